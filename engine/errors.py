@@ -1,0 +1,32 @@
+"""The errors of the engine: one tree, each a builtin too, each with a message that names the remedy.
+
+Pictures that cannot be read are ``features.errors.ImageError``; everything else a user can cause is here.
+"""
+
+
+class CrossviewError(Exception):
+    """Base of every error that a user can cause and mend."""
+
+
+class NotFoundError(CrossviewError, LookupError):
+    """A collection, item, view, space or target that does not exist; the message lists those that do."""
+
+
+class AlreadyExistsError(CrossviewError, ValueError):
+    """A name that is taken."""
+
+
+class InvalidInputError(CrossviewError, ValueError):
+    """A value that cannot be used: wrong dimension, NaN, k < 1, unknown setting."""
+
+
+class NotReadyError(CrossviewError, RuntimeError):
+    """A step is missing (an unfitted view, no trained space); the message names the command that does it."""
+
+
+class BusyError(CrossviewError, RuntimeError):
+    """Another process is writing this collection."""
+
+
+class StorageError(CrossviewError, OSError):
+    """The home cannot be read or written: disk full, read-only, damaged. Nothing acknowledged was lost."""

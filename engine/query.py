@@ -1,0 +1,62 @@
+"""Queries, filters and hits: the words of one search."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query: exactly one of ``image``, ``vector`` and ``key``, asked in ``view``."""
+
+    view: str
+    """The query view: how the input is described before it is projected."""
+    image: bytes | None = None
+    """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
+    vector: NDArray[np.float32] | Sequence[float] | None = None
+    """A raw feature row of the query view, shape (d,)."""
+    key: str | None = None
+    """An item of the collection; its stored row is the query, and it is left out of its own hits."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which items may be hits; the conditions given must all hold. Empty means every item."""
+
+    labels: tuple[str, ...] = ()
+    """At least one of these labels."""
+    without_labels: tuple[str, ...] = ()
+    """None of these labels."""
+    keys: tuple[str, ...] = ()
+    """One of these keys."""
+    key_prefix: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Top-level attributes that equal these JSON scalars."""
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.without_labels or self.keys or self.key_prefix or self.attributes)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One answer of a query; smaller distance is better."""
+
+    key: str
+    distance: float
+    """Euclidean distance (not squared) in the target's space."""
+    target: str
+    labels: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HitList:
+    """The hits of one query in one target, nearest first; ``target`` is "" for a merged list."""
+
+    query: int
+    """Position of the query in the request."""
+    target: str
+    hits: tuple[Hit, ...]
