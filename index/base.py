@@ -1,0 +1,115 @@
+"""The protocol every index satisfies, and the checks they share."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ids = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+
+class Neighbors(NamedTuple):
+    """The nearest vectors of each query, nearest first; equal distances in the order of their ids."""
+
+    ids: Ids
+    """Shape (queries, k); -1 where there are fewer than k."""
+    distances: NDArray[np.float32]
+    """Shape (queries, k); Euclidean, not squared; infinity where there are fewer than k."""
+
+
+class Index(Protocol):
+    """Vectors under non-negative int64 ids, searched by Euclidean distance.
+
+    Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, and
+    negative, repeated or (in ``add``) already present ids; the index is then unchanged.
+    """
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the vectors."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def ids(self) -> Ids:
+        """Return the ids that are present, ascending."""
+        ...
+
+    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
+        """Add vectors, shape (n, dim), under new ids, shape (n,)."""
+        ...
+
+    def remove(self, ids: ArrayLike) -> int:
+        """Remove ids, ignoring absent ones; return how many were present."""
+        ...
+
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+        """Return the k nearest of each query, shape (queries, dim), among the ids in ``only`` where given."""
+        ...
+
+    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
+        """Return, for each query, all vectors at distance <= radius (inclusive), as arrays of shape (1, found)."""
+        ...
+
+    def get(self, ids: ArrayLike) -> Vectors:
+        """Return the vectors of the ids, shape (n, dim); KeyError names an absent one."""
+        ...
+
+    def save(self, path: Path, meta: Mapping[str, Any]) -> None:
+        """Replace the snapshot at ``path`` atomically; ``meta`` (JSON) travels with it."""
+        ...
+
+    @classmethod
+    def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
+        """Read a snapshot and its meta; SnapshotError if it is damaged or of another kind."""
+        ...
+
+
+def check_ids(ids: ArrayLike) -> Ids:
+    """Return ids as a one-dimensional int64 array of distinct non-negative numbers, or raise ValueError."""
+    array = np.asarray(ids)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise ValueError(f"ids must be a one-dimensional array of integers, not {array.dtype} of shape {array.shape}")
+    array = array.astype(np.int64)
+    if array.size and array.min() < 0:
+        raise ValueError(f"ids must not be negative: {array.min()}")
+    if np.unique(array).size != array.size:
+        raise ValueError("ids must be distinct")
+    return array
+
+
+def check_vectors(vectors: ArrayLike, dim: int, count: int | None = None) -> Vectors:
+    """Return vectors as a contiguous finite float32 array of shape (count, dim), or raise ValueError."""
+    array = np.ascontiguousarray(vectors, dtype=np.float32)
+    if array.ndim != 2 or array.shape[1] != dim:
+        raise ValueError(f"vectors must have shape (n, {dim}), not {array.shape}")
+    if count is not None and len(array) != count:
+        raise ValueError(f"{count} ids but {len(array)} vectors")
+    if not np.isfinite(array).all():
+        raise ValueError("vectors must be finite")
+    return array
+
+
+def check_k(k: int) -> int:
+    """Return k, or raise ValueError when it is below 1."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}")
+    return int(k)
+
+
+def in_order(ids: Ids, distances: NDArray[np.float32]) -> Neighbors:
+    """Sort each row by distance, then by id, so that every index answers ties alike; absent ones (-1) come last."""
+    order = np.lexsort((ids, distances), axis=1)
+    return Neighbors(np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1))
+
+
+def pad(found: Sequence[int] | Ids, distances: NDArray[np.float32], k: int) -> tuple[Ids, NDArray[np.float32]]:
+    """Extend one row of neighbours to k with id -1 at infinity."""
+    missing = k - len(found)
+    return (
+        np.concatenate([np.asarray(found, np.int64), np.full(missing, -1, np.int64)]),
+        np.concatenate([distances, np.full(missing, np.inf, np.float32)]),
+    )
