@@ -1,0 +1,64 @@
+"""The extractor: what turns images into the feature rows of one view."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features.image import Image
+
+Rows = NDArray[np.float32]
+
+
+class Extractor(ABC):
+    """Turns an image into a row of ``dim`` floats; equal images give equal rows in every thread and process.
+
+    A new extractor needs ``name``, ``dim`` and ``extract``, keyword-only constructor parameters that are JSON values,
+    and an entry in ``features.registry``. One with a codebook also has ``fitted``, ``sample``, ``fit`` and its state.
+    """
+
+    name: ClassVar[str]
+    steps: ClassVar[tuple[str, ...]] = ()
+    """Normalisation steps that spaces apply to the rows first, such as ("l1",) for counts; () if rows are ready."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Length of a row, known before fitting."""
+
+    @property
+    def fitted(self) -> bool:
+        """Whether rows can be extracted; always true of an extractor that learns nothing."""
+        return True
+
+    @abstractmethod
+    def extract(self, image: Image) -> Rows:
+        """The image's row, (dim,) float32.
+
+        ``image`` is (height, width, 3) BGR uint8 of at least one pixel, anything else is a ValueError;
+        NotFittedError where fitting must come first.
+        """
+
+    def params(self) -> dict[str, Any]:
+        """The constructor's parameters, as JSON values: ``type(self)(**self.params())`` is its equal, unfitted."""
+        return {}
+
+    def sample(self, image: Image) -> Rows:
+        """What ``fit`` learns from in one training picture, (n, d) float32; (0, 0) where nothing is learned."""
+        return np.zeros((0, 0), np.float32)
+
+    def fit(self, samples: Sequence[Rows], seed: int = 0) -> Self:
+        """Learn from the samples of the training pictures. ValueError says what is missing where they are too few."""
+        return self
+
+    def to_state(self) -> dict[str, NDArray[Any]]:
+        """What was learned, as named arrays; {} where that is nothing."""
+        return {}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Take what ``to_state`` of an extractor with equal parameters gave. ValueError where it does not fit."""
+        if state:
+            raise ValueError(f"{self.name} learns nothing, but the state holds {', '.join(sorted(state))}")
+        return self

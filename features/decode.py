@@ -1,0 +1,160 @@
+"""Decoding: the bytes of a picture file, from anyone, to a working image. The only place that reads picture formats."""
+
+import io
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from PIL import Image as Pillow
+from PIL import ImageFile
+
+from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
+from features.image import Image, shrink, turn
+from features.modes import to_bgr
+
+MAX_PIXELS = 100_000_000
+"""Pictures that declare more pixels are refused before any pixel is decoded."""
+WORKING_SIDE = 640
+"""Longest side, in pixels, of the images that features are extracted from."""
+FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF")
+
+_ORIENTATION = 0x0112
+_SIGNATURES = {
+    "JPEG": (b"\xff\xd8\xff",),
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "TIFF": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    "BMP": (b"BM",),
+    "GIF": (b"GIF87a", b"GIF89a"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A decoded picture and the size it is displayed at."""
+
+    image: Image
+    """BGR uint8, (height, width, 3), C-contiguous, upright, at most the asked longest side."""
+    width: int
+    """Pixels of the file's picture as displayed, before any shrinking."""
+    height: int
+
+
+def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> Picture:
+    """Decode a JPEG, PNG, WebP, TIFF, BMP or GIF (first frame) to a BGR image.
+
+    Transparency is laid on white, 16-bit and floating point values are scaled to 8 bits, EXIF orientation is applied,
+    and the longest side is shrunk to ``max_side`` pixels (never enlarged; None keeps the size).
+
+    Raises:
+        EmptyImageError: there are no bytes.
+        NotAnImageError: the bytes are of none of these formats.
+        TruncatedImageError: they begin as one of them but are cut short or damaged.
+        ImageTooLargeError: the picture declares more than ``max_pixels`` pixels (Pillow's own limit, about
+            179 megapixels, holds above that).
+    """
+    if max_pixels < 1 or (max_side is not None and max_side < 1):
+        raise ValueError(f"max_pixels and max_side must be at least 1, not {max_pixels} and {max_side}")
+    if not data:
+        raise EmptyImageError("the file is empty")
+    with _quiet.entered(), _open(data, max_pixels) as opened:
+        return _read(opened, max_side)
+
+
+def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
+    """The picture with its header read and its pixels not yet decoded."""
+    try:
+        opened = Pillow.open(io.BytesIO(data), formats=FORMATS)
+    except Pillow.DecompressionBombError as error:
+        raise _too_large(str(error), max_pixels) from error
+    # Pillow's readers meet hostile headers with whatever exception comes first: ValueError, OverflowError, KeyError ...
+    except Exception as error:
+        raise _unreadable(data, error) from error
+    width, height = opened.size
+    if width < 1 or height < 1:
+        raise TruncatedImageError(
+            f"the {opened.format} picture declares {width} x {height} pixels; the file is damaged"
+        )
+    if width * height > max_pixels:
+        raise _too_large(f"the picture declares {width} x {height} pixels", max_pixels)
+    return opened
+
+
+def _read(opened: ImageFile.ImageFile, max_side: int | None) -> Picture:
+    try:
+        width, height = opened.size
+        if max_side is not None:
+            scale = min(1.0, max_side / max(width, height))
+            # JPEG decodes to 1/2, 1/4 or 1/8 of its size in a fraction of the time, and never below what is asked.
+            opened.draft(None, (max(1, round(width * scale)), max(1, round(height * scale))))
+        opened.load()
+        orientation = _orientation(opened)
+        image = turn(shrink(to_bgr(opened), max_side), orientation)
+    except Pillow.DecompressionBombError as error:
+        raise ImageTooLargeError(f"the picture is too large to decode: {error}") from error
+    # As above: damaged pixels end in any exception, and one bad file must never stop a run.
+    except Exception as error:
+        raise TruncatedImageError(f"the {opened.format} picture is cut short or damaged: {_reason(error)}") from error
+    sideways = orientation >= 5
+    return Picture(image, height if sideways else width, width if sideways else height)
+
+
+def _orientation(opened: ImageFile.ImageFile) -> int:
+    """EXIF orientation 1 to 8; 1 (upright) where there is none or it cannot be read: the pixels still can."""
+    try:
+        value = opened.getexif().get(_ORIENTATION, 1)
+        return int(value) if 1 <= value <= 8 else 1
+    except Exception:
+        return 1
+
+
+def _unreadable(data: bytes, error: Exception) -> ImageError:
+    for name, signatures in _SIGNATURES.items():
+        if data.startswith(signatures):
+            return TruncatedImageError(f"the file begins as {name} but its header is cut short or damaged")
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return TruncatedImageError("the file begins as WEBP but its header is cut short or damaged")
+    known = "JPEG, PNG, WebP, TIFF, BMP or GIF"
+    return NotAnImageError(f"the file is not a picture that can be read here ({known})")
+
+
+def _too_large(what: str, max_pixels: int) -> ImageTooLargeError:
+    return ImageTooLargeError(f"{what}; the limit is {max_pixels:,} pixels: shrink the picture or raise the limit")
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+class _Quiet:
+    """Silences Pillow's warnings while any thread decodes.
+
+    ``warnings.catch_warnings`` saves and restores a list that all threads share, so only the first decoder in installs
+    the filter and only the last one out removes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._caught = warnings.catch_warnings()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        with self._lock:
+            if self._inside == 0:
+                self._caught = warnings.catch_warnings()
+                self._caught.__enter__()
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+                warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._caught.__exit__(None, None, None)
+
+
+_quiet = _Quiet()

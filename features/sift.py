@@ -1,0 +1,78 @@
+"""The SIFT view: counts of visual words of colour SIFT descriptors."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features.base import Extractor, Rows
+from features.descriptors import DESCRIPTOR_SIZE, color_sift
+from features.errors import NotFittedError
+from features.image import Image
+from features.words import count_words, fit_words
+
+WORDS = 300
+DESCRIPTORS_PER_IMAGE = 100
+"""Descriptors that one training picture gives the codebook at most."""
+
+
+class Sift(Extractor):
+    """How many of an image's colour SIFT descriptors fall on each visual word of a fitted codebook."""
+
+    name: ClassVar[str] = "sift"
+    steps: ClassVar[tuple[str, ...]] = ("l1",)
+
+    def __init__(self, *, words: int = WORDS) -> None:
+        if isinstance(words, bool) or not isinstance(words, int) or words < 1:
+            raise ValueError(f"sift: words must be a whole number of at least 1, not {words!r}")
+        self.words = words
+        self._centres: NDArray[np.float32] | None = None
+
+    @property
+    def dim(self) -> int:
+        """The number of words."""
+        return self.words
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is a codebook."""
+        return self._centres is not None
+
+    def params(self) -> dict[str, Any]:
+        """``words``: the size of the codebook, 300 unless told."""
+        return {"words": self.words}
+
+    def sample(self, image: Image) -> Rows:
+        """At most 100 of the image's descriptors, (n, 384) float32, the same ones every time."""
+        descriptors = color_sift(image)
+        if len(descriptors) <= DESCRIPTORS_PER_IMAGE:
+            return descriptors
+        chosen = np.random.default_rng(len(descriptors)).choice(len(descriptors), DESCRIPTORS_PER_IMAGE, replace=False)
+        return descriptors[np.sort(chosen)]
+
+    def fit(self, samples: Sequence[Rows], seed: int = 0) -> Self:
+        """Learn the codebook from what ``sample`` gave. ValueError where it holds fewer descriptors than words."""
+        self._centres = fit_words(samples, self.words, seed)
+        return self
+
+    def extract(self, image: Image) -> Rows:
+        """Counts, (words,) float32, summing to the number of key points: all zero where nothing stands out."""
+        if self._centres is None:
+            raise NotFittedError("the sift view has no visual words yet: fit it on some pictures first")
+        return count_words(color_sift(image), self._centres)
+
+    def to_state(self) -> dict[str, NDArray[Any]]:
+        """``centres``: (words, 384) float32; {} before fitting."""
+        return {} if self._centres is None else {"centres": self._centres.copy()}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Take a codebook, or none from {}; ValueError where its shape is not (words, 384)."""
+        if not state:
+            self._centres = None
+            return self
+        if set(state) != {"centres"} or state["centres"].shape != (self.words, DESCRIPTOR_SIZE):
+            found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
+            raise ValueError(f"sift: the state must hold centres ({self.words}, {DESCRIPTOR_SIZE}), not {found}")
+        self._centres = np.ascontiguousarray(state["centres"], dtype=np.float32)
+        return self

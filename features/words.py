@@ -1,0 +1,57 @@
+"""Visual words: a codebook of descriptor centres, and how often an image says each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import MiniBatchKMeans
+from threadpoolctl import threadpool_limits
+
+Array = NDArray[np.float32]
+
+MAX_DESCRIPTORS = 100_000
+"""Descriptors that a codebook is learned from at most; more are sampled down."""
+
+_BATCH = 4096
+_PASSES = 20
+
+
+def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
+    """Centres of ``words`` visual words, (words, d) float32 of whole numbers, by k-means over the samples' descriptors.
+
+    The same samples and seed give the same centres. ValueError where the samples hold fewer distinct descriptors than
+    words.
+    """
+    descriptors = _pool(samples, seed)
+    distinct = len(np.unique(descriptors, axis=0))
+    if distinct < words:
+        raise ValueError(
+            f"{words} visual words need at least {words} distinct descriptors, but the {len(samples)} pictures given "
+            f"have {distinct}: give more pictures, or ask for fewer words, such as sift:words={max(1, distinct // 4)}"
+        )
+    # One thread: sums of several threads are added in the order they finish, and centres would differ in the last bit.
+    with threadpool_limits(limits=1):
+        clusters = MiniBatchKMeans(words, batch_size=_BATCH, max_iter=_PASSES, n_init=1, random_state=seed)
+        clusters.fit(descriptors)
+    return np.asarray(np.rint(clusters.cluster_centers_), dtype=np.float32)
+
+
+def count_words(descriptors: Array, centres: Array) -> Array:
+    """How many of the (n, d) descriptors are nearest to each of the (words, d) centres, (words,) float32 summing to n.
+
+    Distance is Euclidean; of equally near centres the first counts.
+    """
+    half_norms = 0.5 * np.einsum("ij,ij->i", centres, centres)
+    nearest = np.argmax(descriptors @ centres.T - half_norms, axis=1)
+    return np.bincount(nearest, minlength=len(centres)).astype(np.float32)
+
+
+def _pool(samples: Sequence[Array], seed: int) -> Array:
+    kept = [np.asarray(sample, dtype=np.float32) for sample in samples if len(sample)]
+    if not kept:
+        return np.zeros((0, 0), np.float32)
+    pooled = np.concatenate(kept)
+    if len(pooled) > MAX_DESCRIPTORS:
+        chosen = np.random.default_rng(seed).choice(len(pooled), MAX_DESCRIPTORS, replace=False)
+        pooled = pooled[np.sort(chosen)]
+    return pooled
