@@ -1,0 +1,168 @@
+"""The base class of all learners: takes care of views, validation and state, and leaves the author only ``_fit``."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .state import decode, encode
+
+Rows = NDArray[np.float64]
+MultiView = Any  # a list of (n, d_v) array-likes, one per view, or one (n, d) array-like
+
+
+class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Maps rows of several views, each of its own width, to embeddings.
+
+    ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array whose columns are
+    cut into views by the constructor parameter ``view_slices``, the widths of the views in order (None: the learner's
+    own default, one view for those that take any number, two halves for those that take two). The second form is the
+    one that scikit-learn's tools know.
+
+    A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``.
+    Fitted attributes end in an underscore and hold only arrays, lists of arrays and plain values, so that ``to_state``
+    can store them.
+
+    Attributes:
+        view_widths_: list of int, the width d_v of each view seen by ``fit``.
+        n_features_in_: int, the sum of the widths.
+    """
+
+    name: ClassVar[str]
+    cross_view: ClassVar[bool] = False  # may a query of one view be matched against another view's embeddings?
+    needs_labels: ClassVar[bool] = False
+    view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
+    argument: ClassVar[str | None] = None  # the parameter that a bare value in a spec sets, as in "pca:0.99"
+
+    view_slices: Sequence[int] | None
+    view_widths_: list[int]
+
+    def fit(self, X: MultiView, y: ArrayLike | None = None) -> Self:
+        """Fits the learner.
+
+        Args:
+            X: list of (n, d_v) arrays, or one (n, d) array (see the class).
+            y: (n,) class labels, strings or numbers; ignored unless ``needs_labels``.
+
+        Raises:
+            ValueError: for NaN, wrong shapes, a wrong number of views, or missing labels.
+        """
+        views, labels = self._validate(X, y)
+        self._fit(views, labels)
+        return self
+
+    def transform(self, X: MultiView, view: int | None = None) -> Any:
+        """Embeds rows.
+
+        Args:
+            X: rows of one view, (n, d_view), where ``view`` is given; else the same form as in ``fit``.
+            view: which view the rows are of.
+
+        Returns:
+            (n, D) array for one view; a list of them for a list; for one 2-D array the embeddings of all its views
+            beside each other. float32 for float32 rows, else float64.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: for NaN or a wrong width, or an unknown view.
+        """
+        check_is_fitted(self)
+        if view is not None:
+            return self._embed(X, view)
+        if _is_list_of_views(X):
+            if len(X) != len(self.view_widths_):
+                raise ValueError(f"{len(X)} views given, {len(self.view_widths_)} fitted; pass view= for a single one")
+            return [self._embed(rows, i) for i, rows in enumerate(X)]
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return np.hstack([self._embed(rows, i) for i, rows in enumerate(_cut(X, self.view_widths_))])
+
+    def to_state(self) -> dict[str, Any]:
+        """Returns name, parameters and fitted attributes as nested dicts of JSON values and arrays.
+
+        Raises:
+            TypeError: if a parameter is neither, such as a random generator.
+        """
+        fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and not key.startswith("_")}
+        return {"learner": self.name, "params": encode(self.get_params(deep=False)), "fitted": encode(fitted)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Returns the learner that ``to_state`` described.
+
+        Raises:
+            ValueError: if the state is of another learner.
+        """
+        if state["learner"] != cls.name:
+            raise ValueError(f"this is the state of {state['learner']!r}, not of {cls.name!r}")
+        learner = cls(**decode(state["params"]))
+        for key, value in decode(state["fitted"]).items():
+            setattr(learner, key, value)
+        return learner
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        raise NotImplementedError
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        raise NotImplementedError
+
+    def _validate(self, X: MultiView, y: ArrayLike | None, labels_needed: bool | None = None) -> Any:
+        """Checks and cuts the input, remembers the widths; returns the views as float64 and the labels or None."""
+        needs_labels = self.needs_labels if labels_needed is None else labels_needed
+        if needs_labels and y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if _is_list_of_views(X):
+            views = [check_array(rows, dtype=np.float64, ensure_min_samples=2) for rows in X]
+            check_consistent_length(*views)
+            self.n_features_in_ = sum(rows.shape[1] for rows in views)
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            views = _cut(X, self._widths(X.shape[1]))
+        if self.view_count not in (None, len(views)):
+            raise ValueError(f"{type(self).__name__} takes {self.view_count} views, got {len(views)}")
+        self.view_widths_ = [rows.shape[1] for rows in views]
+        if not needs_labels:
+            return views, None
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(views[0], labels)
+        return views, labels
+
+    def _widths(self, columns: int) -> list[int]:
+        if self.view_slices is not None:
+            widths = [int(width) for width in self.view_slices]
+            if sum(widths) != columns or min(widths, default=0) < 1:
+                raise ValueError(f"view_slices={widths} must be positive and add up to the {columns} columns of X")
+            return widths
+        count = self.view_count or 1
+        if columns < count:
+            raise ValueError(f"n_features={columns} is too few: {type(self).__name__} takes {count} views")
+        return [len(part) for part in np.array_split(np.arange(columns), count)]
+
+    def _embed(self, rows: ArrayLike, view: int) -> NDArray[Any]:
+        if not 0 <= view < len(self.view_widths_):
+            raise ValueError(f"view={view} is unknown: {len(self.view_widths_)} views were fitted, counted from 0")
+        checked: NDArray[Any] = check_array(rows, dtype=[np.float64, np.float32])
+        if checked.shape[1] != self.view_widths_[view]:
+            raise ValueError(
+                f"X has {checked.shape[1]} features, but view {view} of {type(self).__name__} "
+                f"is expecting {self.view_widths_[view]} features as input"
+            )
+        embeddings = self._project(checked.astype(np.float64, copy=False), view)
+        return embeddings.astype(checked.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.needs_labels
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _is_list_of_views(X: Any) -> bool:
+    return isinstance(X, list | tuple) and len(X) > 0 and all(getattr(rows, "ndim", 0) == 2 for rows in X)
+
+
+def _cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
+    return np.split(X, np.cumsum(widths)[:-1], axis=1)

@@ -1,0 +1,94 @@
+"""Canonical correlation analysis of two views, solved exactly."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.covariance import ledoit_wolf_shrinkage
+
+from .base import Rows
+from .linear import LinearLearner
+
+Shrinkage = str | float | Sequence[float]
+
+
+class CanonicalCorrelation(LinearLearner):
+    """Projects two views on the directions in which they are most correlated (Hotelling 1936).
+
+    Solved by the singular values of the whitened cross-covariance, with each view's covariance S shrunk to
+    (1 - s) S + s tr(S)/d I, which keeps directions of little variance from being amplified.
+
+    Args:
+        n_components: at most so many directions; fewer where a view has fewer columns or the rows fewer dimensions.
+        shrinkage: s in [0, 1], one for both views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
+        power: direction i is scaled by its canonical correlation to this power: 0 gives every direction unit (shrunk)
+            variance, larger values let the well correlated directions decide.
+        view_slices: widths of the two views in a 2-D ``X``; None: two halves.
+
+    Attributes:
+        correlations_: (D,) canonical correlations of the shrunk problem, descending.
+        shrinkage_: list of the two values used.
+
+    Raises:
+        ValueError: from ``fit``, for another number of views or parameters out of range.
+    """
+
+    name = "cca"
+    cross_view = True
+    view_count = 2
+    argument = "n_components"
+
+    correlations_: NDArray[np.float64]
+    shrinkage_: list[float]
+
+    def __init__(
+        self,
+        n_components: int = 50,
+        shrinkage: Shrinkage = "auto",
+        power: float = 1.0,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.power = power
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        if self.n_components < 1:
+            raise ValueError(f"n_components={self.n_components} must be at least 1")
+        self.means_ = [rows.mean(axis=0) for rows in views]
+        centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
+        self.shrinkage_ = shrinkages(centered, self.shrinkage)
+        whiteners = [whitener(rows, s) for rows, s in zip(centered, self.shrinkage_, strict=True)]
+        first, second = (rows @ w for rows, w in zip(centered, whiteners, strict=True))
+        left, correlations, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)
+        kept = min(self.n_components, len(correlations))
+        self.correlations_ = np.minimum(correlations[:kept], 1.0)
+        scale = self.correlations_**self.power
+        self.weights_ = [
+            scale[:, None] * (whiteners[0] @ left[:, :kept]).T,
+            scale[:, None] * (right[:kept] @ whiteners[1].T),
+        ]
+
+
+def shrinkages(centered: Sequence[Rows], shrinkage: Shrinkage) -> list[float]:
+    """Returns one shrinkage per view from the parameter; "auto" is Ledoit and Wolf's estimate."""
+    if isinstance(shrinkage, str):
+        if shrinkage != "auto":
+            raise ValueError(f'shrinkage={shrinkage!r} must be "auto", a number in [0, 1], or one number per view')
+        return [float(ledoit_wolf_shrinkage(rows, assume_centered=True)) for rows in centered]
+    values = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), len(centered))
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"shrinkage={shrinkage!r} must lie in [0, 1]")
+    return [float(value) for value in values]
+
+
+def whitener(centered: Rows, shrinkage: float) -> NDArray[np.float64]:
+    """Returns (d, r) T with T^T ((1 - s) S + s tr(S)/d I) T = I; directions without variance are dropped (r < d)."""
+    columns = centered.shape[1]
+    values, vectors = np.linalg.eigh(centered.T @ centered / len(centered))
+    values = (1 - shrinkage) * values + shrinkage * values.sum() / columns
+    kept = values > columns * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
+    whitening: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    return whitening

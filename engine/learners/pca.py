@@ -1,0 +1,62 @@
+"""Principal component analysis, view by view."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import decomposition
+
+from .base import Rows
+from .linear import LinearLearner
+
+
+class PCA(LinearLearner):
+    """Projects each view on its own leading principal components; embeddings of two views are not comparable.
+
+    Args:
+        n_components: an int keeps at most so many components (fewer where a view has fewer columns or rows); a float
+            in (0, 1) keeps as many as explain that share of the variance; None keeps all.
+        whiten: divide each component by its standard deviation.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Raises:
+        ValueError: from ``fit``, for any other ``n_components``.
+    """
+
+    name = "pca"
+    argument = "n_components"
+
+    def __init__(
+        self,
+        n_components: float | None = None,
+        whiten: bool = False,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        fitted = [principal_components(rows, self.n_components, self.whiten) for rows in views]
+        self.weights_ = [weights for weights, _ in fitted]
+        self.means_ = [mean for _, mean in fitted]
+
+
+def principal_components(
+    rows: Rows, n_components: float | None, whiten: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the (D, d) projection and (d,) mean of PCA; ``n_components`` as in :class:`PCA`."""
+    count = n_components
+    if isinstance(count, int | np.integer) and not isinstance(count, bool):
+        count = min(int(count), *rows.shape)
+    elif count is not None and not 0.0 < count < 1.0:
+        raise ValueError(f"n_components={n_components!r} must be an int >= 1, a share of variance in (0, 1), or None")
+    if count is not None and count <= 0:
+        raise ValueError(f"n_components={n_components!r} must be at least 1")
+    pca = decomposition.PCA(n_components=count, svd_solver="full").fit(rows)
+    weights = pca.components_
+    if whiten:
+        deviation = np.sqrt(pca.explained_variance_)
+        weights = weights / np.where(deviation > 1e-7 * deviation.max(initial=0.0), deviation, np.inf)[:, None]
+    return weights, pca.mean_

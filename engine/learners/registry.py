@@ -1,0 +1,30 @@
+"""All learners by name."""
+
+from typing import Any
+
+from .base import MultiViewLearner
+from .cca import CanonicalCorrelation
+from .hybrid import Hybrid
+from .multi_npp import MultiNPP
+from .pca import PCA
+from .steps import L1, L2, Sqrt, Standardize
+
+LEARNERS: dict[str, type[MultiViewLearner]] = {
+    learner.name: learner for learner in (PCA, CanonicalCorrelation, MultiNPP, Hybrid, L1, L2, Sqrt, Standardize)
+}
+
+
+def learner_class(name: str) -> type[MultiViewLearner]:
+    """Returns a learner's class.
+
+    Raises:
+        ValueError: for an unknown name, listing the known ones.
+    """
+    if name not in LEARNERS:
+        raise ValueError(f"there is no learner {name!r}; there are: {', '.join(sorted(LEARNERS))}")
+    return LEARNERS[name]
+
+
+def from_state(state: dict[str, Any]) -> MultiViewLearner:
+    """Returns the fitted learner that ``to_state`` described, of whichever class."""
+    return learner_class(state["learner"]).from_state(state)

@@ -1,0 +1,92 @@
+"""Normalisation of rows, view by view: the first steps of most pipelines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import MultiViewLearner, Rows
+
+
+class Step(MultiViewLearner):
+    """Normalises the rows of each view by itself; the width stays.
+
+    Args:
+        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+    """
+
+    def __init__(self, views: Sequence[int] | None = None, view_slices: Sequence[int] | None = None) -> None:
+        self.views = views
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        unknown = sorted(set(self.views or ()) - set(range(len(views))))
+        if unknown:
+            raise ValueError(f"views={list(self.views or ())} but there are {len(views)} views, counted from 0")
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        return rows if self.views is not None and view not in self.views else self._normalize(rows, view)
+
+    def _normalize(self, rows: Rows, view: int) -> Rows:
+        raise NotImplementedError
+
+
+class L1(Step):
+    """Divides each row by the sum of its absolute values: word counts to frequencies. Rows of zeros stay."""
+
+    name = "l1"
+
+    def _normalize(self, rows: Rows, view: int) -> Rows:
+        return _divide(rows, np.abs(rows).sum(axis=1, keepdims=True))
+
+
+class L2(Step):
+    """Divides each row by its Euclidean length. Rows of zeros stay."""
+
+    name = "l2"
+
+    def _normalize(self, rows: Rows, view: int) -> Rows:
+        return _divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+class Sqrt(Step):
+    """Takes the signed square root of each value: on frequencies, Euclidean distance becomes Hellinger's."""
+
+    name = "sqrt"
+
+    def _normalize(self, rows: Rows, view: int) -> Rows:
+        return np.copysign(np.sqrt(np.abs(rows)), rows)
+
+
+class Standardize(Step):
+    """Subtracts each column's mean and divides by its standard deviation; constant columns become zero.
+
+    Attributes:
+        means_: list of (d_v,) arrays.
+        deviations_: list of (d_v,) arrays, 1 where a column is constant.
+    """
+
+    name = "standardize"
+
+    means_: list[NDArray[np.float64]]
+    deviations_: list[NDArray[np.float64]]
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        super()._fit(views, labels)
+        self.means_ = [rows.mean(axis=0) for rows in views]
+        self.deviations_ = [_nonzero_deviation(rows) for rows in views]
+
+    def _normalize(self, rows: Rows, view: int) -> Rows:
+        return (rows - self.means_[view]) / self.deviations_[view]
+
+
+def _divide(rows: Rows, sizes: Rows) -> Rows:
+    return rows / np.where(sizes > 0, sizes, 1.0)
+
+
+def _nonzero_deviation(rows: Rows) -> NDArray[np.float64]:
+    deviation: NDArray[np.float64] = rows.std(axis=0)
+    smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)  # rounding alone makes this much
+    return np.where(deviation > smallest, deviation, 1.0)

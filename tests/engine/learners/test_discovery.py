@@ -1,0 +1,109 @@
+"""Every registered learner keeps scikit-learn's rules and survives being stored."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from engine.learners.base import MultiViewLearner
+from engine.learners.registry import LEARNERS, from_state, learner_class
+
+
+def two_views(n=40, widths=(5, 7), seed=0):
+    generator = np.random.default_rng(seed)
+    labels = np.repeat(["ant", "bee", "cat", "dog"], n // 4)
+    centers = {view: generator.normal(size=(4, width)) for view, width in enumerate(widths)}
+    views = [
+        np.repeat(centers[view], n // 4, axis=0) + 0.3 * generator.normal(size=(n, width))
+        for view, width in enumerate(widths)
+    ]
+    return views, labels
+
+
+@parametrize_with_checks([learner() for learner in LEARNERS.values()])
+def test_scikit_learn_checks(estimator, check):
+    """A learner is a well-behaved scikit-learn transformer on one 2-D array."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_registered_under_its_name(name):
+    """A learner is registered under its own name and says what it needs."""
+    learner = LEARNERS[name]
+    assert issubclass(learner, MultiViewLearner)
+    assert learner.name == name
+    assert isinstance(learner.cross_view, bool)
+    assert isinstance(learner.needs_labels, bool)
+    assert learner.argument is None or learner.argument in learner().get_params()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_forms_agree(name):
+    """A list of views, one 2-D array with view_slices, and one view at a time give the same embeddings."""
+    views, labels = two_views()
+    seed = {"random_state": 0} if "random_state" in LEARNERS[name]().get_params() else {}
+    as_list = LEARNERS[name](**seed).fit(views, labels)
+    embeddings = as_list.transform(views)
+    joined = LEARNERS[name](view_slices=[5, 7], **seed).fit(np.hstack(views), labels)
+    np.testing.assert_allclose(joined.transform(np.hstack(views)), np.hstack(embeddings), atol=1e-8)
+    for view in (0, 1):
+        np.testing.assert_allclose(as_list.transform(views[view], view=view), embeddings[view])
+        single = as_list.transform(views[view].astype(np.float32), view=view)
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, embeddings[view], rtol=1e-4, atol=1e-4)
+
+
+def arrays_and_json(state):
+    """Returns the state with arrays replaced by None, to prove that the rest is JSON."""
+    if isinstance(state, dict):
+        return {key: arrays_and_json(value) for key, value in state.items()}
+    return None if isinstance(state, np.ndarray) else state
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_state_round_trip(name):
+    """A fitted learner comes back from its state bit for bit, and the state is dicts, JSON values and plain arrays."""
+    views, labels = two_views()
+    learner = LEARNERS[name]().fit(views, labels)
+    state = learner.to_state()
+    json.dumps(arrays_and_json(state), allow_nan=False)
+    again = from_state(state)
+    assert type(again) is type(learner)
+    assert again.get_params() == learner.get_params()
+    for view in (0, 1):
+        np.testing.assert_array_equal(
+            again.transform(views[view], view=view), learner.transform(views[view], view=view)
+        )
+    assert clone(again).get_params() == learner.get_params()
+
+
+def test_state_of_another_learner_is_refused():
+    """A state is never read by a learner that did not write it."""
+    views, labels = two_views()
+    state = LEARNERS["pca"]().fit(views, labels).to_state()
+    with pytest.raises(ValueError, match="state of 'pca', not of 'cca'"):
+        LEARNERS["cca"].from_state(state)
+
+
+def test_unknown_learner_lists_the_known():
+    """An unknown name is answered with the names there are."""
+    with pytest.raises(ValueError, match=r"no learner 'pac'.*cca.*pca"):
+        learner_class("pac")
+
+
+def test_wrong_input_is_named():
+    """Wrong widths, unknown views and wrong numbers of views are ValueErrors that say so."""
+    views, labels = two_views()
+    learner = LEARNERS["cca"]().fit(views)
+    with pytest.raises(ValueError, match="view 0 of CanonicalCorrelation is expecting 5"):
+        learner.transform(views[1], view=0)
+    with pytest.raises(ValueError, match="view=2 is unknown"):
+        learner.transform(views[1], view=2)
+    with pytest.raises(ValueError, match="1 views given, 2 fitted"):
+        learner.transform([views[0]])
+    with pytest.raises(ValueError, match="takes 2 views, got 3"):
+        LEARNERS["multi-npp"]().fit([*views, views[0]], labels)
+    with pytest.raises(ValueError, match="add up to the 12 columns"):
+        LEARNERS["pca"](view_slices=[5, 6]).fit(np.hstack(views))
