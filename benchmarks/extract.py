@@ -1,0 +1,186 @@
+"""Speed and quality of feature extraction: our whole path beside OpenCV's SIFT alone, and raw 5-NN accuracy by view.
+
+    python -m benchmarks extract --data DIR --json OUT [--limit N] [--trials N] [--seed N]
+
+DIR holds ``images/<class>/<picture>`` (or the class folders themselves). Speed is taken on one core, picture by picture
+with all the parts interleaved, so that whatever else the machine does falls on all of them alike; medians are reported.
+"""
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
+
+from benchmarks.record import Row, record, usable_cores, write_json
+from features import EXTRACTORS, Extractor, decode, extractor
+
+REFERENCE = "cv2.SIFT.detectAndCompute"
+WHOLE = "decode + color + sift + gist"
+_NEIGHBORS = 5
+_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
+
+Rows = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures measured on: file contents and class of each."""
+
+    contents: tuple[bytes, ...]
+    classes: NDArray[np.str_]
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks extract", description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/<picture>")
+    parser.add_argument("--json", type=Path, required=True, help="where the figures are written")
+    parser.add_argument("--limit", type=int, default=None, help="use only about this many pictures, evenly spread")
+    parser.add_argument("--timed", type=int, default=100, help="pictures the single-core times are taken on")
+    parser.add_argument("--trials", type=int, default=3, help="random 80/20 splits")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first split; the next count up from it")
+    arguments = parser.parse_args(argv)
+    pictures = read_pictures(arguments.data, arguments.limit)
+    cores = usable_cores()
+    seeds = range(arguments.seed, arguments.seed + arguments.trials)
+    rows = [*time_parts(pictures, arguments.timed), *whole_path(pictures, seeds, cores)]
+    settings = {
+        "data": arguments.data.name,
+        "pictures": len(pictures.contents),
+        "timed": min(arguments.timed, len(pictures.contents)),
+        "seeds": list(seeds),
+        "processes": cores,
+        "views": {name: extractor(name).params() for name in sorted(EXTRACTORS)},
+    }
+    write_json(arguments.json, record("extract", settings, rows))
+    for row in rows:
+        print(f"{row['method']:32} {row['metric']:24} {row['value']:8.3f} ± {row.get('std', 0.0):.3f}")
+
+
+def read_pictures(data: Path, limit: int | None) -> Pictures:
+    """The pictures in the class folders, sorted by name; every n-th where there are more than the limit."""
+    root = data / "images" if (data / "images").is_dir() else data
+    paths = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in _SUFFIXES]
+    if not paths:
+        raise SystemExit(f"{data} holds no pictures in class folders")
+    if limit is not None:
+        paths = paths[:: max(1, len(paths) // max(1, limit))]
+    return Pictures(tuple(path.read_bytes() for path in paths), np.array([path.parent.name for path in paths]))
+
+
+def time_parts(pictures: Pictures, count: int) -> list[Row]:
+    """Median milliseconds of each part on one core and one thread, and the whole path over the reference."""
+    cv2.setNumThreads(1)
+    contents = pictures.contents[:: max(1, len(pictures.contents) // count)][:count]
+    with threadpool_limits(limits=1):
+        images = [decode(content).image for content in contents]
+        views = fitted_views([extractor("sift").sample(image) for image in images], seed=0)
+        spent: dict[str, list[float]] = {}
+        for content, image in zip(contents, images, strict=True):
+            luma = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+            parts: dict[str, Callable[[], object]] = {
+                REFERENCE: partial(cv2.SIFT.create().detectAndCompute, luma, None),
+                "decode": partial(decode, content),
+            }
+            for name, view in views.items():
+                parts[name] = partial(view.extract, image)
+            for name, part in parts.items():
+                spent.setdefault(name, []).append(_milliseconds(part))
+    spent[WHOLE] = list(np.sum([spent[name] for name in ("decode", *views)], axis=0))
+    rows = [_row(name, "ms an image, one core", np.array(values), np.median) for name, values in spent.items()]
+    ratio = float(np.median(spent[WHOLE]) / np.median(spent[REFERENCE]))
+    return [*rows, {"method": WHOLE, "metric": "time over reference", "value": ratio}]
+
+
+def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row]:
+    """Images a second with all cores, from bytes to rows, and 5-NN accuracy of each view after its default steps."""
+    speeds: list[float] = []
+    accuracies: dict[str, list[float]] = {name: [] for name in EXTRACTORS}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(cores, mp_context=context, initializer=_one_thread) as pool:
+        samples = list(pool.map(_sample, pictures.contents, chunksize=8))
+        for seed in seeds:
+            train, test = split(pictures.classes, seed)
+            state = fitted_views([samples[i] for i in train], seed)["sift"].to_state()
+            chunks = np.array_split(np.arange(len(pictures.contents)), min(len(pictures.contents), 8 * cores))
+            start = time.perf_counter()
+            jobs = [pool.submit(_extract, [pictures.contents[i] for i in chunk], state) for chunk in chunks]
+            results = [job.result() for job in jobs]
+            speeds.append(len(pictures.contents) / (time.perf_counter() - start))
+            for name, values in accuracies.items():
+                rows = np.concatenate([result[name] for result in results])
+                values.append(accuracy(_by_steps(name, rows), pictures.classes, train, test))
+    speed = _row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median)
+    return [
+        speed,
+        *(_row(name, "5-NN accuracy, raw", np.array(values), np.mean) for name, values in accuracies.items()),
+    ]
+
+
+def fitted_views(samples: Sequence[NDArray[np.float32]], seed: int) -> dict[str, Extractor]:
+    """The three views in their default configuration, with a codebook from the samples."""
+    views = {name: extractor(name) for name in EXTRACTORS}
+    views["sift"].fit(samples, seed)
+    return views
+
+
+def split(classes: NDArray[np.str_], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """80 % of every class to train on, the rest to ask with."""
+    splitter = StratifiedShuffleSplit(1, test_size=0.2, random_state=seed)
+    train, test = next(splitter.split(classes, classes))
+    return train, test
+
+
+def accuracy(
+    rows: NDArray[np.float32], classes: NDArray[np.str_], train: NDArray[np.int64], test: NDArray[np.int64]
+) -> float:
+    """Share of the test rows whose class is the commonest among their 5 nearest training rows (Euclidean)."""
+    classifier = KNeighborsClassifier(_NEIGHBORS).fit(rows[train], classes[train])
+    return float(classifier.score(rows[test], classes[test]))
+
+
+def _by_steps(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    for step in EXTRACTORS[name].steps:
+        if step != "l1":
+            raise ValueError(f"this benchmark does not know the step {step!r} of view {name!r}")
+        rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), 1.0)
+    return rows
+
+
+def _one_thread() -> None:
+    cv2.setNumThreads(1)
+    threadpool_limits(limits=1)
+
+
+def _sample(content: bytes) -> NDArray[np.float32]:
+    return extractor("sift").sample(decode(content).image)
+
+
+def _extract(contents: Sequence[bytes], state: dict[str, NDArray[Any]]) -> Rows:
+    views = {name: extractor(name) for name in EXTRACTORS}
+    views["sift"].load_state(state)
+    images = [decode(content).image for content in contents]
+    return {name: np.stack([view.extract(image) for image in images]) for name, view in views.items()}
+
+
+def _milliseconds(part: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    part()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def _row(
+    method: str, metric: str, values: NDArray[np.float64], summary: Callable[[NDArray[np.float64]], np.floating[Any]]
+) -> Row:
+    return {"method": method, "metric": metric, "value": float(summary(values)), "std": float(values.std())}
