@@ -1,0 +1,91 @@
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+
+from features import ImageError, decode
+
+FORMS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "TIFF-LZW", "TIFF-JPEG", "PNG-P", "JPEG-EXIF", "TIFF-16")
+
+
+def _valid(form: str) -> bytes:
+    noise = np.random.default_rng(0).integers(0, 255, (12, 17, 3), dtype=np.uint8)
+    picture = Pillow.fromarray(noise)
+    exif = Pillow.Exif()
+    exif[0x0112] = 6
+    options: dict[str, object] = {}
+    if form == "TIFF-LZW":
+        options = {"compression": "tiff_lzw"}
+    elif form == "TIFF-JPEG":
+        options = {"compression": "jpeg"}
+    elif form == "JPEG-EXIF":
+        options = {"exif": exif, "progressive": True}
+    elif form == "PNG-P":
+        picture, options = picture.convert("P"), {"transparency": b"\x00\x80", "exif": exif}
+    elif form == "TIFF-16":
+        picture = Pillow.fromarray(noise[:, :, 0].astype(np.uint16) * 257)
+    buffer = io.BytesIO()
+    picture.save(buffer, form.split("-")[0], **options)
+    return buffer.getvalue()
+
+
+VALID = {form: _valid(form) for form in FORMS}
+SIGNATURES = [data[:length] for data in VALID.values() for length in (2, 4, 8, 16, 30)]
+
+
+def decodes_or_names_the_error(data: bytes) -> None:
+    """Either a sound image or an ImageError; any other exception or warning fails the test."""
+    with contextlib.suppress(ImageError):
+        picture = decode(data, max_pixels=1_000_000)
+        assert picture.image.dtype == np.uint8
+        assert picture.image.ndim == 3
+        assert picture.image.shape[2] == 3
+        assert picture.image.size > 0
+        assert picture.width * picture.height <= 1_000_000
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=300))
+def test_arbitrary_bytes_never_surprise(data):
+    """Any bytes: an image or a named error."""
+    decodes_or_names_the_error(data)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(SIGNATURES), st.binary(max_size=300))
+def test_arbitrary_bytes_after_a_true_beginning_never_surprise(beginning, rest):
+    """Bytes that begin as a picture does: an image or a named error."""
+    decodes_or_names_the_error(beginning + rest)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(FORMS), st.floats(0, 1))
+def test_truncations_never_surprise(form, share):
+    """A valid file cut anywhere: an image or a named error."""
+    decodes_or_names_the_error(VALID[form][: int(share * len(VALID[form]))])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=120, deadline=None)
+@given(flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=6))
+def test_flipped_bits_never_surprise(form, flips):
+    """A valid file with some bytes changed: an image or a named error."""
+    data = bytearray(VALID[form])
+    for place, mask in flips:
+        data[int(place * len(data))] ^= mask
+    decodes_or_names_the_error(bytes(data))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=60, deadline=None)
+@given(place=st.integers(0, 120), value=st.binary(min_size=4, max_size=4))
+def test_changed_headers_never_surprise(form, place, value):
+    """A valid file with a header field overwritten: an image or a named error."""
+    data = bytearray(VALID[form])
+    place = min(place, len(data) - 4)
+    data[place : place + 4] = value
+    decodes_or_names_the_error(bytes(data))

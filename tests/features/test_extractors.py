@@ -1,0 +1,126 @@
+import inspect
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from features import EXTRACTORS, Extractor, extractor
+
+
+def scene(seed: int) -> np.ndarray:
+    noise = np.random.default_rng(seed).normal(size=(100, 130, 3)).astype(np.float32)
+    return cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
+
+
+def ready(name: str) -> Extractor:
+    view = extractor(name, {"words": 12} if name == "sift" else {})
+    return view if view.fitted else view.fit([view.sample(scene(seed)) for seed in range(3)])
+
+
+VIEWS = {name: ready(name) for name in EXTRACTORS}
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.booleans())
+def test_any_picture_gives_a_sound_row(name, height, width, seed, flat):
+    """Every size from one pixel up, noise or flat: a finite row of dim floats, no smaller than zero."""
+    rng = np.random.default_rng(seed)
+    image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+    row = VIEWS[name].extract(np.full_like(image, image[0, 0]) if flat else image)
+    assert row.shape == (VIEWS[name].dim,)
+    assert row.dtype == np.float32
+    assert np.isfinite(row).all()
+    assert row.min() >= 0
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_long_thin_pictures_give_rows(name):
+    """One pixel by hundreds is a picture too."""
+    for shape in ((1, 640), (640, 1), (2, 300), (12, 640)):
+        assert np.isfinite(VIEWS[name].extract(np.zeros((*shape, 3), np.uint8))).all()
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_rows_do_not_depend_on_memory_layout_and_images_are_left_alone(name):
+    """A transposed or sliced array gives the row of its copy, and extraction writes nothing into it."""
+    image = scene(4)
+    image.flags.writeable = False
+    row = VIEWS[name].extract(image)
+    assert np.array_equal(VIEWS[name].extract(np.asfortranarray(image)), row)
+    wide = np.repeat(image, 2, axis=1)
+    assert np.array_equal(VIEWS[name].extract(wide[:, ::2]), row)
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((4, 4), np.uint8),
+        np.zeros((4, 4, 4), np.uint8),
+        np.zeros((4, 4, 3), np.float32),
+        np.zeros((0, 4, 3), np.uint8),
+    ],
+)
+def test_anything_but_a_bgr_image_is_refused(name, wrong):
+    """Grey, four channels, floats and no pixels are ValueErrors."""
+    with pytest.raises(ValueError, match="an image is"):
+        VIEWS[name].extract(wrong)
+
+
+def _row(name: str, threads: int) -> np.ndarray:
+    cv2.setNumThreads(threads)
+    return ready(name).extract(scene(9))
+
+
+def test_rows_are_identical_in_every_thread_and_process():
+    """Threads, spawned processes and OpenCV's own thread count change nothing, fitting included."""
+    expected = {name: VIEWS[name].extract(scene(9)) for name in EXTRACTORS}
+    for name in EXTRACTORS:
+        with ThreadPoolExecutor(4) as pool:
+            for row in pool.map(lambda _, view=VIEWS[name]: view.extract(scene(9)), range(8)):
+                assert np.array_equal(row, expected[name])
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for name in EXTRACTORS:
+            for threads in (1, 2):
+                assert np.array_equal(pool.submit(_row, name, threads).result(), expected[name])
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_every_registered_extractor_keeps_the_contract(name):
+    """Named as registered, keyword-only parameters, params that make its equal, state that fits its equal."""
+    view = VIEWS[name]
+    assert view.name == name
+    assert isinstance(view.steps, tuple)
+    parameters = [] if type(view).__init__ is object.__init__ else inspect.signature(type(view)).parameters.values()
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters)
+    equal = type(view)(**view.params())
+    assert equal.dim == view.dim
+    assert equal.load_state(view.to_state()).fitted
+    assert np.array_equal(equal.extract(scene(2)), view.extract(scene(2)))
+
+
+def test_extractors_that_learn_nothing_are_ready():
+    """Colour and GIST are fitted from the start, learn nothing and keep no state."""
+    for name in ("color", "gist"):
+        view = extractor(name)
+        assert view.fitted
+        assert view.fit([]) is view
+        assert view.sample(scene(0)).shape == (0, 0)
+        assert view.to_state() == {}
+        with pytest.raises(ValueError, match="learns nothing"):
+            view.load_state({"centres": np.zeros(1)})
+
+
+def test_unknown_names_list_the_known():
+    """A wrong extractor or parameter is a ValueError that lists what there is."""
+    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, gist, sift"):
+        extractor("colour")
+    with pytest.raises(ValueError, match="'sift' has no parameter 'size'; it has: words"):
+        extractor("sift", {"size": 3})
+    with pytest.raises(ValueError, match="'gist' has no parameter 'words'; it has none"):
+        extractor("gist", {"words": 3})

@@ -1,0 +1,175 @@
+import cv2
+import numpy as np
+import pytest
+
+from features import NotFittedError, Sift, extractor
+from features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
+from features.opponent import OPPONENT, opponent_channels
+from features.words import count_words, fit_words
+
+
+def scene(seed: int, height: int = 120, width: int = 160) -> np.ndarray:
+    """Smooth coloured noise: many key points, different for every seed."""
+    noise = np.random.default_rng(seed).normal(size=(height, width, 3)).astype(np.float32)
+    smooth = cv2.GaussianBlur(noise, (0, 0), 2)
+    return cv2.normalize(smooth, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Sift:
+    view = Sift(words=20)
+    return view.fit([view.sample(scene(seed)) for seed in range(8)], seed=1)
+
+
+def test_opponent_channels_are_their_formula():
+    """The channels are the textbook rotation of red, green and blue, stretched over 0..255, to within a level."""
+    image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    blue, green, red = np.moveaxis(image.astype(float), 2, 0)
+    first, second, third = (red - green) / 2**0.5, (red + green - 2 * blue) / 6**0.5, (red + green + blue) / 3**0.5
+    assert np.allclose(np.moveaxis(image @ OPPONENT.T, 2, 0), [first, second, third])
+    expected = [127.5 + first * 2**0.5 / 2, 127.5 + second * 6**0.5 / 4, third * 3**0.5 / 3]
+    for channel, values in zip(opponent_channels(image), expected, strict=True):
+        assert channel.dtype == np.uint8
+        assert np.abs(channel - values).max() < 1
+
+
+def test_opponent_axes_are_orthonormal():
+    """The transformation is a rotation of colour space."""
+    assert np.allclose(OPPONENT @ OPPONENT.T, np.eye(3))
+
+
+def test_key_points_are_those_of_the_grey_image():
+    """Place, size and direction are OpenCV's SIFT on the luma; only the pyramid they are filed in differs."""
+    luma = cv2.cvtColor(scene(0), cv2.COLOR_BGR2GRAY)
+    reference = cv2.SIFT.create(contrastThreshold=CONTRAST_THRESHOLD).detect(luma, None)
+    ours = key_points(luma)
+    assert len(ours) > 50
+    assert {(p.pt, p.size) for p in ours} == {(p.pt, p.size) for p in reference}
+
+
+def test_half_density_descriptors_stay_close_to_sifts_own():
+    """Describing at half the sampling density in the same smoothing changes a descriptor little."""
+    luma = cv2.cvtColor(scene(0, 240, 320), cv2.COLOR_BGR2GRAY)
+    points = key_points(luma)
+    ours = cv2.SIFT.create(sigma=1.6 * 2 ** (-2 / 3)).compute(luma, points)[1]
+    for point in points:
+        octave, layer = point.octave & 0xFF, point.octave >> 8
+        point.octave = ((octave - 1) & 0xFF) | (layer + 1) << 8
+    reference = cv2.SIFT.create().compute(luma, points)[1]
+    cosines = (ours * reference).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(reference, axis=1)
+    assert np.median(cosines) > 0.97
+
+
+def test_descriptors_have_the_length_and_whole_numbers_they_promise():
+    """(n, 384) whole numbers; dot products stay where float32 is exact."""
+    descriptors = color_sift(scene(0))
+    assert descriptors.shape[1] == 384
+    assert descriptors.dtype == np.float32
+    assert np.array_equal(descriptors, np.rint(descriptors))
+    assert descriptors.min() >= 0
+    assert (descriptors**2).sum(1).max() < 2**23
+
+
+def test_a_grey_picture_has_nothing_in_its_colour_channels():
+    """Without colour the first two thirds are empty and the last is not."""
+    grey = np.repeat(cv2.cvtColor(scene(0), cv2.COLOR_BGR2GRAY)[:, :, None], 3, 2)
+    descriptors = color_sift(grey)
+    assert len(descriptors) > 50
+    assert not descriptors[:, :256].any()
+    assert descriptors[:, 256:].any(axis=1).all()
+
+
+def test_counts_sum_to_the_number_of_key_points(fitted):
+    """A row holds how often each word is said."""
+    row = fitted.extract(scene(3))
+    assert row.shape == (20,)
+    assert row.dtype == np.float32
+    assert np.array_equal(row, np.rint(row))
+    assert row.sum() == len(color_sift(scene(3)))
+
+
+def test_words_are_the_nearest_centres():
+    """The fast assignment is the nearest centre of the plain definition."""
+    rng = np.random.default_rng(0)
+    descriptors = rng.integers(0, 100, (200, 384)).astype(np.float32)
+    centres = rng.integers(0, 100, (17, 384)).astype(np.float32)
+    nearest = ((descriptors[:, None].astype(float) - centres[None]) ** 2).sum(2).argmin(1)
+    assert np.array_equal(count_words(descriptors, centres), np.bincount(nearest, minlength=17))
+
+
+def test_a_picture_without_key_points_gives_zeros(fitted):
+    """Nothing stands out: all counts are zero, and sampling gives (0, 384)."""
+    for shape in ((1, 1), (1, 500), (5, 5), (60, 60)):
+        flat = np.full((*shape, 3), 90, np.uint8)
+        assert not fitted.extract(flat).any()
+        assert fitted.sample(flat).shape == (0, 384)
+
+
+def test_sample_is_bounded_and_the_same_every_time():
+    """One picture gives at most 100 descriptors, all of them its own."""
+    image = scene(0, 300, 400)
+    sample, descriptors = Sift().sample(image), color_sift(image)
+    assert sample.shape == (100, 384)
+    assert len(descriptors) > 100
+    assert np.array_equal(sample, Sift().sample(image))
+    assert {row.tobytes() for row in sample} <= {row.tobytes() for row in descriptors}
+
+
+def test_fitting_is_repeatable_and_seeded():
+    """Equal samples and seed give equal centres; another seed gives others."""
+    samples = [Sift().sample(scene(seed)) for seed in range(6)]
+    first, again, other = (Sift(words=15).fit(samples, seed).to_state()["centres"] for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert first.shape == (15, 384)
+    assert np.array_equal(first, np.rint(first))
+
+
+def test_pooled_descriptors_are_bounded(monkeypatch):
+    """More descriptors than the bound are sampled down, and fitting still works."""
+    monkeypatch.setattr("features.words.MAX_DESCRIPTORS", 60)
+    samples = [Sift().sample(scene(seed)) for seed in range(4)]
+    assert fit_words(samples, 10, seed=0).shape == (10, 384)
+    with pytest.raises(ValueError, match="have 60"):
+        fit_words(samples, 70, seed=0)
+
+
+def test_too_few_descriptors_name_the_remedy():
+    """With fewer distinct descriptors than words, fitting says what to do."""
+    sample = Sift().sample(scene(0))[:40]
+    with pytest.raises(ValueError, match=r"give more pictures, or ask for fewer words, such as sift:words=10"):
+        Sift().fit([sample, sample])
+    with pytest.raises(ValueError, match="have 0"):
+        Sift().fit([np.zeros((0, 384), np.float32)])
+    with pytest.raises(ValueError, match="the 0 pictures given"):
+        Sift().fit([])
+
+
+def test_state_round_trip_gives_equal_rows(fitted):
+    """What to_state gives, load_state takes, and rows are equal."""
+    copy = extractor("sift", fitted.params()).load_state(fitted.to_state())
+    assert copy.fitted
+    assert np.array_equal(copy.extract(scene(5)), fitted.extract(scene(5)))
+    assert Sift().to_state() == {}
+    assert not copy.load_state({}).fitted
+
+
+def test_a_state_of_another_shape_is_refused(fitted):
+    """Centres of another codebook size or of another name are refused."""
+    with pytest.raises(ValueError, match=r"centres \(30, 384\), not centres \(20, 384\)"):
+        Sift(words=30).load_state(fitted.to_state())
+    with pytest.raises(ValueError, match="not words"):
+        Sift(words=20).load_state({"words": np.zeros((20, 384))})
+
+
+def test_rows_before_fitting_are_refused():
+    """An unfitted view says so."""
+    with pytest.raises(NotFittedError, match="fit"):
+        Sift().extract(scene(0))
+
+
+@pytest.mark.parametrize("words", [0, -1, 2.5, "300", True, None])
+def test_words_must_be_a_positive_whole_number(words):
+    """Anything but a whole number of at least 1 is a ValueError."""
+    with pytest.raises(ValueError, match="words"):
+        Sift(words=words)
