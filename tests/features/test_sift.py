@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from features import NotFittedError, Sift, extractor
+from features.contrast import CHROMA_GAIN, channel_shares
 from features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
 from features.opponent import OPPONENT, opponent_channels
 from features.words import count_words, fit_words
@@ -39,12 +40,14 @@ def test_opponent_axes_are_orthonormal():
 
 
 def test_key_points_are_those_of_the_grey_image():
-    """Place, size and direction are OpenCV's SIFT on the luma; only the pyramid they are filed in differs."""
+    """Places and sizes are OpenCV's SIFT on the luma, each once and upright."""
     luma = cv2.cvtColor(scene(0), cv2.COLOR_BGR2GRAY)
     reference = cv2.SIFT.create(contrastThreshold=CONTRAST_THRESHOLD).detect(luma, None)
     ours = key_points(luma)
-    assert len(ours) > 50
-    assert {(p.pt, p.size) for p in ours} == {(p.pt, p.size) for p in reference}
+    places = {(point.pt, point.size) for point in ours}
+    assert len(ours) == len(places) > 50
+    assert places == {(point.pt, point.size) for point in reference}
+    assert {point.angle for point in ours} == {0.0}
 
 
 def test_half_density_descriptors_stay_close_to_sifts_own():
@@ -58,6 +61,20 @@ def test_half_density_descriptors_stay_close_to_sifts_own():
     reference = cv2.SIFT.create().compute(luma, points)[1]
     cosines = (ours * reference).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(reference, axis=1)
     assert np.median(cosines) > 0.97
+
+
+def test_shares_are_the_mean_change_around_a_point():
+    """Compared with plain loops over the formula, also where the square is cut by the image's edge."""
+    image = scene(0)
+    points = np.array([[0.0, 0.0, 3.0], [80.2, 60.7, 5.0], [158.9, 118.2, 30.0], [100.0, 3.0, 0.1]])
+    channels = image.astype(float) @ (OPPONENT * np.array([[CHROMA_GAIN], [CHROMA_GAIN], [1]])).T
+    smooth = cv2.GaussianBlur(channels, (0, 0), 1.0)
+    change = np.hypot(cv2.Sobel(smooth, cv2.CV_64F, 1, 0), cv2.Sobel(smooth, cv2.CV_64F, 0, 1)) / 8
+    for (x, y, size), shares in zip(points, channel_shares(image, points), strict=True):
+        x, y, reach = round(x), round(y), max(1, round(1.5 * size))
+        square = change[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1]
+        means = square.mean((0, 1))
+        assert np.allclose(shares, means / np.sqrt(1 + (means**2).sum()), rtol=1e-3)
 
 
 def test_descriptors_have_the_length_and_whole_numbers_they_promise():
