@@ -1,0 +1,1 @@
+"""The product's nouns: homes, collections, items, views, spaces, queries and hits."""

@@ -1,0 +1,96 @@
+"""The catalog of one collection: transactions over its tables."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from engine.catalog import schema
+from engine.catalog.database import Database
+from engine.catalog.items import Items
+from engine.catalog.roots import Roots
+from engine.catalog.rows import Rows, SqlRows
+from engine.catalog.spaces import Spaces
+from engine.catalog.views import Views
+
+
+class Transaction:
+    """One consistent state of the catalog; in a write transaction also the way to change it."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self.items = Items(connection)
+        self.roots = Roots(connection)
+        self.rows: Rows = SqlRows(connection)
+        self.spaces = Spaces(connection)
+        self.views = Views(connection)
+
+    def name(self) -> str:
+        """Return the collection's name."""
+        return str(self._connection.scalar(sa.select(schema.collection.c.name)))
+
+    def description(self) -> str:
+        """Return the collection's description."""
+        return str(self._connection.scalar(sa.select(schema.collection.c.description)))
+
+    def created(self) -> str:
+        """Return when the collection was created, ISO 8601 in UTC."""
+        return str(self._connection.scalar(sa.select(schema.collection.c.created)))
+
+    def sequence(self) -> int:
+        """Return the number of the last change."""
+        return int(self._connection.scalar(sa.select(schema.collection.c.sequence)) or 0)
+
+    def next_sequence(self) -> int:
+        """Take the number of a new change."""
+        bump = sa.update(schema.collection).values(sequence=schema.collection.c.sequence + 1)
+        return int(self._connection.execute(bump.returning(schema.collection.c.sequence)).scalar_one())
+
+    def active_space(self) -> str:
+        """Return the name of the space that answers by default; "" before the first training."""
+        return str(self._connection.scalar(sa.select(schema.collection.c.active_space)) or "")
+
+    def activate(self, space: str) -> None:
+        """Make a space the default one."""
+        self._connection.execute(sa.update(schema.collection).values(active_space=space))
+
+
+class Catalog:
+    """The catalog behind a database URL."""
+
+    def __init__(self, url: str | sa.URL) -> None:
+        self._database = Database(url)
+
+    @classmethod
+    def create(cls, url: str | sa.URL, name: str, description: str = "") -> "Catalog":
+        """Open an empty database as the catalog of a new collection."""
+        catalog = cls(url)
+        with catalog._database.write() as connection:
+            connection.execute(
+                sa.insert(schema.collection).values(
+                    id=1, name=name, description=description, created=now(), sequence=0, active_space=""
+                )
+            )
+        return catalog
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a transaction that sees one consistent state."""
+        with self._database.read() as connection:
+            yield Transaction(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Open a transaction that is durable when the block ends, and undone if it raises."""
+        with self._database.write() as connection:
+            yield Transaction(connection)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+
+def now() -> str:
+    """Return the time as ISO 8601 in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,121 @@
+"""Opening a catalog database: connections, transactions, migrations, and storage errors in plain words."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.errors import BusyError, StorageError
+
+HEAD = "0001"
+"""The schema version that this code reads and writes (the newest migration)."""
+
+_WRITE = "crossview_write"
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class Database:
+    """One catalog database: SQLite by path, or whatever SQLAlchemy reaches by URL."""
+
+    def __init__(self, url: str | sa.URL) -> None:
+        with storage_errors():
+            self._engine = sa.create_engine(url)
+            if self._engine.dialect.name == "sqlite":
+                sa.event.listen(self._engine, "connect", _configure_sqlite)
+                sa.event.listen(self._engine, "begin", _begin_sqlite)
+            self._migrate()
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """Open a transaction that sees one consistent state and changes nothing."""
+        with storage_errors(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """Open a transaction that is durable when the block ends, and undone if it raises."""
+        with (
+            storage_errors(),
+            self._engine.connect().execution_options(**{_WRITE: True}) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def _migrate(self) -> None:
+        with self._engine.connect() as connection:
+            version = _version(connection)
+        if version == HEAD:
+            return
+        from alembic import command
+        from alembic.config import Config
+
+        known = {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}
+        if version and version not in known:
+            raise StorageError(
+                f"the catalog has schema version {version}, newer than this program's {HEAD}: upgrade it"
+            )
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        with self.write() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Turn the database's and the file system's refusals into StorageError or BusyError."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        text = str(error.orig)
+        if "locked" in text:
+            raise BusyError("another process is writing this collection; try again in a moment") from error
+        raise StorageError(_plain(text)) from error
+    except OSError as error:
+        if isinstance(error, StorageError) or error.errno not in _PLAIN_ERRNO:
+            raise
+        raise StorageError(f"{_PLAIN_ERRNO[error.errno]}: {error.filename or error}") from error
+
+
+_PLAIN_ERRNO = {
+    errno.ENOSPC: "the disk is full; nothing that was acknowledged is lost",
+    errno.EDQUOT: "the disk quota is used up; nothing that was acknowledged is lost",
+    errno.EROFS: "the home is read-only",
+    errno.EACCES: "no permission for the home",
+    errno.EPERM: "no permission for the home",
+}
+
+
+def _plain(text: str) -> str:
+    if "full" in text:
+        return _PLAIN_ERRNO[errno.ENOSPC]
+    if "readonly" in text or "unable to open" in text:
+        return f"the home is read-only or cannot be opened ({text})"
+    if "malformed" in text or "not a database" in text:
+        return f"the catalog is damaged ({text}); restore it from a copy"
+    return f"the catalog cannot be used ({text})"
+
+
+def _version(connection: sa.Connection) -> str:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return ""
+    return str(connection.scalar(sa.text("SELECT version_num FROM alembic_version")) or "")
+
+
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    # Transactions are begun below, where it is known whether they write.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

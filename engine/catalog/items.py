@@ -1,0 +1,247 @@
+"""Items in the catalog: written under a sequence number, deleted to tombstones, read by key, filter or change."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from engine.catalog.batches import batches
+from engine.catalog.schema import items, labels, thumbnails
+from engine.item import Item
+from engine.query import Filter
+
+_ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
+
+
+@dataclass(frozen=True)
+class NewRecord:
+    """What is written of one item."""
+
+    key: str
+    labels: tuple[str, ...] | None = None
+    """None keeps the labels that the item has."""
+    attributes: Mapping[str, Any] | None = None
+    """None keeps the attributes that the item has."""
+    source: str = ""
+    size: int = 0
+    modified_ns: int = 0
+    content_hash: str = ""
+    width: int = 0
+    height: int = 0
+    thumbnail: bytes | None = None
+    rows: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    """Feature rows by view name."""
+
+
+class Stored(NamedTuple):
+    """What decides whether a file must be read again."""
+
+    id: int
+    size: int
+    modified_ns: int
+    content_hash: str
+    labels: tuple[str, ...]
+
+
+class Changes(NamedTuple):
+    """The items that changed, by their ids."""
+
+    live: list[int]
+    deleted: list[int]
+
+
+class Items:
+    """The items of one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    # -- reading
+
+    def known(self) -> dict[str, Stored]:
+        """Return every item by key."""
+        found = self._connection.execute(
+            sa.select(items.c.key, items.c.id, items.c.size, items.c.modified_ns, items.c.content_hash).where(_live)
+        )
+        tags = self._labels(None)
+        return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ())) for r in found}
+
+    def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return the ids of the keys that exist."""
+        return {
+            row.key: row.id
+            for batch in batches(keys)
+            for row in self._connection.execute(sa.select(items.c.key, items.c.id).where(_live, items.c.key.in_(batch)))
+        }
+
+    def keys(self) -> dict[int, str]:
+        """Return every item's key by id."""
+        return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(_live))}
+
+    def labels(self) -> dict[int, tuple[str, ...]]:
+        """Return the labels of every item that has some, by id, sorted."""
+        return self._labels(None)
+
+    def label_counts(self) -> dict[str, int]:
+        """Return how many items carry each label."""
+        found = self._connection.execute(
+            sa.select(labels.c.label, sa.func.count()).group_by(labels.c.label).order_by(labels.c.label)
+        )
+        return dict(found.tuples().all())
+
+    def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
+        """Return the live items among the ids."""
+        found: dict[int, Item] = {}
+        for batch in batches(ids):
+            rows = self._connection.execute(sa.select(items.c.id, *_ITEM).where(_live, items.c.id.in_(batch)))
+            tags = self._labels(batch)
+            found |= {row.id: _item(row, tags) for row in rows}
+        return found
+
+    def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
+        """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
+        query = sa.select(items.c.id, *_ITEM).where(*_conditions(chosen), items.c.key > after)
+        rows = self._connection.execute(query.order_by(items.c.key).limit(limit)).all()
+        tags = self._labels([row.id for row in rows])
+        return {row.id: _item(row, tags) for row in rows}
+
+    def count(self, chosen: Filter) -> int:
+        """Return how many items pass the filter."""
+        query = sa.select(sa.func.count()).select_from(items).where(*_conditions(chosen))
+        return int(self._connection.scalar(query) or 0)
+
+    def matching(self, chosen: Filter) -> NDArray[np.int64]:
+        """Return the ids of the items that pass the filter, ascending."""
+        query = sa.select(items.c.id).where(*_conditions(chosen)).order_by(items.c.id)
+        return np.array(self._connection.scalars(query).all(), np.int64)
+
+    def changed_since(self, sequence: int) -> Changes:
+        """Return the items whose last change is after ``sequence``."""
+        query = sa.select(items.c.id, items.c.deleted).where(items.c.sequence > sequence).order_by(items.c.id)
+        found = self._connection.execute(query).all()
+        return Changes([r.id for r in found if not r.deleted], [r.id for r in found if r.deleted])
+
+    def thumbnail(self, item: int) -> bytes | None:
+        """Return an item's thumbnail (JPEG)."""
+        return self._connection.scalar(sa.select(thumbnails.c.jpeg).where(thumbnails.c.item_id == item))
+
+    # -- writing
+
+    def put(self, records: Sequence[NewRecord], sequence: int) -> tuple[list[int], int]:
+        """Write items under one change; return their ids in the same order and how many of them are new."""
+        known = self.ids_of(record.key for record in records)
+        fresh = [record for record in records if record.key not in known]
+        if fresh:
+            inserted = self._connection.execute(
+                sa.insert(items).returning(items.c.id, items.c.key),
+                [_columns(record, sequence) | {"attributes": dict(record.attributes or {})} for record in fresh],
+            )
+            known |= {row.key: row.id for row in inserted}
+        new_keys = {record.key for record in fresh}
+        for record in records:
+            if record.key not in new_keys:
+                values = _columns(record, sequence)
+                if record.attributes is not None:
+                    values["attributes"] = dict(record.attributes)
+                self._connection.execute(sa.update(items).where(items.c.id == known[record.key]).values(values))
+        ids = [known[record.key] for record in records]
+        self._put_parts(records, ids)
+        return ids, len(fresh)
+
+    def relabel(self, tags: Mapping[int, tuple[str, ...]], sequence: int) -> None:
+        """Replace the labels of items."""
+        self._touch(list(tags), sequence)
+        self._put_labels(tags)
+
+    def refresh(self, stamps: Mapping[int, int]) -> None:
+        """Note new modification times of files whose content is the same; no change for anybody who searches."""
+        for item, modified_ns in stamps.items():
+            self._connection.execute(sa.update(items).where(items.c.id == item).values(modified_ns=modified_ns))
+
+    def delete(self, ids: Sequence[int], sequence: int) -> None:
+        """Turn items into tombstones; their rows are the row store's to remove."""
+        self._touch(ids, sequence, deleted=True, attributes={})
+        for batch in batches(ids):
+            self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
+            self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
+
+    def _touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
+        for batch in batches(ids):
+            self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(sequence=sequence, **values))
+
+    def _put_parts(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
+        pairs = list(zip(records, ids, strict=True))
+        self._put_labels({item: record.labels for record, item in pairs if record.labels is not None})
+        pictures = [{"item_id": item, "jpeg": r.thumbnail} for r, item in pairs if r.thumbnail is not None]
+        if pictures:
+            for batch in batches(picture["item_id"] for picture in pictures):
+                self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
+            self._connection.execute(sa.insert(thumbnails), pictures)
+
+    def _put_labels(self, tags: Mapping[int, tuple[str, ...]]) -> None:
+        for batch in batches(tags):
+            self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
+        pairs = [{"item_id": item, "label": label} for item, group in tags.items() for label in sorted(set(group))]
+        if pairs:
+            self._connection.execute(sa.insert(labels), pairs)
+
+    def _labels(self, ids: Sequence[int] | None) -> dict[int, tuple[str, ...]]:
+        query = sa.select(labels.c.item_id, labels.c.label).order_by(labels.c.item_id, labels.c.label)
+        found: dict[int, list[str]] = defaultdict(list)
+        queries = [query] if ids is None else [query.where(labels.c.item_id.in_(batch)) for batch in batches(ids)]
+        for part in queries:
+            for item, label in self._connection.execute(part):
+                found[item].append(label)
+        return {item: tuple(group) for item, group in found.items()}
+
+
+_live = items.c.deleted.is_(False)
+
+
+def _item(row: "sa.Row[Any]", tags: Mapping[int, tuple[str, ...]]) -> Item:
+    return Item(labels=tags.get(row.id, ()), **{column.name: getattr(row, column.name) for column in _ITEM})
+
+
+def _columns(record: NewRecord, sequence: int) -> dict[str, Any]:
+    names = ("key", "source", "size", "modified_ns", "content_hash", "width", "height")
+    return {name: getattr(record, name) for name in names} | {"sequence": sequence, "deleted": False}
+
+
+def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
+    """SQL of a filter; its lists are expected to be short, as a person or a program would name them."""
+    conditions: list[sa.ColumnElement[bool]] = [_live]
+    if chosen.labels:
+        conditions.append(items.c.id.in_(_labelled(chosen.labels)))
+    if chosen.without_labels:
+        conditions.append(items.c.id.not_in(_labelled(chosen.without_labels)))
+    if chosen.keys:
+        conditions.append(items.c.key.in_(chosen.keys))
+    if chosen.key_prefix:
+        conditions.append(items.c.key.startswith(chosen.key_prefix, autoescape=True))
+    for name, value in chosen.attributes.items():
+        conditions.append(_attribute(name, value))
+    return conditions
+
+
+def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
+    return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
+
+
+def _attribute(name: str, value: Any) -> "sa.ColumnElement[bool]":
+    element: Any = items.c.attributes[name]
+    match value:
+        case bool():
+            comparison: sa.ColumnElement[bool] = element.as_boolean() == value
+        case int() | float():
+            comparison = element.as_float() == float(value)
+        case str():
+            comparison = element.as_string() == value
+        case None:
+            comparison = element.as_string().is_(None)
+        case _:
+            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
+    return comparison

@@ -1,0 +1,101 @@
+"""The row store: float32 feature rows by view and item, behind a protocol so that their home can move."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from engine.catalog.batches import batches
+from engine.catalog.schema import rows
+from engine.catalog.views import ViewRecord
+
+
+class ViewRows(NamedTuple):
+    """Feature rows of one view."""
+
+    ids: NDArray[np.int64]
+    """Item ids, shape (n,), ascending."""
+    rows: NDArray[np.float32]
+    """Shape (n, d)."""
+
+
+class Rows(Protocol):
+    """Feature rows by view and item id; only rows of a view's current revision are ever returned."""
+
+    def put(self, view: ViewRecord, ids: Sequence[int], values: NDArray[np.float32]) -> None:
+        """Store rows, shape (n, d), replacing those of the same items."""
+        ...
+
+    def get(self, view: ViewRecord, ids: Iterable[int] | None = None) -> ViewRows:
+        """Return the rows of the given items that have one; of every item by default."""
+        ...
+
+    def ids(self, view: ViewRecord) -> NDArray[np.int64]:
+        """Return the ids of the items that have a row, ascending."""
+        ...
+
+    def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """Return, by item, the ids of the views that it has a row for, of whichever revision."""
+        ...
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Remove every row of the items."""
+        ...
+
+
+class SqlRows:
+    """``Rows`` in the catalog's own database."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def put(self, view: ViewRecord, ids: Sequence[int], values: NDArray[np.float32]) -> None:
+        """Store rows, replacing those of the same items."""
+        if not ids:
+            return
+        for batch in batches(ids):
+            self._connection.execute(sa.delete(rows).where(rows.c.view_id == view.id, rows.c.item_id.in_(batch)))
+        records = [
+            {"view_id": view.id, "item_id": item, "revision": view.revision, "data": value.tobytes()}
+            for item, value in zip(ids, np.ascontiguousarray(values, "<f4"), strict=True)
+        ]
+        self._connection.execute(sa.insert(rows), records)
+
+    def get(self, view: ViewRecord, ids: Iterable[int] | None = None) -> ViewRows:
+        """Return the rows of the given items that have one; of every item by default."""
+        query = self._current(view, rows.c.item_id, rows.c.data)
+        if ids is None:
+            found = list(self._connection.execute(query))
+        else:
+            found = [
+                row
+                for batch in batches(sorted(ids))
+                for row in self._connection.execute(query.where(rows.c.item_id.in_(batch)))
+            ]
+        values = np.frombuffer(b"".join(row.data for row in found), "<f4").astype(np.float32, copy=False)
+        return ViewRows(np.array([row.item_id for row in found], np.int64), values.reshape(len(found), view.dim))
+
+    def ids(self, view: ViewRecord) -> NDArray[np.int64]:
+        """Return the ids of the items that have a row, ascending."""
+        return np.array(self._connection.scalars(self._current(view, rows.c.item_id)).all(), np.int64)
+
+    def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """Return, by item, the ids of the views that it has a row for, of whichever revision."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for batch in batches(ids):
+            query = sa.select(rows.c.item_id, rows.c.view_id).where(rows.c.item_id.in_(batch)).order_by(rows.c.view_id)
+            for item, view in self._connection.execute(query):
+                found[item].append(view)
+        return {item: tuple(views) for item, views in found.items()}
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Remove every row of the items."""
+        for batch in batches(ids):
+            self._connection.execute(sa.delete(rows).where(rows.c.item_id.in_(batch)))
+
+    def _current(self, view: ViewRecord, *columns: "sa.ColumnElement[Any]") -> "sa.Select[Any]":
+        current = (rows.c.view_id == view.id) & (rows.c.revision == view.revision)
+        return sa.select(*columns).where(current).order_by(rows.c.item_id)

@@ -1,0 +1,122 @@
+"""The catalog's tables. Changing one means a new migration; a test holds the two together."""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite counts up by itself only for a column that is spelled INTEGER.
+Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+collection = sa.Table(
+    "collection",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+    # The number of the last change; every change of an item, view or space takes the next one.
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("active_space", sa.Text, nullable=False),
+)
+
+roots = sa.Table(
+    "roots",
+    metadata,
+    sa.Column("alias", sa.Text, primary_key=True),
+    sa.Column("path", sa.Text, nullable=False, unique=True),
+)
+
+items = sa.Table(
+    "items",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("sequence", sa.BigInteger, nullable=False, index=True),
+    # A tombstone keeps id, key and sequence, so that followers learn of the deletion.
+    sa.Column("deleted", sa.Boolean, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("modified_ns", sa.BigInteger, nullable=False),
+    sa.Column("content_hash", sa.Text, nullable=False),
+    sa.Column("width", sa.Integer, nullable=False),
+    sa.Column("height", sa.Integer, nullable=False),
+    sa.Column("attributes", sa.JSON, nullable=False),
+    sqlite_autoincrement=True,  # ids are never reused, even that of the last item
+)
+live_key = sa.Index(
+    "uq_items_live_key",
+    items.c.key,
+    unique=True,
+    sqlite_where=items.c.deleted.is_(False),
+    postgresql_where=items.c.deleted.is_(False),
+)
+
+labels = sa.Table(
+    "labels",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("label", sa.Text, primary_key=True, index=True),
+)
+
+thumbnails = sa.Table(
+    "thumbnails",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    sa.Column("jpeg", sa.LargeBinary, nullable=False),
+)
+
+views = sa.Table(
+    "views",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("extractor", sa.Text, nullable=False),
+    sa.Column("params", sa.JSON, nullable=False),
+    sa.Column("dim", sa.Integer, nullable=False),
+    # 0 until fitted; extractors that need no fitting start at 1.
+    sa.Column("revision", sa.Integer, nullable=False),
+)
+
+view_revisions = sa.Table(
+    "view_revisions",
+    metadata,
+    sa.Column("view_id", sa.Integer, sa.ForeignKey("views.id"), primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True),
+    sa.Column("state", sa.LargeBinary, nullable=False),
+)
+
+rows = sa.Table(
+    "rows",
+    metadata,
+    sa.Column("view_id", sa.Integer, sa.ForeignKey("views.id"), primary_key=True),
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, index=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+)
+
+spaces = sa.Table(
+    "spaces",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    # The generation that answers queries to this space.
+    sa.Column("generation", sa.Integer, nullable=False),
+)
+
+generations = sa.Table(
+    "generations",
+    metadata,
+    sa.Column("space", sa.Text, sa.ForeignKey("spaces.name"), primary_key=True),
+    sa.Column("generation", sa.Integer, primary_key=True),
+    sa.Column("created", sa.Text, nullable=False),
+    # The collection's sequence that the training saw.
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("summary", sa.JSON, nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=False),
+)

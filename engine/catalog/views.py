@@ -1,0 +1,55 @@
+"""Views as the catalog keeps them: an extractor, its parameters, and its fitted revisions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.catalog.schema import view_revisions, views
+
+
+@dataclass(frozen=True)
+class ViewRecord:
+    """One view of a collection."""
+
+    id: int
+    name: str
+    extractor: str
+    params: Mapping[str, Any]
+    dim: int
+    revision: int
+    """The current revision of the fitted extractor; 0 until it is fitted."""
+
+
+class Views:
+    """The views of one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def all(self) -> tuple[ViewRecord, ...]:
+        """Return every view in the order of its creation."""
+        found = self._connection.execute(sa.select(views).order_by(views.c.id))
+        return tuple(ViewRecord(r.id, r.name, r.extractor, r.params, r.dim, r.revision) for r in found)
+
+    def add(self, name: str, extractor: str, params: Mapping[str, Any], dim: int, revision: int) -> None:
+        """Add a view."""
+        self._connection.execute(
+            sa.insert(views).values(name=name, extractor=extractor, params=dict(params), dim=dim, revision=revision)
+        )
+
+    def add_revision(self, view: ViewRecord, state: bytes) -> int:
+        """Store a newly fitted state as the view's current revision and return its number."""
+        revision = view.revision + 1
+        self._connection.execute(sa.insert(view_revisions).values(view_id=view.id, revision=revision, state=state))
+        self._connection.execute(sa.update(views).where(views.c.id == view.id).values(revision=revision))
+        return revision
+
+    def state(self, view: ViewRecord, revision: int) -> bytes | None:
+        """Return the fitted state of a revision; None for an extractor without any."""
+        return self._connection.scalar(
+            sa.select(view_revisions.c.state).where(
+                view_revisions.c.view_id == view.id, view_revisions.c.revision == revision
+            )
+        )

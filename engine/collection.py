@@ -1,0 +1,403 @@
+"""Collections: items, views and spaces; what a program works with."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from engine.catalog import Catalog, Generation, Transaction, ViewRecord
+from engine.catalog.catalog import now
+from engine.errors import InvalidInputError, NotFoundError, StorageError
+from engine.evaluation import evaluate
+from engine.fitting import fit_pictures
+from engine.importing import import_items
+from engine.indexing import index_files
+from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
+from engine.item import ImportReport, Item, NewItem
+from engine.live import LiveSpace
+from engine.locks import WriterLock
+from engine.progress import Progress
+from engine.query import Filter, HitList, Query
+from engine.search import answer, check_queries
+from engine.space import RAW, Space, raw_space, space_info, summarize
+from engine.training import Recipe, check_space_name, train
+from engine.views import load_extractor, view_info
+from engine.writing import delete_items
+from features import Extractor
+
+CATALOG_FILE = "catalog.db"
+LOCK_FILE = "lock"
+INDEX_FOLDER = "indexes"
+_EVERYTHING = Filter()
+_log = logging.getLogger(__name__)
+
+
+def catalog_url(folder: Path) -> sa.URL:
+    """Return the database URL of the catalog in a collection's folder."""
+    return sa.URL.create("sqlite", database=str(folder / CATALOG_FILE))
+
+
+class Collection:
+    """One collection, open. Methods may be called from several threads; one process at a time writes.
+
+    Raises ``engine.errors.CrossviewError`` or ``features.errors.ImageError`` for everything that a user can cause.
+
+    >>> from engine.collection import Collection
+    >>> from engine.query import Query
+    >>> with Collection.open("flowers") as flowers:  # doctest: +SKIP
+    ...     query = Query("color", image=Path("rose.jpg").read_bytes())
+    ...     (answers,) = flowers.search([query], targets=["sift"], k=5)
+    ...     print([(hit.key, hit.distance) for hit in answers.hits])
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / CATALOG_FILE
+        self._inode = self._file.stat().st_ino
+        self._catalog = Catalog(catalog_url(folder))
+        self._writer = WriterLock(folder / LOCK_FILE)
+        self._loading = threading.Lock()
+        self._live: dict[str, LiveSpace] = {}
+        self._extractors: dict[tuple[str, int], Extractor] = {}
+
+    @classmethod
+    def open(cls, name: str, home: Path | str | None = None) -> "Collection":
+        """Open a collection of a home (by default $CROSSVIEW_HOME or ~/.crossview); NotFoundError lists those there."""
+        from engine.home import Home
+
+        return Home(home).open(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Keep the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
+        try:
+            for live in self._live.values():
+                if self._is_alive():
+                    live.save()
+        except StorageError as error:
+            _log.info("%s", error)
+        self._catalog.close()
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+        return self._folder.name
+
+    # -- what there is
+
+    def info(self) -> CollectionInfo:
+        """Return what the collection tells of itself."""
+        with self._read() as tx:
+            return CollectionInfo(
+                self.name,
+                tx.items.count(_EVERYTHING),
+                tuple(view_info(view) for view in tx.views.all()),
+                self._space_infos(tx),
+                tx.active_space() or RAW,
+                tx.items.label_counts(),
+                tx.sequence(),
+                sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file()),
+                tx.created(),
+                tx.description(),
+            )
+
+    def views(self) -> tuple[ViewInfo, ...]:
+        """Return the views."""
+        with self._read() as tx:
+            return tuple(view_info(view) for view in tx.views.all())
+
+    def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Return the trained spaces."""
+        with self._read() as tx:
+            return self._space_infos(tx)
+
+    def space(self, name: str) -> SpaceInfo:
+        """Return one trained space; NotFoundError lists those that exist."""
+        for one in self.spaces():
+            if one.name == name:
+                return one
+        with self._read() as tx:
+            raise _no_space(tx, name)
+
+    def items(self, filter: Filter = _EVERYTHING, after: str = "", limit: int = 100) -> list[Item]:
+        """Return up to ``limit`` items that pass the filter, in the order of keys, those above ``after``."""
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        with self._read() as tx:
+            return _with_views(tx, tx.items.page(_checked(filter), after, limit))
+
+    def count(self, filter: Filter = _EVERYTHING) -> int:
+        """Return how many items pass the filter."""
+        with self._read() as tx:
+            return tx.items.count(_checked(filter))
+
+    def item(self, key: str) -> Item:
+        """Return one item; NotFoundError if there is none of that key."""
+        with self._read() as tx:
+            return _with_views(tx, tx.items.by_id([_item_id(tx, key)]))[0]
+
+    def thumbnail(self, key: str) -> bytes:
+        """Return an item's small picture (JPEG); NotFoundError where there is none."""
+        with self._read() as tx:
+            found = tx.items.thumbnail(_item_id(tx, key))
+        if found is None:
+            raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
+        return found
+
+    # -- items in and out
+
+    def index(
+        self,
+        paths: Sequence[Path | str],
+        labels: str | Path | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        seed: int = 0,
+    ) -> ImportReport:
+        """Index the pictures below folders, and files named themselves, on ``workers`` processes (all cores).
+
+        Keys are the root's alias and the path below it. Files that are done already are left out, so an interrupted
+        run is finished by the same call; a file that cannot be read is a failure of the report. Views that need it are
+        fitted first on a sample. ``labels`` is ``folder``, a CSV file, or None (labels stay as they are).
+
+        A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
+
+        Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
+        """
+        with self._write():
+            return index_files(self._catalog, paths, labels, workers, progress, seed)
+
+    def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+        """Add or update items by key, in one change; a bad item is a failure of the report.
+
+        Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
+        """
+        with self._write():
+            return import_items(self._catalog, items, workers)
+
+    def fit_views(
+        self,
+        images: Iterable[bytes],
+        views: Sequence[str] | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        refit: bool = False,
+    ) -> tuple[ViewInfo, ...]:
+        """Fit views on encoded pictures (by default those that need it and are not fitted) and return all views.
+
+        Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures), BusyError,
+        StorageError.
+        """
+        with self._write():
+            fit_pictures(self._catalog, images, views or (), refit, seed, workers)
+        return self.views()
+
+    def delete_items(self, keys: Sequence[str]) -> int:
+        """Delete those items that exist of the keys; return how many."""
+        with self._write(), self._catalog.write() as tx:
+            return delete_items(tx, keys)
+
+    # -- spaces
+
+    def train(
+        self,
+        learner: str,
+        views: Sequence[str],
+        *,
+        dim: int | None = None,
+        space: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        holdout: float = 0.0,
+        seed: int = 0,
+        activate: bool = True,
+    ) -> SpaceInfo:
+        """Fit a learner (or a pipeline such as ``sqrt,cca``) and place every item: a new generation of a space.
+
+        It is built beside the generation that answers, which is replaced in one step if ``activate``. A share
+        ``holdout`` of the items is kept out of training, for ``evaluate``.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no items), BusyError, StorageError.
+        """
+        recipe = Recipe(learner, tuple(views), dim, settings, holdout, seed)
+        name = check_space_name(space or recipe.space_name())
+        with self._write():
+            with self._read() as tx:
+                earlier = tx.spaces.generations(name)
+                fitted = train(tx, name, max([one.generation for one in earlier], default=0) + 1, recipe)
+                summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
+                live = LiveSpace(fitted, self._folder / INDEX_FOLDER)
+                live.follow(tx, fitted.targets)
+            live.save()
+            with self._catalog.write() as tx:
+                tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
+                if activate:
+                    self._switch(tx, name, fitted.generation)
+                    self._live[name] = live
+        return self.space(name)
+
+    def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
+        """Let a space answer by default, by one of its generations (by default the one that answers for it now)."""
+        with self._write(), self._catalog.write() as tx:
+            known = [one.generation for one in tx.spaces.generations(space)]
+            if not known and space != RAW:
+                raise _no_space(tx, space)
+            if generation is not None and generation not in known:
+                there = ", ".join(map(str, known))
+                raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
+            self._switch(tx, space, generation)
+        return self.space(space)
+
+    # -- searching
+
+    def search(
+        self,
+        queries: Sequence[Query],
+        *,
+        targets: Sequence[str] = (),
+        k: int = 10,
+        space: str = "",
+        filter: Filter = _EVERYTHING,
+        merge: bool = False,
+    ) -> list[HitList]:
+        """Return the k nearest items of every query in every target, query by query, target by target.
+
+        ``targets`` are by default all that the query's view can be matched against; ``space`` the active one (``raw``
+        is always there: the views themselves). ``merge`` makes one list per query by reciprocal rank. Fewer hits than
+        k mean that there are no more.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
+        """
+        check_queries(queries, k)
+        chosen = _checked(filter)
+        while True:
+            with self._read() as tx:
+                live = self._living(tx, space or tx.active_space() or RAW)
+                found = answer(tx, live, self._extractor, queries, targets, k, chosen, merge)
+            if found is not None:
+                return found
+
+    def evaluate(
+        self,
+        *,
+        view: str,
+        space: str = "",
+        targets: Sequence[str] = (),
+        k: Sequence[int] = (5, 10, 30, 50, 70, 100),
+        refit: bool = False,
+        test_size: float = 0.2,
+        seed: int = 0,
+    ) -> Evaluation:
+        """Measure k-NN accuracy, precision@k and mAP of labelled items that the space was not trained on.
+
+        The queries are the items that training held out, the database those it was trained on; with ``refit`` the
+        items are split anew (``test_size``, ``seed``) and the learner is fitted on its part of them.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
+        """
+        with self._read() as tx:
+            measured = self._living(tx, space or tx.active_space() or RAW).space
+            return evaluate(tx, measured, view, targets, k, refit, test_size, seed)
+
+    # -- inside
+
+    @contextmanager
+    def _read(self) -> Iterator[Transaction]:
+        self._check_alive()
+        with self._catalog.read() as tx:
+            yield tx
+
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        self._check_alive()
+        with self._writer.hold():
+            yield
+
+    def _check_alive(self) -> None:
+        if not self._is_alive():
+            raise NotFoundError(f"collection {self.name!r} has been deleted")
+
+    def _is_alive(self) -> bool:
+        try:
+            return os.stat(self._file).st_ino == self._inode
+        except OSError:
+            return False
+
+    def _space_infos(self, tx: Transaction) -> tuple[SpaceInfo, ...]:
+        active, infos = tx.active_space(), []
+        for name, number in tx.spaces.answering().items():
+            generations = tx.spaces.generations(name)
+            answering = next(one for one in generations if one.generation == number)
+            infos.append(space_info(answering, generations, name == active))
+        return tuple(infos)
+
+    @staticmethod
+    def _switch(tx: Transaction, name: str, generation: int | None) -> None:
+        if generation is not None:
+            tx.spaces.answer_with(name, generation)
+        tx.activate(name)
+        tx.next_sequence()
+
+    def _living(self, tx: Transaction, name: str) -> LiveSpace:
+        if name == RAW:
+            space = raw_space(tx.views.all())
+            number = space.generation
+        else:
+            answering = tx.spaces.answering()
+            if name not in answering:
+                raise _no_space(tx, name)
+            number = answering[name]
+        with self._loading:
+            if name not in self._live or self._live[name].space.generation != number:
+                if name != RAW:
+                    space = Space.from_state(name, number, tx.spaces.state(name, number))
+                self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER)
+            return self._live[name]
+
+    def _extractor(self, tx: Transaction, view: ViewRecord) -> Extractor:
+        identity = (view.name, view.revision)
+        if identity not in self._extractors:
+            self._extractors[identity] = load_extractor(tx, view)
+        return self._extractors[identity]
+
+
+def _checked(chosen: Filter) -> Filter:
+    for name, value in chosen.attributes.items():
+        if not isinstance(value, str | int | float | bool | None):
+            raise InvalidInputError(
+                f"attribute {name!r} compares with text, a number, a boolean or null, not {value!r}"
+            )
+    if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > 10_000:
+        raise InvalidInputError("a filter names at most 10,000 labels or keys")
+    return chosen
+
+
+def _item_id(tx: Transaction, key: str) -> int:
+    found = tx.items.ids_of([key])
+    if not found:
+        raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
+    return found[key]
+
+
+def _no_space(tx: Transaction, name: str) -> NotFoundError:
+    there = ", ".join([*tx.spaces.answering(), RAW])
+    return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {there}")
+
+
+def _with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
+    names = {view.id: view.name for view in tx.views.all()}
+    views = tx.rows.views_of(items)
+    return [replace(item, views=tuple(names[one] for one in views.get(number, ()))) for number, item in items.items()]

@@ -1,0 +1,129 @@
+"""Evaluation: how well a space retrieves items of the query's class, on queries that it was not trained on."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from engine import state
+from engine.catalog import Transaction
+from engine.errors import InvalidInputError, NotReadyError
+from engine.info import Evaluation, EvaluationRow
+from engine.learners.chain import Chain
+from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
+from engine.pipeline import build, fit, vectors
+from engine.space import RAW, Space
+from engine.training import Examples, examples, own_steps, split
+from engine.views import find_view
+
+_QUERIES_AT_ONCE = 256
+
+
+def evaluate(
+    tx: Transaction,
+    space: Space,
+    view: str,
+    targets: Sequence[str],
+    ks: Sequence[int],
+    refit: bool,
+    test_size: float,
+    seed: int,
+) -> Evaluation:
+    """Measure a space; see ``Collection.evaluate``."""
+    began = time.monotonic()
+    if not ks or min(ks) < 1:
+        raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
+    asked = tuple(targets) or space.reachable(view)
+    space.check_reachable(view, asked)
+    found = _labelled(tx, space, view, asked)
+    aside, protocol = _queries(space, found, refit, test_size, seed)
+    queries, database = found.take(aside), found.take(~aside)
+    pipeline = _refitted(tx, space, database) if refit and space.spec else space.pipeline
+    rows = [row for target in asked for row in _measure(space, pipeline, queries, database, view, target, ks)]
+    return Evaluation(
+        tuple(rows),
+        len(queries),
+        len(database),
+        protocol,
+        _codebooks(tx, {view, *asked}, set(queries.keys)),
+        time.monotonic() - began,
+    )
+
+
+def _labelled(tx: Transaction, space: Space, view: str, targets: Sequence[str]) -> Examples:
+    """Return the labelled items that have every view that takes part, in the order of the space's views."""
+    needed = space.views if space.spec else [name for name in space.views if name in {view, *targets}]
+    found = examples(tx, needed)
+    chosen = np.array([bool(labels) for labels in found.labels])
+    if not chosen.any():
+        raise NotReadyError("no item with these views has a label: index with --labels folder or a CSV file")
+    return found.take(chosen)
+
+
+def _queries(space: Space, found: Examples, refit: bool, test_size: float, seed: int) -> tuple[NDArray[np.bool_], str]:
+    """Return which items are queries, and the protocol in a sentence."""
+    if refit or space.name == RAW:
+        aside = split(len(found), test_size, seed)
+        fitted = "the space was fitted anew on the database only" if space.spec else "nothing was learned"
+        protocol = f"{test_size:.0%} of the labelled items, drawn with seed {seed}, are the queries; {fitted}"
+    else:
+        aside = np.array([key not in space.training_keys for key in found.keys])
+        protocol = (
+            f"the queries are the labelled items that generation {space.generation} of space {space.name!r} "
+            "was not trained on; the database holds those that it was trained on"
+        )
+    if not aside.any() or aside.all():
+        raise NotReadyError(
+            f"space {space.name!r} was trained on {'every item' if not aside.any() else 'none of these items'}: "
+            "train with --holdout 0.2, or evaluate with --refit"
+        )
+    return aside, protocol
+
+
+def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
+    steps = own_steps([find_view(tx, name) for name in space.views])
+    pipeline = build(space.spec, space.views, steps, space.settings, None, space.seed)
+    return fit(pipeline, [training.rows[name] for name in space.views], training.classes())
+
+
+def _measure(
+    space: Space, pipeline: Chain, queries: Examples, database: Examples, view: str, target: str, ks: Sequence[int]
+) -> Iterator[EvaluationRow]:
+    probes = vectors(pipeline, queries.rows[view], space.views.index(view))
+    placed = vectors(pipeline, database.rows[target], space.views.index(target))
+    classes = sorted({label for labels in (*queries.labels, *database.labels) for label in labels})
+    wanted, there = members(queries.labels, classes), members(database.labels, classes)
+    found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        order = ranking(cdist(probes[part], placed))
+        ranked = relevance(order, wanted[part], there)
+        for k in ks:
+            found["accuracy", k].append(knn_correct(order, wanted[part], there, k))
+            found["precision", k].append(precision_at_k(ranked, k))
+        found["map", None].append(average_precision(ranked))
+    for (metric, k_or_none), values in found.items():
+        yield EvaluationRow(view, target, metric, k_or_none, float(np.nanmean(np.concatenate(values))))
+
+
+def _codebooks(tx: Transaction, names: Iterable[str], queries: set[str]) -> str:
+    """Say what fitted views were fitted on, and how many of the queries were among that."""
+    sentences = []
+    for view in [find_view(tx, name) for name in sorted(names)]:
+        packed = tx.views.state(view, view.revision)
+        if packed is None:
+            continue
+        kept = state.unpack(packed)
+        seen = (
+            "which ones is not known"
+            if kept["keys"] is None
+            else f"{len(queries & set(kept['keys']))} queries among them"
+        )
+        sentences.append(
+            f"{view.name}: revision {view.revision}, fitted without labels on {kept['pictures']} pictures, {seen}"
+        )
+    return "; ".join(sentences) or "no view that takes part has a codebook"

@@ -1,0 +1,163 @@
+"""Extraction: files to rows on all cores, in worker processes that are spawned and end with their parent."""
+
+import hashlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.item import Failure
+from features import Extractor, ImageError, decode, thumbnail
+from features.threads import use_one_thread
+
+Result = TypeVar("Result")
+Work = Callable[[Path, Mapping[str, Extractor]], Result]
+
+_FILES_A_TASK = 4
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What was read from one picture."""
+
+    content_hash: str
+    width: int
+    height: int
+    thumbnail: bytes
+    rows: Mapping[str, NDArray[np.float32]]
+
+
+def content_hash(data: bytes) -> str:
+    """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def extract(data: bytes, extractors: Mapping[str, Extractor]) -> Extracted:
+    """Return everything that is kept of a picture; ImageError says why it cannot be read."""
+    picture = decode(data)
+    rows = {view: extractor.extract(picture.image) for view, extractor in extractors.items()}
+    return Extracted(content_hash(data), picture.width, picture.height, thumbnail(picture.image), rows)
+
+
+def extract_file(path: Path, extractors: Mapping[str, Extractor]) -> Extracted | Failure:
+    """Return what ``extract`` gives for a file, or why it cannot be read."""
+    try:
+        return extract(path.read_bytes(), extractors)
+    except (ImageError, OSError) as error:
+        return Failure(str(path), _reason(error))
+
+
+def sample_file(path: Path, extractors: Mapping[str, Extractor]) -> dict[str, NDArray[np.float32]]:
+    """Return what each extractor is fitted on of one file; nothing of one that cannot be read."""
+    try:
+        return sample(path.read_bytes(), extractors)
+    except (ImageError, OSError):
+        return {}
+
+
+def sample(data: bytes, extractors: Mapping[str, Extractor]) -> dict[str, NDArray[np.float32]]:
+    """Return what each extractor is fitted on of one picture; ImageError says why it cannot be read."""
+    image = decode(data).image
+    return {view: extractor.sample(image) for view, extractor in extractors.items()}
+
+
+def run(
+    work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, Extractor], workers: int | None = None
+) -> Iterator[tuple[Path, Result | Failure]]:
+    """Yield (path, result) in the order of the paths; by ``workers`` processes, one a core by default.
+
+    A file that kills its worker (a decoder's crash, memory) is a Failure like any other. Closing the iterator early,
+    as an exception in the consumer does, drops what has not begun.
+    """
+    count = min(workers or cores(), -(-len(paths) // _FILES_A_TASK))
+    if count <= 1:
+        for path in paths:
+            yield path, work(path, extractors)
+        return
+    done = 0
+    while done < len(paths):
+        pool = _pool(count, extractors)
+        try:
+            for answered in _in_order(pool, work, paths[done:], window=4 * count):
+                yield answered
+                done += 1
+        except BrokenProcessPool:
+            for path in paths[done : done + _FILES_A_TASK]:
+                yield path, _alone(work, path, extractors)
+                done += 1
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _pool(count: int, extractors: Mapping[str, Extractor]) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_worker, (dict(extractors),))
+
+
+def _in_order(
+    pool: ProcessPoolExecutor, work: Work[Result], paths: Sequence[Path], window: int
+) -> Iterator[tuple[Path, Result]]:
+    """Keep ``window`` tasks in flight, so that neither the workers nor the memory of results run away."""
+    chunks = iter([paths[start : start + _FILES_A_TASK] for start in range(0, len(paths), _FILES_A_TASK)])
+    flying: deque[tuple[Sequence[Path], Future[list[Result]]]] = deque()
+
+    def launch() -> None:
+        for chunk in chunks:
+            flying.append((chunk, pool.submit(_work_on, work, chunk)))
+            return
+
+    for _ in range(window):
+        launch()
+    while flying:
+        chunk, future = flying.popleft()
+        results = future.result()
+        launch()
+        yield from zip(chunk, results, strict=True)
+
+
+def _alone(work: Work[Result], path: Path, extractors: Mapping[str, Extractor]) -> Result | Failure:
+    with _pool(1, extractors) as pool:
+        try:
+            return pool.submit(_work_on, work, [path]).result()[0]
+        except BrokenProcessPool:
+            return Failure(str(path), "reading this file kills the process that does it")
+
+
+_worker_extractors: dict[str, Extractor] = {}
+
+
+def _start_worker(extractors: dict[str, Extractor]) -> None:
+    _worker_extractors.update(extractors)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    use_one_thread()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)  # the parent was killed; nobody waits for results
+
+
+def _work_on(work: Work[Result], paths: Iterable[Path]) -> list[Result]:
+    return [work(path, _worker_extractors) for path in paths]
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

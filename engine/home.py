@@ -1,0 +1,86 @@
+"""Homes: where collections live, one folder each, made and deleted in one step."""
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.catalog import Catalog
+from engine.catalog.database import storage_errors
+from engine.collection import CATALOG_FILE, LOCK_FILE, Collection, catalog_url
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from engine.locks import WriterLock
+from engine.views import add_views
+
+DEFAULT_VIEWS = ("color", "sift", "gist")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+class Home:
+    """A folder of collections: ``path``, or $CROSSVIEW_HOME, or ~/.crossview. It is made when first written to."""
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
+        self.path = Path(chosen).expanduser().absolute()
+
+    def names(self) -> list[str]:
+        """Return the names of the collections, sorted."""
+        if not self.path.is_dir():
+            return []
+        with storage_errors():
+            return sorted(entry.name for entry in self.path.iterdir() if (entry / CATALOG_FILE).is_file())
+
+    def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> Collection:
+        """Create a collection with the views, each ``extractor`` or ``extractor:param=value``.
+
+        Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
+        """
+        if not _NAME.fullmatch(name):
+            raise InvalidInputError(
+                f"{name!r} cannot name a collection: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
+            )
+        if name in self.names():
+            raise AlreadyExistsError(f"collection {name!r} exists already")
+        new = self.path / f".new-{uuid.uuid4().hex}"
+        try:
+            with storage_errors():
+                new.mkdir(parents=True)
+            self._write(new, name, views, description)
+            with storage_errors():
+                os.rename(new, self.path / name)
+        except BaseException as error:
+            shutil.rmtree(new, ignore_errors=True)
+            if name in self.names():  # somebody was faster
+                raise AlreadyExistsError(f"collection {name!r} exists already") from error
+            raise
+        return self.open(name)
+
+    def open(self, name: str) -> Collection:
+        """Open a collection; NotFoundError lists those that exist."""
+        names = self.names()
+        if name not in names:
+            there = f"there are: {', '.join(names)}" if names else f"there are none in {self.path}"
+            raise NotFoundError(f"no collection {name!r}; {there}")
+        return Collection(self.path / name)
+
+    def delete(self, name: str) -> None:
+        """Delete a collection with everything in it, at once for every reader.
+
+        Raises NotFoundError, BusyError while another process writes it, StorageError.
+        """
+        self.open(name).close()
+        gone = self.path / f".deleted-{uuid.uuid4().hex}"
+        with WriterLock(self.path / name / LOCK_FILE).hold(), storage_errors():
+            os.rename(self.path / name, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    @staticmethod
+    def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:
+        catalog = Catalog.create(catalog_url(folder), name, description)
+        try:
+            with catalog.write() as tx:
+                add_views(tx, views)
+        finally:
+            catalog.close()

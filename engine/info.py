@@ -1,0 +1,93 @@
+"""What collections tell of themselves, as plain values for whoever shows or sends them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ViewInfo:
+    """One view of a collection."""
+
+    name: str
+    extractor: str
+    params: Mapping[str, Any]
+    dim: int
+    """Length of its rows."""
+    revision: int
+    """Counts the fits; 0 where none was made."""
+    fitted: bool
+    """Whether rows can be computed."""
+
+
+@dataclass(frozen=True)
+class SpaceInfo:
+    """One space of a collection, by the generation that answers."""
+
+    name: str
+    generation: int
+    active: bool
+    """Whether a search that names no space is answered by this one."""
+    spec: str
+    """The learners, such as ``sqrt,cca``."""
+    views: tuple[str, ...]
+    targets: tuple[str, ...]
+    cross_view: bool
+    dim: Mapping[str, int]
+    """Dimension of each target's vectors."""
+    settings: Mapping[str, Any]
+    seed: int
+    trained_items: int
+    held_out: int
+    created: str
+    """ISO 8601, UTC."""
+    generations: tuple[int, ...]
+    """Those that can be activated."""
+
+
+@dataclass(frozen=True)
+class CollectionInfo:
+    """One collection."""
+
+    name: str
+    items: int
+    views: tuple[ViewInfo, ...]
+    spaces: tuple[SpaceInfo, ...]
+    active_space: str
+    """The space that answers where none is named; "raw" before the first training."""
+    labels: Mapping[str, int]
+    """Items of each label."""
+    sequence: int
+    """The number of the last change."""
+    bytes_on_disk: int
+    created: str
+    """ISO 8601, UTC."""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class EvaluationRow:
+    """One figure."""
+
+    query_view: str
+    database_view: str
+    metric: str
+    """``accuracy``, ``precision`` or ``map``."""
+    k: int | None
+    """Length of the hit list; None for ``map``, which ranks the whole database."""
+    value: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How accurate a space is."""
+
+    rows: tuple[EvaluationRow, ...]
+    queries: int
+    database: int
+    protocol: str
+    """How it was measured, in a sentence."""
+    codebook: str
+    """What the visual words were fitted on, in a sentence."""
+    seconds: float

@@ -1,0 +1,104 @@
+"""A space that answers: its indexes, loaded from snapshots, kept up with the catalog, rebuilt when damaged."""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog import Transaction
+from engine.errors import StorageError
+from engine.locks import ReadWriteLock
+from engine.space import Placed, Space
+from index import FlatIndex, Neighbors, SnapshotError
+
+_log = logging.getLogger(__name__)
+_PLACED_AT_ONCE = 20_000
+"""Items whose rows are in memory at a time while an index is built."""
+_WORTH_SAVING = 0.05
+"""Share of an index that must have changed before its snapshot is written anew."""
+
+
+class _Target:
+    """One index, and the catalog's sequence up to which it holds everything."""
+
+    def __init__(self, index: FlatIndex, covered: int) -> None:
+        self.index = index
+        self.covered = covered
+        self.unsaved = 0
+
+
+class LiveSpace:
+    """A space with one index per target, each loaded when it is first asked for, which follows the catalog's sequence.
+
+    The indexes are derived: a snapshot per target and generation covers the catalog up to a sequence number, later
+    changes are replayed, and a snapshot that is missing or damaged is built again.
+    """
+
+    def __init__(self, space: Space, folder: Path) -> None:
+        self.space = space
+        self._folder = folder
+        self._lock = ReadWriteLock()
+        self._targets: dict[str, _Target] = {}
+
+    def follow(self, tx: Transaction, targets: Iterable[str]) -> None:
+        """Take over every change of the catalog that is not in the targets' indexes yet."""
+        sequence = tx.sequence()
+        for name in targets:
+            if name in self._targets and self._targets[name].covered >= sequence:
+                continue
+            with self._lock.write():
+                if name not in self._targets:
+                    self._targets[name] = self._load(tx, name, sequence)
+                if self._targets[name].covered < sequence:
+                    self.space.check_revisions(tx.views.all())
+                    self._replay(tx, name)
+                    self._targets[name].covered = sequence
+
+    def search(self, target: str, vectors: NDArray[np.float32], k: int, only: NDArray[np.int64] | None) -> Neighbors:
+        """Return the k nearest items of a target among the ids in ``only``, by its index as it is now."""
+        with self._lock.read():
+            index = self._targets[target].index
+            return index.search(vectors, min(k, max(1, len(index))), only)
+
+    def save(self) -> None:
+        """Write a snapshot of every target that changed much since its last one; StorageError if the disk refuses."""
+        with self._lock.read():
+            for name, target in self._targets.items():
+                if target.unsaved <= _WORTH_SAVING * len(target.index):
+                    continue
+                try:
+                    self._folder.mkdir(exist_ok=True)
+                    target.index.save(self._path(name), {"sequence": target.covered})
+                except OSError as error:
+                    raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
+                target.unsaved = 0
+
+    def _path(self, target: str) -> Path:
+        return self._folder / f"{self.space.name}-{self.space.generation}-{target}.idx"
+
+    def _load(self, tx: Transaction, name: str, sequence: int) -> _Target:
+        dim = self.space.dims(tx.views.all())[name]
+        try:
+            index, meta = FlatIndex.load(self._path(name))
+            if index.dim != dim or meta["sequence"] > sequence:
+                raise SnapshotError(f"{self._path(name)} is of another catalog")
+            return _Target(index, int(meta["sequence"]))
+        except FileNotFoundError:
+            pass
+        except (SnapshotError, OSError) as error:
+            _log.warning("rebuilding an index: %s", error)
+        return _Target(FlatIndex(dim), -1)
+
+    def _replay(self, tx: Transaction, name: str) -> None:
+        target = self._targets[name]
+        changes = tx.items.changed_since(target.covered)
+        target.index.remove(np.array(changes.live + changes.deleted, np.int64))
+        views = {view.name: view for view in tx.views.all()}
+        for start in range(0, len(changes.live), _PLACED_AT_ONCE):
+            ids = changes.live[start : start + _PLACED_AT_ONCE]
+            rows = {view: Placed(*tx.rows.get(views[view], ids)) for view in self.space.sources(name)}
+            placed = self.space.place(rows)
+            target.index.add(*placed[name])
+        target.unsaved += len(changes.live) + len(changes.deleted)

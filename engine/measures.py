@@ -1,0 +1,69 @@
+"""Measures of retrieval, on rankings of a database for each query; pure NumPy.
+
+A *ranking* is an integer array (queries, n) of database positions, nearest first. *Members* are boolean arrays
+(items, classes): which classes each item carries; two items are relevant to each other if they share one.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Bools = NDArray[np.bool_]
+
+
+def members(labels: Sequence[Sequence[str]], classes: Sequence[str]) -> Bools:
+    """Return which of the classes each item carries, (items, classes)."""
+    columns = {name: column for column, name in enumerate(classes)}
+    table = np.zeros((len(labels), len(classes)), bool)
+    for row, names in enumerate(labels):
+        table[row, [columns[name] for name in names if name in columns]] = True
+    return table
+
+
+def ranking(distances: ArrayLike) -> NDArray[np.intp]:
+    """Return the ranking by distances, (queries, n); equal ones in the order of the database."""
+    order: NDArray[np.intp] = np.argsort(np.asarray(distances), axis=1, kind="stable")
+    return order
+
+
+def relevance(order: NDArray[np.intp], query_members: Bools, database_members: Bools) -> Bools:
+    """Return, rank by rank, whether the item shares a class with the query, (queries, n)."""
+    shared = query_members.astype(np.float32) @ database_members.astype(np.float32).T > 0
+    ranked: Bools = np.take_along_axis(shared, order, axis=1)
+    return ranked
+
+
+def knn_correct(order: NDArray[np.intp], query_members: Bools, database_members: Bools, k: int) -> Bools:
+    """Return, per query, whether its k nearest items vote for a class of its own; the mean is k-NN accuracy.
+
+    Every neighbour votes for each of its classes; among classes with most votes the one that is met first wins. Where
+    the database holds fewer than k items, all of them vote.
+    """
+    pairs = zip(order, query_members, strict=True)
+    return np.array([mine[_elected(database_members[nearest[:k]])] for nearest, mine in pairs], bool)
+
+
+def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
+    """Return, per query, the share of relevant items among the first k (among all, where there are fewer)."""
+    shares: NDArray[np.float64] = ranked[:, :k].mean(axis=1)
+    return shares
+
+
+def average_precision(ranked: Bools) -> NDArray[np.float64]:
+    """Return, per query, the mean over its relevant items of the precision at their ranks, over the whole ranking.
+
+    NaN for a query without relevant items in the database; the mean over the others is mAP.
+    """
+    precision = ranked.cumsum(axis=1) / np.arange(1, ranked.shape[1] + 1)
+    counts = ranked.sum(axis=1)
+    sums = (precision * ranked).sum(axis=1)
+    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(ranked), np.nan), where=counts > 0)
+    return means
+
+
+def _elected(votes: Bools) -> int:
+    """Return the class with most votes, (k, classes); of several, the one that votes first."""
+    totals = votes.sum(axis=0)
+    first = np.where(totals == totals.max(), votes.argmax(axis=0), len(votes))
+    return int(first.argmin())

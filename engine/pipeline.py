@@ -1,0 +1,83 @@
+"""Pipelines: the chain of learners that a spec such as ``sqrt@sift,cca`` describes, after the views' own steps."""
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError
+from engine.learners.chain import Chain, parse_chain
+from engine.learners.registry import LEARNERS
+
+
+def build(
+    spec: str,
+    views: Sequence[str],
+    steps: Sequence[Sequence[str]],
+    settings: Mapping[str, Any] | None = None,
+    dim: int | None = None,
+    seed: int = 0,
+) -> Chain:
+    """Return an unfitted pipeline: each view's own steps, such as [(), ("l1",)], then the spec's learners.
+
+    In the spec (after ``@``) and in settings, views go by name. ``settings`` are the last learner's parameters, ``dim``
+    its ``n_components``, and ``seed`` its ``random_state``.
+
+    Raises InvalidInputError for unknown learners, settings or views, naming the known ones.
+    """
+    learners = _own_steps(steps)
+    if spec:
+        chosen = {name: _position(value, views) for name, value in (settings or {}).items()}
+        if dim is not None:
+            chosen["n_components"] = dim
+        try:
+            parsed = parse_chain(_numbered(spec, views), chosen).steps
+        except ValueError as error:
+            raise InvalidInputError(str(error)) from error
+        last = parsed[-1]
+        if "random_state" in last.get_params() and last.random_state is None:
+            last.set_params(random_state=seed)
+        learners += parsed
+    return Chain(learners)
+
+
+def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], labels: NDArray[Any] | None = None) -> Chain:
+    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be."""
+    try:
+        chain.fit(list(rows), labels)
+    except ValueError as error:
+        raise InvalidInputError(f"{chain.steps[-1].name} cannot be fitted: {error}") from error
+    return chain
+
+
+def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
+    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0."""
+    if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
+        return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
+    return np.ascontiguousarray(chain.transform(rows, view=view), np.float32)
+
+
+def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:
+    """Return the views' own steps as learners: the first step of every view, then the second ones, and so on."""
+    return [
+        LEARNERS[name](views=[view for view, mine in enumerate(names) if mine == name])
+        for names in zip_longest(*steps)
+        for name in sorted({name for name in names if name})
+    ]
+
+
+def _numbered(spec: str, views: Sequence[str]) -> str:
+    """Return the spec with view names after an at sign as positions."""
+    parts = []
+    for part in spec.split(","):
+        head, at, names = part.strip().partition("@")
+        parts.append(head + at + "+".join(str(_position(name, views)) for name in names.split("+")))
+    return ",".join(parts)
+
+
+def _position(value: Any, views: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_position(one, views) for one in value]
+    return list(views).index(value) if isinstance(value, str) and value in views else value

@@ -1,0 +1,179 @@
+"""Spaces: fitted once, at a revision, from training keys they remember; then they only place and probe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import state
+from engine.catalog import Generation, ViewRecord
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.info import SpaceInfo
+from engine.learners.chain import Chain
+from engine.pipeline import build, fit, vectors
+from features import EXTRACTORS
+
+RAW = "raw"
+"""The space that every collection has: the views themselves, after their own normalisation steps."""
+
+
+class Placed(NamedTuple):
+    """Vectors of one target."""
+
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    """Shape (n, D)."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """A pipeline over declared input views, with one target per view."""
+
+    name: str
+    generation: int
+    spec: str
+    """The learners, such as ``sqrt,cca``; "" for the raw views."""
+    views: tuple[str, ...]
+    revisions: Mapping[str, int]
+    """The revision of each view that it was fitted on; rows of another mean something else."""
+    pipeline: Chain
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    training_keys: frozenset[str] = frozenset()
+    held_out: int = 0
+    """Items kept out of training for evaluation."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The named indexes that a query can be matched against."""
+        return self.views
+
+    @property
+    def cross_view(self) -> bool:
+        """Whether a query of one view may be matched against the vectors of another."""
+        return bool(self.spec) and bool(self.pipeline.cross_view)
+
+    def reachable(self, view: str) -> tuple[str, ...]:
+        """Return the targets that a query of a view can be matched against."""
+        return self.targets if self.cross_view else (view,)
+
+    def check_reachable(self, view: str, targets: Sequence[str]) -> None:
+        """Raise NotFoundError for an unknown view or target, InvalidInputError where one cannot query the other."""
+        for kind, name in [("view", view), *(("target", target) for target in targets)]:
+            if name not in self.views:
+                raise NotFoundError(f"space {self.name!r} has no {kind} {name!r}; there are: {', '.join(self.views)}")
+        if not self.cross_view and (crossing := [target for target in targets if target != view]):
+            raise InvalidInputError(
+                f"space {self.name!r} answers within a view only, not {view} to {crossing[0]}: "
+                "train a cross-view learner such as hybrid, multi-npp or cca"
+            )
+
+    def sources(self, target: str) -> tuple[str, ...]:
+        """Return the views whose rows are filed under a target."""
+        return (target,)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether distances of different targets have one scale, so that lists merge by distance; none here have."""
+        return False
+
+    def place(self, rows: Mapping[str, Placed]) -> dict[str, Placed]:
+        """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed."""
+        return {
+            view: Placed(ids, vectors(self.pipeline, values, self.views.index(view)))
+            for view, (ids, values) in rows.items()
+        }
+
+    def probe(
+        self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return, by target, the vectors of queries from raw rows of the query view, shape (n, d).
+
+        Raises NotFoundError for an unknown view or target, InvalidInputError where the space cannot match the two.
+        """
+        self.check_reachable(view, targets)
+        probes = vectors(self.pipeline, rows, self.views.index(view))
+        return dict.fromkeys(targets or self.reachable(view), probes)
+
+    def check_revisions(self, views: Sequence[ViewRecord]) -> None:
+        """Raise NotReadyError if a view was fitted again since."""
+        for view in views:
+            if view.name in self.views and view.revision != self.revisions[view.name]:
+                raise NotReadyError(
+                    f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
+                    f"which is now at {view.revision}: train it again"
+                )
+
+    def dims(self, views: Sequence[ViewRecord]) -> dict[str, int]:
+        """Return the dimension of each target's vectors."""
+        widths = {view.name: view.dim for view in views}
+        empty = {name: np.zeros((0, widths[name]), np.float32) for name in self.views}
+        return {name: vectors(self.pipeline, rows, self.views.index(name)).shape[1] for name, rows in empty.items()}
+
+    def to_state(self) -> bytes:
+        """Return everything that is needed to place and probe again."""
+        return state.pack(
+            {
+                "spec": self.spec,
+                "views": self.views,
+                "revisions": dict(self.revisions),
+                "pipeline": self.pipeline.to_state(),
+                "settings": dict(self.settings),
+                "seed": self.seed,
+                "training_keys": sorted(self.training_keys),
+                "held_out": self.held_out,
+            }
+        )
+
+    @classmethod
+    def from_state(cls, name: str, generation: int, data: bytes) -> Self:
+        """Return the space that ``to_state`` described."""
+        tree = state.unpack(data)
+        return cls(
+            name,
+            generation,
+            tree["spec"],
+            tuple(tree["views"]),
+            tree["revisions"],
+            Chain.from_state(tree["pipeline"]),
+            tree["settings"],
+            tree["seed"],
+            frozenset(tree["training_keys"]),
+            tree["held_out"],
+        )
+
+
+def raw_space(views: Sequence[ViewRecord]) -> Space:
+    """Return the space of the fitted views themselves; its generation follows their revisions."""
+    fitted = [view for view in views if view.revision > 0]
+    pipeline = build("", [view.name for view in fitted], [EXTRACTORS[view.extractor].steps for view in fitted])
+    fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
+    revisions = {view.name: view.revision for view in fitted}
+    return Space(RAW, sum(revisions.values()), "", tuple(revisions), revisions, pipeline)
+
+
+def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
+    """Return what the catalog tells of a generation without reading its state, as JSON values."""
+    return {
+        "spec": space.spec,
+        "views": list(space.views),
+        "targets": list(space.targets),
+        "cross_view": space.cross_view,
+        "dim": space.dims(views),
+        "settings": dict(space.settings),
+        "seed": space.seed,
+        "trained_items": len(space.training_keys),
+        "held_out": space.held_out,
+    }
+
+
+def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
+    """Return what is told of a space from its answering generation."""
+    told = dict(answering.summary)
+    told |= {name: tuple(told[name]) for name in ("views", "targets")}
+    numbers = tuple(one.generation for one in generations)
+    return SpaceInfo(
+        answering.space, answering.generation, active, created=answering.created, generations=numbers, **told
+    )

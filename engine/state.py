@@ -1,0 +1,66 @@
+"""Fitted state as bytes: a tree of JSON values and NumPy arrays, without pickle.
+
+The form is an uncompressed ``.npz``: the member ``tree`` is the JSON text, in which ``{"__array__": i}`` stands for
+the member ``i``.
+"""
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import numpy as np
+
+_ARRAY = "__array__"
+
+
+def pack(tree: Any) -> bytes:
+    """Return the bytes of a tree of dicts with string keys, lists, tuples (read back as lists), scalars and arrays.
+
+    Raises TypeError for anything else, arrays of objects included.
+    """
+    arrays: list[np.ndarray[Any, Any]] = []
+    text = json.dumps(_replace(tree, arrays), allow_nan=False)
+    buffer = io.BytesIO()
+    members = {str(number): array for number, array in enumerate(arrays)}
+    np.savez(buffer, allow_pickle=False, tree=np.frombuffer(text.encode(), np.uint8), **members)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> Any:
+    """Return the tree that ``pack`` was given; ValueError if the bytes are damaged."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as members:
+            return _restore(json.loads(members["tree"].tobytes()), members)
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"damaged state: {error}") from error
+
+
+def _replace(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    match node:
+        case np.ndarray():
+            if node.dtype.hasobject:
+                raise TypeError("arrays of objects cannot be stored")
+            arrays.append(node)
+            return {_ARRAY: len(arrays) - 1}
+        case dict():
+            if not all(isinstance(key, str) and key != _ARRAY for key in node):
+                raise TypeError(f"keys must be strings: {list(node)}")
+            return {key: _replace(value, arrays) for key, value in node.items()}
+        case list() | tuple():
+            return [_replace(value, arrays) for value in node]
+        case np.generic():
+            return node.item()
+        case None | bool() | int() | float() | str():
+            return node
+    raise TypeError(f"{type(node).__name__} cannot be stored")
+
+
+def _restore(node: Any, members: Any) -> Any:
+    if isinstance(node, dict):
+        if _ARRAY in node:
+            return members[str(node[_ARRAY])]
+        return {key: _restore(value, members) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_restore(value, members) for value in node]
+    return node
