@@ -1,0 +1,43 @@
+PYTHON ?= python3
+DATA ?= ../shared/data/corel1k
+OUT ?= bench-out
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test test-all lint proto bench clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "crossview needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
+	@# Debian keeps what venv needs in a package of its own.
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S apt-get update -q && $$S apt-get install -yq python3-venv; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup
+	$(BIN)/crossview demo --out demo-out
+
+test: setup
+	$(BIN)/python -m pytest -q -m "not slow"
+
+test-all: setup
+	$(BIN)/python -m pytest -q
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+proto: setup
+	$(BIN)/python tools/proto.py
+
+bench: setup
+	mkdir -p $(OUT)
+	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
+	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
+	$(BIN)/python -m benchmarks multi-npp --data $(DATA) --trials 10 --json $(OUT)/multi-npp.json --report $(OUT)/multi-npp
+
+clean:
+	rm -rf .venv build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
