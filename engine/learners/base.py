@@ -36,6 +36,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     cross_view: ClassVar[bool] = False  # may a query of one view be matched against another view's embeddings?
     needs_labels: ClassVar[bool] = False
     view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
+    keeps_space: ClassVar[bool] = False  # does it treat rows of all views alike, so that they stay comparable?
     argument: ClassVar[str | None] = None  # the parameter that a bare value in a spec sets, as in "pca:0.99"
 
     view_slices: Sequence[int] | None

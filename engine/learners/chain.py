@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .base import MultiViewLearner, Rows
 from .registry import from_state, learner_class
+from .steps import Step
 
 
 class Chain(MultiViewLearner):
@@ -14,10 +15,10 @@ class Chain(MultiViewLearner):
 
     Args:
         steps: fitted or unfitted learners, first to last; ``fit`` fits these very objects.
-        view_slices: widths of the views in a 2-D ``X``; None: as the last learner would cut it.
+        view_slices: widths of the views in a 2-D ``X``; None: as a learner with the same number of views would cut it.
 
     Attributes:
-        cross_view: whether the last learner is.
+        cross_view: whether the last learner is, row-wise steps after it aside.
         needs_labels: whether any is.
     """
 
@@ -30,7 +31,8 @@ class Chain(MultiViewLearner):
     @property
     def cross_view(self) -> bool:  # type: ignore[override]  # a chain knows only once it has its steps
         """May a query of one view be matched against another view's embeddings?"""
-        return self.steps[-1].cross_view
+        before = next((step for step in reversed(self.steps) if not step.keeps_space), None)
+        return before is not None and before.cross_view
 
     @property
     def needs_labels(self) -> bool:  # type: ignore[override]  # likewise
@@ -39,8 +41,8 @@ class Chain(MultiViewLearner):
 
     @property
     def view_count(self) -> int | None:  # type: ignore[override]  # likewise
-        """How many views the last step takes; None: any number."""
-        return self.steps[-1].view_count
+        """How many views the chain takes; None: any number."""
+        return next((step.view_count for step in self.steps if step.view_count is not None), None)
 
     def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
         if not self.steps:
@@ -75,14 +77,16 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     Args:
         spec: learners' names, comma separated, first to last; a value after a colon sets a learner's main parameter
             ("pca:0.99"), and view numbers after an at sign are the views that a step is for ("sqrt@0", "l1@0+2").
-        settings: further parameters of the last learner.
+        settings: further parameters of the last learner that is no mere step, or else of the last step.
 
     Raises:
         ValueError: for unknown names or parameters, listing the known ones.
     """
     parts = [part.strip() for part in spec.split(",")]
-    last = len(parts) - 1
-    return Chain([_parse(part, (settings or {}) if i == last else {}) for i, part in enumerate(parts)])
+    names = [part.partition("@")[0].partition(":")[0] for part in parts]
+    learners = [i for i, name in enumerate(names) if not issubclass(learner_class(name), Step)]
+    target = learners[-1] if learners else len(parts) - 1
+    return Chain([_parse(part, (settings or {}) if i == target else {}) for i, part in enumerate(parts)])
 
 
 def _parse(part: str, settings: Mapping[str, Any]) -> MultiViewLearner:

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from .base import MultiView, Rows
 from .linear import LinearLearner
-from .pairs import Listed, Pairs, SameClass
+from .pairs import Listed, Others, Pairs, Relation, SameClass, nearest
 from .pca import principal_components
 from .scisd import Scisd
 from .start import pulled, ridge, start
@@ -39,7 +39,11 @@ class MultiNPP(LinearLearner):
         penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
         pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
             as there are similar ones.
-        max_iter: alternations, each over the views that are not frozen.
+        nearest: only so many of the items similar to an item attract it, the nearest ones in the frozen view or, if
+            none is, in both views together; the others neither attract nor repel, so that an item's place within its
+            class is kept. None: all attract.
+        max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
+            not, so a few generalise better than many.
         inner_iter: steps of each convex sub-problem at most.
         tol: stop when an alternation lowers the objective by less than this share of it.
         init: where to start: "neighbors", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array per view.
@@ -68,11 +72,12 @@ class MultiNPP(LinearLearner):
         n_components: int = 50,
         a: float = 3.7,
         lam: float | None = None,
-        eta: float = 1e-6,
-        gamma: float = 1e-6,
+        eta: float = 1e-2,
+        gamma: float = 1e-2,
         penalty: str = "l2",
         pairs: str = "all",
-        max_iter: int = 30,
+        nearest: int | None = None,
+        max_iter: int = 2,
         inner_iter: int = 15,
         tol: float = 1e-4,
         init: str | Sequence[ArrayLike] = "neighbors",
@@ -88,6 +93,7 @@ class MultiNPP(LinearLearner):
         self.gamma = gamma
         self.penalty = penalty
         self.pairs = pairs
+        self.nearest = nearest
         self.max_iter = max_iter
         self.inner_iter = inner_iter
         self.tol = tol
@@ -117,9 +123,16 @@ class MultiNPP(LinearLearner):
             SameClass(np.unique(labels, return_inverse=True)[1]) if neighbors is None else Listed(neighbors, count)
         )
         generator = check_random_state(self.random_state)
-        pairs = Pairs(similar)
+        pairs = self._pairs(similar, views)
         self._optimize(views, pairs.sampled(generator) if self.pairs == "sampled" else pairs, generator)
         return self
+
+    def _pairs(self, similar: Relation, views: list[Rows]) -> Pairs:
+        if self.nearest is None:
+            return Pairs(similar, Others(similar))
+        measuring = views if self.frozen is None else [views[self.frozen]]
+        rows = np.hstack([(x - x.mean(axis=0)) / (np.linalg.norm(x - x.mean(axis=0)) or 1.0) for x in measuring])
+        return Pairs(nearest(similar, rows, self.nearest), Others(similar))
 
     def _check_parameters(self) -> None:
         if self.n_components < 1 or self.max_iter < 0 or self.inner_iter < 1:
@@ -132,6 +145,8 @@ class MultiNPP(LinearLearner):
             raise ValueError(f'pairs={self.pairs!r} must be "all" or "sampled"')
         if self.frozen not in (None, 0, 1):
             raise ValueError(f"frozen={self.frozen!r} must be None, 0 or 1")
+        if self.nearest is not None and self.nearest < 1:
+            raise ValueError(f"nearest={self.nearest!r} must be at least 1 or None")
         if self.spread is not None and not self.spread > 0:
             raise ValueError(f"spread={self.spread!r} must be positive or None")
 

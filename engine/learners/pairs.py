@@ -92,6 +92,26 @@ class Listed:
         return type(self)(sp.csr_array(self.matrix.T), self.count)
 
 
+class Others:
+    """All pairs that another relation leaves out."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+        self.count = relation.count
+
+    def block(self, rows: slice) -> Mask:
+        """Returns which pairs of these rows belong, (rows, n)."""
+        return ~self.relation.block(rows)
+
+    def holds(self, first: Numbers, second: Numbers) -> Mask:
+        """Returns which of the given pairs belong, elementwise."""
+        return ~self.relation.holds(first, second)
+
+    def transposed(self) -> Self:
+        """Returns the relation seen from the second view."""
+        return type(self)(self.relation.transposed())
+
+
 class Pairs:
     """Weights of similar and dissimilar inter-view pairs, read in dense blocks of rows.
 
@@ -100,18 +120,18 @@ class Pairs:
 
     Args:
         similar: the similar pairs.
-        dissimilar: the dissimilar pairs; None: every pair that is not similar.
+        dissimilar: the dissimilar pairs; pairs of neither kind weigh nothing.
 
     Raises:
         ValueError: if either kind is empty.
     """
 
-    def __init__(self, similar: Relation, dissimilar: Relation | None = None) -> None:
+    def __init__(self, similar: Relation, dissimilar: Relation) -> None:
         self.similar = similar
         self.dissimilar = dissimilar
         self.count = similar.count
-        self.similar_count = self._size(similar)
-        self.dissimilar_count = self.count**2 - self.similar_count if dissimilar is None else self._size(dissimilar)
+        self.similar_count = _size(similar)
+        self.dissimilar_count = _size(dissimilar)
         if not self.similar_count or not self.dissimilar_count:
             kind = "dissimilar" if self.similar_count else "similar"
             raise ValueError(f"there are no {kind} pairs: at least two classes (or listed neighbors) are needed")
@@ -121,7 +141,7 @@ class Pairs:
         """Yields (rows, similar weights, dissimilar weights), weights (rows, n) each; the rows cover 0..n in order."""
         if not self._kept:
             whole = self.count**2 <= BLOCK
-            blocks = (self._weights(rows) for rows in self._slices())
+            blocks = (self._weights(rows) for rows in slices(self.count))
             if not whole:
                 yield from blocks
                 return
@@ -130,18 +150,17 @@ class Pairs:
 
     def transposed(self) -> "Pairs":
         """Returns the same pairs seen from the second view."""
-        dissimilar = None if self.dissimilar is None else self.dissimilar.transposed()
-        return Pairs(self.similar.transposed(), dissimilar)
+        return Pairs(self.similar.transposed(), self.dissimilar.transposed())
 
     def sampled(self, generator: np.random.RandomState) -> "Pairs":
         """Returns pairs with as many dissimilar ones as similar, drawn without replacement (or all there are)."""
         wanted = min(self.similar_count, self.dissimilar_count)
         if wanted == self.dissimilar_count:
-            return Pairs(self.similar)
+            return self
         chosen: Numbers = np.zeros(0, dtype=np.int64)
         while len(chosen) < wanted:
             drawn = generator.randint(self.count**2, size=2 * wanted)
-            drawn = drawn[~self.similar.holds(drawn // self.count, drawn % self.count)]
+            drawn = drawn[self.dissimilar.holds(drawn // self.count, drawn % self.count)]
             chosen = np.unique(np.concatenate([chosen, drawn]))
         chosen = generator.permutation(chosen)[:wanted]
         ends = (chosen // self.count, chosen % self.count)
@@ -149,14 +168,39 @@ class Pairs:
         return Pairs(self.similar, Listed(matrix, self.count))
 
     def _weights(self, rows: slice) -> tuple[slice, Weights, Weights]:
-        similar = self.similar.block(rows)
-        dissimilar = ~similar if self.dissimilar is None else self.dissimilar.block(rows)
+        similar, dissimilar = self.similar.block(rows), self.dissimilar.block(rows)
         return rows, similar / self.similar_count, dissimilar / self.dissimilar_count
 
-    def _slices(self) -> Iterator[slice]:
-        size = max(1, BLOCK // self.count)
-        for start in range(0, self.count, size):
-            yield slice(start, min(start + size, self.count))
 
-    def _size(self, relation: Relation) -> int:
-        return sum(int(relation.block(rows).sum()) for rows in self._slices())
+def nearest(relation: Relation, rows: Weights, k: int) -> Listed:
+    """Returns the pairs of a relation in which either row is among the k of the relation that are nearest to the other.
+
+    Args:
+        relation: pairs (i, j).
+        rows: (n, d) rows that measure the distance of i and j.
+        k: at least 1.
+    """
+    near = [sp.csr_array((0, relation.count), dtype=bool)]
+    squares = (rows * rows).sum(axis=1)
+    for block in slices(relation.count):
+        squared = squares[block, None] + squares[None, :] - 2 * rows[block] @ rows.T
+        mask = relation.block(block)
+        squared[~mask] = np.inf
+        kept = np.argsort(squared, axis=1, kind="stable")[:, :k]
+        chosen = np.zeros_like(mask)
+        np.put_along_axis(chosen, kept, True, axis=1)
+        near.append(sp.csr_array(chosen & mask))
+    matrix = sp.csr_array(sp.vstack(near))
+    mutual = matrix + matrix.T
+    return Listed(mutual, relation.count)
+
+
+def slices(count: int) -> Iterator[slice]:
+    """Yields slices of rows, in order, such that a block of each has at most ``BLOCK`` pairs (but at least one row)."""
+    size = max(1, BLOCK // count)
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
+
+
+def _size(relation: Relation) -> int:
+    return sum(int(relation.block(rows).sum()) for rows in slices(relation.count))

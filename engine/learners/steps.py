@@ -37,6 +37,7 @@ class L1(Step):
     """Divides each row by the sum of its absolute values: word counts to frequencies. Rows of zeros stay."""
 
     name = "l1"
+    keeps_space = True
 
     def _normalize(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.abs(rows).sum(axis=1, keepdims=True))
@@ -46,6 +47,7 @@ class L2(Step):
     """Divides each row by its Euclidean length. Rows of zeros stay."""
 
     name = "l2"
+    keeps_space = True
 
     def _normalize(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
@@ -55,6 +57,7 @@ class Sqrt(Step):
     """Takes the signed square root of each value: on frequencies, Euclidean distance becomes Hellinger's."""
 
     name = "sqrt"
+    keeps_space = True
 
     def _normalize(self, rows: Rows, view: int) -> Rows:
         return np.copysign(np.sqrt(np.abs(rows)), rows)
