@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from features.image import Image
 from features.opponent import OPPONENT
 
-CHROMA_GAIN = 3.0
+CHROMA_GAIN = 4.0
 """O1 and O2 count this many times: colour changes less than light in photographs, and says more per level."""
 
 _REACH = 1.5
@@ -19,7 +19,7 @@ def channel_shares(image: Image, points: NDArray[np.float64]) -> NDArray[np.floa
     """Shares of O1, O2 and O3 in the change around key points, (n, 3) float32; squares of a row sum to just below 1.
 
     ``points`` is (n, 3): x, y and diameter in pixels. The change c of a channel is its mean gradient magnitude, in
-    levels per pixel, over the square of 3 diameters around the point, times its gain g (3, 3, 1); its share is
+    levels per pixel, over the square of 3 diameters around the point, times its gain (4, 4, 1); its share is
     ``c / sqrt(1 + sum c^2)``, the 1 keeping the noise of flat places small.
     """
     gained = OPPONENT * np.array([[CHROMA_GAIN], [CHROMA_GAIN], [1.0]])
@@ -39,4 +39,5 @@ def _means(values: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[
     left, right = np.maximum(centre[:, 0] - reach, 0), np.minimum(centre[:, 0] + reach + 1, width)
     top, bottom = np.maximum(centre[:, 1] - reach, 0), np.minimum(centre[:, 1] + reach + 1, height)
     inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    return np.asarray(inside / ((right - left) * (bottom - top))[:, None], dtype=np.float64)
+    # Differences of large sums can end a rounding error below zero, where there is no square root.
+    return np.asarray(np.maximum(inside, 0.0) / ((right - left) * (bottom - top))[:, None], dtype=np.float64)

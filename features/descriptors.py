@@ -9,8 +9,8 @@ from features.image import Image, check_image, grey
 from features.opponent import opponent_channels
 
 DESCRIPTOR_SIZE = 384
-CONTRAST_THRESHOLD = 0.02
-"""Half of Lowe's: softer key points are kept, because words are counted, not matched one by one."""
+CONTRAST_THRESHOLD = 0.01
+"""A quarter of OpenCV's: softer key points are kept, because words are counted, not matched one by one."""
 
 _SIGMA = 1.6
 _LAYERS = 3

@@ -77,6 +77,17 @@ def test_shares_are_the_mean_change_around_a_point():
         assert np.allclose(shares, means / np.sqrt(1 + (means**2).sum()), rtol=1e-3)
 
 
+def test_colourless_places_in_colourful_pictures_have_no_colour_share():
+    """The rounding of running sums never makes a share negative: grey texture beside strong colour stays a number."""
+    rng = np.random.default_rng(0)
+    image = np.repeat(rng.integers(0, 256, (200, 200, 1), dtype=np.uint8), 3, axis=2)
+    image[:100] = rng.integers(0, 256, (100, 200, 3), dtype=np.uint8)
+    spots = np.mgrid[10:190:7, 110:190:7].reshape(2, -1).T
+    shares = channel_shares(image, np.column_stack([spots, np.full(len(spots), 2.0)]).astype(float))
+    assert shares.min() >= 0
+    assert np.isfinite(color_sift(image)).all()
+
+
 def test_descriptors_have_the_length_and_whole_numbers_they_promise():
     """(n, 384) whole numbers; dot products stay where float32 is exact."""
     descriptors = color_sift(scene(0))
