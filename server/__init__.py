@@ -1,0 +1,1 @@
+"""The outside edge: gRPC services, their client, and the command line."""

@@ -1,0 +1,143 @@
+"""What the commands work on: a home on this machine, or a server. Both have the same methods."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
+from engine.item import ImportReport, Item, NewItem
+from engine.progress import Progress
+from engine.query import Filter, HitList, Query
+
+
+class CollectionBackend(Protocol):
+    """A collection, here or on a server."""
+
+    @property
+    def name(self) -> str:
+        """Its short name."""
+
+    def info(self) -> CollectionInfo:
+        """What it tells of itself."""
+
+    def views(self) -> tuple[ViewInfo, ...]:
+        """Its views."""
+
+    def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Its spaces."""
+
+    def space(self, name: str) -> SpaceInfo:
+        """One space."""
+
+    def index(
+        self,
+        paths: Sequence[Path],
+        labels: str | Path | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Indexes the pictures below paths of this machine."""
+
+    def fit_views(
+        self,
+        images: Iterable[bytes],
+        views: Sequence[str] | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        refit: bool = False,
+    ) -> tuple[ViewInfo, ...]:
+        """Fits views from a sample of pictures; all views."""
+
+    def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+        """Adds or updates items."""
+
+    def items(self, filter: Filter = ..., after: str = "", limit: int = 100) -> list[Item]:
+        """Items in order of key, those after ``after``."""
+
+    def count(self, filter: Filter = ...) -> int:
+        """How many items a filter lets through."""
+
+    def item(self, key: str) -> Item:
+        """One item."""
+
+    def delete_items(self, keys: Sequence[str]) -> int:
+        """Deletes those that exist; how many."""
+
+    def thumbnail(self, key: str) -> bytes:
+        """The small picture of an item, JPEG."""
+
+    def train(
+        self,
+        learner: str,
+        views: Sequence[str],
+        *,
+        dim: int | None = None,
+        space: str | None = None,
+        settings: Mapping[str, Any] = ...,
+        holdout: float = 0.0,
+        seed: int = 0,
+        activate: bool = True,
+    ) -> SpaceInfo:
+        """Fits a learner and places every item."""
+
+    def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
+        """Switches to a space and generation."""
+
+    def search(
+        self,
+        queries: Sequence[Query],
+        *,
+        targets: Sequence[str] = (),
+        k: int = 10,
+        space: str = "",
+        filter: Filter = ...,
+        merge: bool = False,
+    ) -> list[HitList]:
+        """Nearest items of every query in every target."""
+
+    def evaluate(
+        self,
+        *,
+        space: str = "",
+        view: str,
+        targets: Sequence[str] = (),
+        k: Sequence[int] = ...,
+        refit: bool = False,
+        test_size: float = 0.2,
+        seed: int = 0,
+    ) -> Evaluation:
+        """Measures retrieval on items that the space was not trained on."""
+
+    def close(self) -> None:
+        """Lets go of it."""
+
+
+class Backend(Protocol):
+    """Collections by name."""
+
+    def names(self) -> list[str]:
+        """Names of the collections."""
+
+    def create(self, name: str, views: Sequence[str] = ..., description: str = "") -> CollectionBackend:
+        """A new, empty collection."""
+
+    def open(self, name: str) -> CollectionBackend:
+        """A collection that exists."""
+
+    def delete(self, name: str) -> None:
+        """Deletes a collection with all that is in it."""
+
+
+@contextmanager
+def connect(home: Path | None, server: str | None) -> Iterator[Backend]:
+    """The server at an address ``HOST:PORT`` where one is given, else the home (None: the default one)."""
+    if server is None:
+        from engine.home import Home
+
+        yield Home(home)
+        return
+    from server.client import Client
+
+    with Client(server) as client:
+        yield client

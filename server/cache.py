@@ -1,0 +1,92 @@
+"""The collections a server holds open: each is opened once, on first use, and shared by all calls."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from engine.collection import Collection
+from engine.errors import BusyError
+from engine.home import Home
+from engine.info import CollectionInfo
+
+PATIENCE = 30.0
+"""Seconds that a deletion waits for the calls under way."""
+
+
+@dataclass
+class _Entry:
+    opening: threading.Lock = field(default_factory=threading.Lock)
+    collection: Collection | None = None
+    users: int = 0
+
+
+class OpenCollections:
+    """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self._entries: dict[str, _Entry] = {}
+        self._deleting: set[str] = set()
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[Collection]:
+        """The open collection, kept open for the length of the block; raises what ``Home.open`` raises."""
+        with self._entry(name) as entry:
+            with entry.opening:
+                if entry.collection is None:
+                    entry.collection = self.home.open(name)
+            yield entry.collection
+
+    def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
+        """Creates a collection and keeps it open; raises what ``Home.create`` raises."""
+        chosen = {"views": views} if views else {}
+        with self._entry(name) as entry, entry.opening:
+            collection = self.home.create(name, description=description, **chosen)
+            entry.collection = collection
+            return collection.info()
+
+    def delete(self, name: str) -> None:
+        """Closes and deletes; raises BusyError where calls outlast PATIENCE, and what ``Home.delete`` raises."""
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._deleting)
+            self._deleting.add(name)
+        try:
+            self._close(name)
+            self.home.delete(name)
+        finally:
+            with self._changed:
+                self._deleting.discard(name)
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Closes every collection, once the calls under way are done with it or PATIENCE is over."""
+        for name in list(self._entries):
+            self._close(name)
+
+    def _close(self, name: str) -> None:
+        with self._changed:
+            entry = self._entries.get(name)
+            if entry is None:
+                return
+            if not self._changed.wait_for(lambda: entry.users == 0, PATIENCE):
+                raise BusyError(f"collection {name!r} is in use; try again when its work is done")
+            self._entries.pop(name, None)
+        if entry.collection is not None:
+            entry.collection.close()
+
+    @contextmanager
+    def _entry(self, name: str) -> Iterator[_Entry]:
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._deleting)
+            entry = self._entries.setdefault(name, _Entry())
+            entry.users += 1
+        try:
+            yield entry
+        finally:
+            with self._changed:
+                entry.users -= 1
+                if entry.users == 0 and entry.collection is None:
+                    self._entries.pop(name, None)
+                self._changed.notify_all()

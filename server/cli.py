@@ -1,0 +1,53 @@
+"""The ``crossview`` command."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from server.commands import collections, demo, index, learn, search, serve
+from server.commands.common import debug, reported
+
+app = typer.Typer(
+    name="crossview",
+    help="Cross-view image retrieval: learn how views relate, then search within and across them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def options(
+    traceback: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+) -> None:
+    """Options of every command."""
+    debug.set(traceback)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "create": collections.create,
+    "index": index.index,
+    "fit": index.fit,
+    "train": learn.train,
+    "activate": learn.activate,
+    "search": search.search,
+    "evaluate": learn.evaluate,
+    "list": collections.list_,
+    "show": collections.show_,
+    "delete": collections.delete,
+    "serve": serve.serve,
+    "demo": demo.demo,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(reported(command))
+
+
+def main() -> None:
+    """Runs the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

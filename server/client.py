@@ -1,0 +1,270 @@
+"""A typed client with the methods of ``engine.Home`` and ``engine.Collection``; it raises the engine's own errors."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+
+from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
+from engine.item import ImportReport, Item, NewItem
+from engine.progress import Progress
+from engine.query import Filter, HitList, Query
+from server import pages
+from server.batches import batches, merged
+from server.convert import from_filter, from_new_item, from_query, to_hit_lists, to_item, to_report
+from server.convert_info import to_collection, to_evaluation, to_space, to_view
+from server.limits import MESSAGE_BYTES
+from server.names import collection_name, item_name, parse_collection, space_name
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc
+from server.status import error_of
+from server.structs import to_struct
+
+OPTIONS = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+)
+EVERY = Filter()
+_Request = TypeVar("_Request")
+_Answer = TypeVar("_Answer")
+
+
+class Client:
+    """The collections of a server at ``address`` (HOST:PORT); a context manager.
+
+    Every method raises ServerUnavailableError where no server answers, ServerFaultError where it fails by itself,
+    and what the engine raises otherwise.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.channel = grpc.insecure_channel(address, options=OPTIONS)
+        self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
+        self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
+
+    def call(self, method: Callable[[_Request], _Answer], request: _Request) -> _Answer:
+        """Calls a method of the server, its failures raised as errors."""
+        try:
+            return method(request)
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address) from failure
+
+    def names(self) -> list[str]:
+        """Names of the collections, in order."""
+        names: list[str] = []
+        request = pb.ListCollectionsRequest(page_size=pages.LARGEST_SIZE)
+        while True:
+            page = self.call(self.collections.ListCollections, request)
+            names += [parse_collection(collection.name) for collection in page.collections]
+            if not page.next_page_token:
+                return names
+            request.page_token = page.next_page_token
+
+    def create(self, name: str, views: Sequence[str] = (), description: str = "") -> "RemoteCollection":
+        """A new, empty collection; without views it has color, sift and gist."""
+        request = pb.CreateCollectionRequest(collection_id=name, views=views, description=description)
+        self.call(self.collections.CreateCollection, request)
+        return RemoteCollection(self, name)
+
+    def open(self, name: str) -> "RemoteCollection":
+        """A collection that exists."""
+        collection = RemoteCollection(self, name)
+        self.call(self.collections.ListSpaces, pb.ListSpacesRequest(parent=collection.resource))
+        return collection
+
+    def delete(self, name: str) -> None:
+        """Deletes a collection with all that is in it."""
+        self.call(self.collections.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class RemoteCollection:
+    """A collection on a server, with the methods of ``engine.Collection``."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+        self.resource = collection_name(name)
+        self._stub = client.collections
+
+    def info(self) -> CollectionInfo:
+        """What it tells of itself."""
+        return to_collection(self.client.call(self._stub.GetCollection, pb.GetCollectionRequest(name=self.resource)))
+
+    def views(self) -> tuple[ViewInfo, ...]:
+        """Its views."""
+        return self.info().views
+
+    def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Its spaces."""
+        answer = self.client.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
+        return tuple(map(to_space, answer.spaces))
+
+    def space(self, name: str) -> SpaceInfo:
+        """One space."""
+        request = pb.GetSpaceRequest(name=space_name(self.name, name))
+        return to_space(self.client.call(self._stub.GetSpace, request))
+
+    def index(
+        self,
+        paths: Sequence[Path],
+        labels: str | Path | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
+        from server.remote_index import index
+
+        return index(self, paths, labels, progress)
+
+    def fit_views(
+        self,
+        images: Iterable[bytes],
+        views: Sequence[str] | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        refit: bool = False,
+    ) -> tuple[ViewInfo, ...]:
+        """Fits views from a sample of pictures; ``workers`` is the server's own choice."""
+
+        def requests() -> Iterator[pb.FitViewsRequest]:
+            yield pb.FitViewsRequest(parent=self.resource, views=views or (), seed=seed, refit=refit)
+            for batch in batches(images, len):
+                yield pb.FitViewsRequest(images=batch)
+
+        answer = self.client.call(self._stub.FitViews, requests())
+        return tuple(map(to_view, answer.views))
+
+    def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
+        """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
+        reports = []
+        for batch in batches(map(from_new_item, items), pb.NewItem.ByteSize):
+            request = pb.ImportItemsRequest(parent=self.resource, items=batch)
+            reports.append(to_report(self.client.call(self._stub.ImportItems, request)))
+        return merged(reports)
+
+    def items(self, filter: Filter = EVERY, after: str = "", limit: int = 100) -> list[Item]:
+        """Items in order of key, those after ``after``."""
+        items: list[Item] = []
+        request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
+        request.page_token = pages.to_token(after)
+        while len(items) < limit:
+            request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
+            page = self.client.call(self._stub.ListItems, request)
+            items += map(to_item, page.items)
+            if not page.next_page_token:
+                break
+            request.page_token = page.next_page_token
+        return items
+
+    def count(self, filter: Filter = EVERY) -> int:
+        """How many items a filter lets through."""
+        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
+        return self.client.call(self._stub.CountItems, request).items
+
+    def item(self, key: str) -> Item:
+        """One item."""
+        return to_item(self.client.call(self._stub.GetItem, pb.GetItemRequest(name=item_name(self.name, key))))
+
+    def delete_items(self, keys: Sequence[str]) -> int:
+        """Deletes those that exist; how many."""
+        request = pb.DeleteItemsRequest(parent=self.resource, keys=keys)
+        return self.client.call(self._stub.DeleteItems, request).deleted
+
+    def thumbnail(self, key: str) -> bytes:
+        """The small picture of an item, JPEG."""
+        request = pb.GetThumbnailRequest(name=item_name(self.name, key))
+        return self.client.call(self._stub.GetThumbnail, request).image
+
+    def train(
+        self,
+        learner: str,
+        views: Sequence[str],
+        *,
+        dim: int | None = None,
+        space: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        holdout: float = 0.0,
+        seed: int = 0,
+        activate: bool = True,
+    ) -> SpaceInfo:
+        """Fits a learner and places every item; answers when that is done."""
+        request = pb.TrainRequest(
+            parent=self.resource,
+            learner=learner,
+            views=views,
+            dim=dim,
+            space_id=space or "",
+            settings=to_struct(settings or {}),
+            holdout=holdout,
+            seed=seed,
+            activate=activate,
+        )
+        return to_space(self.client.call(self._stub.Train, request))
+
+    def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
+        """Switches to a space and generation."""
+        request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
+        return to_space(self.client.call(self._stub.ActivateSpace, request))
+
+    def search(
+        self,
+        queries: Sequence[Query],
+        *,
+        targets: Sequence[str] = (),
+        k: int = 10,
+        space: str = "",
+        filter: Filter = EVERY,
+        merge: bool = False,
+    ) -> list[HitList]:
+        """Nearest items of every query in every target."""
+        request = search_pb2.SearchRequest(
+            collection=self.resource,
+            queries=map(from_query, queries),
+            targets=targets,
+            space=space,
+            k=k,
+            filter=from_filter(filter),
+            merge=merge,
+        )
+        return to_hit_lists(self.client.call(self.client.searches.Search, request))
+
+    def evaluate(
+        self,
+        *,
+        space: str = "",
+        view: str,
+        targets: Sequence[str] = (),
+        k: Sequence[int] = (),
+        refit: bool = False,
+        test_size: float = 0.2,
+        seed: int = 0,
+    ) -> Evaluation:
+        """Measures retrieval on items that the space was not trained on."""
+        request = pb.EvaluateRequest(
+            collection=self.resource,
+            space=space,
+            view=view,
+            targets=targets,
+            k=k,
+            refit=refit,
+            test_size=test_size,
+            seed=seed,
+        )
+        return to_evaluation(self.client.call(self._stub.Evaluate, request))
+
+    def close(self) -> None:
+        """Nothing to let go of: the server keeps the collection."""

@@ -1,0 +1,175 @@
+"""The collection service: every method opens the collection it names, asks the engine and converts the answer."""
+# ruff: noqa: N802 - methods bear the names of their rpcs
+
+from collections.abc import Iterator
+
+import grpc
+from google.protobuf.empty_pb2 import Empty
+
+from engine.errors import InvalidInputError, NotFoundError
+from server import pages
+from server.cache import OpenCollections
+from server.convert import from_item, from_report, to_filter, to_new_item
+from server.convert_info import from_collection, from_evaluation, from_space, from_view
+from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
+from server.structs import from_struct
+
+EVALUATION_K = (5, 10, 30, 50, 70, 100)
+
+
+class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
+    """Creates, fills, trains and describes the collections of a server.
+
+    ``workers`` is how many processes compute feature rows for one import.
+    """
+
+    def __init__(self, collections: OpenCollections, workers: int = 1) -> None:
+        self.collections = collections
+        self.workers = workers
+
+    def CreateCollection(self, request: pb.CreateCollectionRequest, context: grpc.ServicerContext) -> pb.Collection:
+        """A new, empty collection."""
+        info = self.collections.create(request.collection_id, tuple(request.views), request.description)
+        return from_collection(info)
+
+    def GetCollection(self, request: pb.GetCollectionRequest, context: grpc.ServicerContext) -> pb.Collection:
+        """What a collection tells of itself."""
+        with self.collections.use(parse_collection(request.name)) as collection:
+            return from_collection(collection.info())
+
+    def ListCollections(
+        self, request: pb.ListCollectionsRequest, context: grpc.ServicerContext
+    ) -> pb.ListCollectionsResponse:
+        """A page of names."""
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        names = [name for name in sorted(self.collections.home.names()) if name > after]
+        return pb.ListCollectionsResponse(
+            collections=[pb.Collection(name=collection_name(name)) for name in names[:size]],
+            next_page_token=pages.to_token(names[size - 1]) if len(names) > size else "",
+        )
+
+    def DeleteCollection(self, request: pb.DeleteCollectionRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes a collection with all that is in it."""
+        self.collections.delete(parse_collection(request.name))
+        return Empty()
+
+    def FitViews(
+        self, request_iterator: Iterator[pb.FitViewsRequest], context: grpc.ServicerContext
+    ) -> pb.FitViewsResponse:
+        """Fits views from a stream of pictures, read as the engine asks for them."""
+        first = next(request_iterator, None)
+        if first is None:
+            raise InvalidInputError("the stream is empty; its first message names the collection")
+
+        def images() -> Iterator[bytes]:
+            yield from first.images
+            for request in request_iterator:
+                yield from request.images
+
+        with self.collections.use(parse_collection(first.parent)) as collection:
+            views = collection.fit_views(
+                images(),
+                views=tuple(first.views) or None,
+                seed=first.seed,
+                workers=self.workers,
+                refit=first.refit,
+            )
+        return pb.FitViewsResponse(views=map(from_view, views))
+
+    def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+        """Adds or updates a batch of items."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            items = [to_new_item(item) for item in request.items]
+            return from_report(collection.import_items(items, workers=self.workers))
+
+    def GetItem(self, request: pb.GetItemRequest, context: grpc.ServicerContext) -> types_pb2.Item:
+        """One item."""
+        name, key = parse_item(request.name)
+        with self.collections.use(name) as collection:
+            return from_item(name, collection.item(key))
+
+    def ListItems(self, request: pb.ListItemsRequest, context: grpc.ServicerContext) -> pb.ListItemsResponse:
+        """A page of items."""
+        name = parse_collection(request.parent)
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        with self.collections.use(name) as collection:
+            items = collection.items(to_filter(request.filter), after=after, limit=size + 1)
+        return pb.ListItemsResponse(
+            items=[from_item(name, item) for item in items[:size]],
+            next_page_token=pages.to_token(items[size - 1].key) if len(items) > size else "",
+        )
+
+    def CountItems(self, request: pb.CountItemsRequest, context: grpc.ServicerContext) -> pb.CountItemsResponse:
+        """How many items a filter lets through."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)))
+
+    def DeleteItem(self, request: pb.DeleteItemRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes one item, which must exist."""
+        name, key = parse_item(request.name)
+        with self.collections.use(name) as collection:
+            if collection.delete_items([key]) == 0:
+                raise NotFoundError(f"no item {item_name(name, key)!r}")
+        return Empty()
+
+    def DeleteItems(self, request: pb.DeleteItemsRequest, context: grpc.ServicerContext) -> pb.DeleteItemsResponse:
+        """Deletes those of the items that exist."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))
+
+    def GetThumbnail(self, request: pb.GetThumbnailRequest, context: grpc.ServicerContext) -> pb.Thumbnail:
+        """The small picture of an item."""
+        name, key = parse_item(request.name)
+        with self.collections.use(name) as collection:
+            return pb.Thumbnail(image=collection.thumbnail(key), media_type="image/jpeg")
+
+    def Train(self, request: pb.TrainRequest, context: grpc.ServicerContext) -> types_pb2.Space:
+        """A new generation of a space."""
+        name = parse_collection(request.parent)
+        with self.collections.use(name) as collection:
+            space = collection.train(
+                request.learner,
+                tuple(request.views),
+                dim=request.dim if request.HasField("dim") else None,
+                space=request.space_id or None,
+                settings=from_struct(request.settings),
+                holdout=request.holdout,
+                seed=request.seed,
+                activate=request.activate if request.HasField("activate") else True,
+            )
+        return from_space(name, space)
+
+    def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
+        """Switches to a space and generation."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            generation = request.generation if request.HasField("generation") else None
+            return from_space(name, collection.activate(space, generation))
+
+    def GetSpace(self, request: pb.GetSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
+        """One space."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            return from_space(name, collection.space(space))
+
+    def ListSpaces(self, request: pb.ListSpacesRequest, context: grpc.ServicerContext) -> pb.ListSpacesResponse:
+        """Every space of a collection."""
+        name = parse_collection(request.parent)
+        with self.collections.use(name) as collection:
+            return pb.ListSpacesResponse(spaces=[from_space(name, space) for space in collection.spaces()])
+
+    def Evaluate(self, request: pb.EvaluateRequest, context: grpc.ServicerContext) -> pb.Evaluation:
+        """Measures retrieval."""
+        with self.collections.use(parse_collection(request.collection)) as collection:
+            evaluation = collection.evaluate(
+                space=request.space,
+                view=request.view,
+                targets=tuple(request.targets),
+                k=tuple(request.k) or EVALUATION_K,
+                refit=request.refit,
+                test_size=request.test_size if request.HasField("test_size") else 0.2,
+                seed=request.seed,
+            )
+        return from_evaluation(evaluation)

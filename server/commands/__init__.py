@@ -1,0 +1,1 @@
+"""The commands of ``crossview``; heavy modules are imported inside them, so that help is quick."""

@@ -1,0 +1,177 @@
+"""Commands that make, describe and delete collections."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from server.commands.common import (
+    HomeOption,
+    JsonOption,
+    NameArgument,
+    ServerOption,
+    fail,
+    names,
+    opened_backend,
+    opened_collection,
+    print_json,
+    show,
+    size,
+    table,
+)
+
+if TYPE_CHECKING:
+    from engine.info import CollectionInfo
+    from engine.item import Item
+
+LABELS_SHOWN = 12
+
+
+def create(
+    name: NameArgument,
+    views: Annotated[
+        str, typer.Option(metavar="VIEWS", help="Views, such as color,sift,gist or color,sift:words=200.")
+    ] = "color,sift,gist",
+    description: Annotated[str, typer.Option(help="A sentence about it.")] = "",
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an empty collection."""
+    if not names(views):
+        raise typer.BadParameter("--views names at least one view")
+    with opened_backend(home, server) as backend:
+        collection = backend.create(name, views=names(views), description=description)
+        try:
+            info = collection.info()
+        finally:
+            collection.close()
+    if as_json:
+        print_json(info)
+    else:
+        typer.echo(f"created {name} with views {', '.join(view.name for view in info.views)}")
+
+
+def list_(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
+    prefix: Annotated[str, typer.Option(help="Items whose keys begin so.")] = "",
+    label: Annotated[list[str] | None, typer.Option(help="Items with this label; repeat for any of several.")] = None,
+    after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Items to list.")] = 100,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List collections, or the items of one."""
+    if name is None:
+        with opened_backend(home, server) as backend:
+            found = backend.names()
+        if as_json:
+            print_json(found)
+        else:
+            typer.echo("\n".join(found) if found else "no collections; make one with: crossview create NAME")
+        return
+    from engine.query import Filter
+
+    condition = Filter(labels=tuple(label or ()), key_prefix=prefix)
+    with opened_collection(name, home, server) as collection:
+        items = collection.items(condition, after=after, limit=limit)
+        total = collection.count(condition)
+    if as_json:
+        print_json(items)
+        return
+    rows = table("key", "labels", ">size", "views")
+    for item in items:
+        rows.add_row(item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views))
+    show(rows)
+    typer.echo(f"{len(items)} of {total} items")
+
+
+def show_(
+    name: NameArgument,
+    item: Annotated[str | None, typer.Option(metavar="KEY", help="Describe this item instead.")] = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Describe a collection, or one of its items."""
+    with opened_collection(name, home, server) as collection:
+        info = collection.info() if item is None else None
+        one = collection.item(item) if item is not None else None
+    if as_json:
+        print_json(info or one)
+    elif info is not None:
+        _show_collection(info)
+    elif one is not None:
+        _show_item(one)
+
+
+def delete(
+    name: NameArgument,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: the items.")] = None,
+    items: Annotated[bool, typer.Option("--items", help="Delete these items, not the collection.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection.")] = False,
+    home: HomeOption = None,
+    server: ServerOption = None,
+) -> None:
+    """Delete a collection, or some of its items.
+
+    Items are deleted by: crossview delete NAME --items KEY...
+    """
+    if items != bool(keys):
+        raise typer.BadParameter("items are deleted by: delete NAME --items KEY...; a collection by: delete NAME")
+    if keys:
+        with opened_collection(name, home, server) as collection:
+            deleted = collection.delete_items(keys)
+        missing = len(set(keys)) - deleted
+        typer.echo(f"deleted {deleted} items" + (f"; {missing} were not there" if missing else ""))
+        return
+    with opened_backend(home, server) as backend:
+        if not yes and name in backend.names():
+            if not sys.stdin.isatty():
+                fail(f"deleting {name} with all its items needs --yes")
+            typer.confirm(f"Delete {name} with all its items?", abort=True)
+        backend.delete(name)
+    typer.echo(f"deleted {name}")
+
+
+def _pixels(item: "Item") -> str:
+    return f"{item.width} x {item.height}" if item.width else ""
+
+
+def _show_item(item: "Item") -> None:
+    rows = table("item", "")
+    for field, value in (
+        ("key", item.key),
+        ("labels", ", ".join(item.labels)),
+        ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
+        ("source", item.source),
+        ("size", _pixels(item)),
+        ("views", ", ".join(item.views)),
+        ("content hash", item.content_hash),
+    ):
+        rows.add_row(field, value)
+    show(rows)
+
+
+def _show_collection(info: "CollectionInfo") -> None:
+    show(f"{info.name}: {info.items} items, {size(info.bytes_on_disk)}, made {info.created}")
+    if info.description:
+        show(info.description)
+    common = sorted(info.labels.items(), key=lambda pair: (-pair[1], pair[0]))
+    if common:
+        more = f", and {len(common) - LABELS_SHOWN} more" if len(common) > LABELS_SHOWN else ""
+        show("labels: " + ", ".join(f"{label} ({count})" for label, count in common[:LABELS_SHOWN]) + more)
+    views = table("view", "extractor", ">dim", "fitted", title="Views")
+    for view in info.views:
+        parameters = ", ".join(f"{name}={value}" for name, value in view.params.items())
+        fitted = "yes" if view.fitted else "not yet"
+        views.add_row(view.name, f"{view.extractor}({parameters})", str(view.dim), fitted)
+    spaces = table("space", ">generation", "learner", "targets", ">items", ">held out", title="Spaces")
+    for space in info.spaces:
+        mark = f"{space.name} (active)" if space.active else space.name
+        targets = ", ".join(f"{target} ({space.dim.get(target, '?')})" for target in space.targets)
+        spaces.add_row(
+            mark, str(space.generation), space.spec or "-", targets, str(space.trained_items), str(space.held_out)
+        )
+    show(views, spaces)

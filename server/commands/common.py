@@ -1,0 +1,164 @@
+"""What the commands share: options, the choice of backend, errors on one line, printing."""
+
+import dataclasses
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from server.backend import Backend, CollectionBackend
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Where collections live (else $CROSSVIEW_HOME, else ~/.crossview)."),
+]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", metavar="HOST:PORT", help="Work on the collections of a running server.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
+
+debug: ContextVar[bool] = ContextVar("debug", default=False)
+"""Whether errors show their traceback."""
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def fail(message: str) -> NoReturn:
+    """Ends the command with one line on stderr and exit code 1."""
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(1)
+
+
+def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """The command with its errors printed on one line, exit code 1, and Ctrl-C as exit code 130."""
+
+    @functools.wraps(command)
+    def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            return command(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if debug.get():
+                raise
+            fail(describe(error))
+
+    return run
+
+
+def describe(error: Exception) -> str:
+    """One line that says what went wrong."""
+    from engine.errors import CrossviewError
+    from features.errors import ImageError
+
+    if isinstance(error, CrossviewError | ImageError):
+        text = str(error)
+    elif isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    else:
+        text = f"{type(error).__name__}: {error} (crossview --debug COMMAND shows where)"
+    return " ".join(text.split())
+
+
+@contextmanager
+def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]:
+    """The home or server asked for; naming both is a usage error."""
+    if home is not None and server is not None:
+        raise typer.BadParameter("a server has its own home: give --home or --server, not both")
+    from server.backend import connect
+
+    with connect(home, server) as backend:
+        yield backend
+
+
+@contextmanager
+def opened_collection(name: str, home: Path | None, server: str | None) -> Iterator["CollectionBackend"]:
+    """A collection of the home or server asked for."""
+    with opened_backend(home, server) as backend:
+        collection = backend.open(name)
+        try:
+            yield collection
+        finally:
+            collection.close()
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """The names of a list such as ``color,sift``."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
+    """The values of ``key=value`` options: JSON where they are, else text."""
+    values: dict[str, Any] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{option} takes key=value, not {pair!r}")
+        try:
+            values[key] = json.loads(value)
+        except ValueError:
+            values[key] = value
+    return values
+
+
+def print_json(value: Any) -> None:
+    """Prints a value, dataclasses as objects."""
+    typer.echo(json.dumps(value, default=_plain, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def table(*columns: str, title: str | None = None) -> "Table":
+    """An empty table; columns that begin with > hold numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    return made
+
+
+def show(*renderables: Any) -> None:
+    """Prints tables and text on stdout."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
+    for renderable in renderables:
+        console.print(renderable)
+
+
+def size(count: float) -> str:
+    """A number of bytes, in words."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

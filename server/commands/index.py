@@ -1,0 +1,148 @@
+"""Commands that bring pictures in: index, and fit for the views alone."""
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from server.commands.common import (
+    INTERRUPTED,
+    HomeOption,
+    JsonOption,
+    NameArgument,
+    ServerOption,
+    names,
+    opened_collection,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from engine.item import ImportReport
+    from engine.progress import Progress
+
+FAILURES_SHOWN = 20
+
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of pictures, or single files.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes that read pictures (else one for each core; a server decides itself)."),
+]
+
+
+def index(
+    name: NameArgument,
+    paths: PathsArgument,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="folder|FILE.csv", help="Labels: the folder a picture is in, or lines of path,label."),
+    ] = None,
+    workers: WorkersOption = None,
+    failures: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every file that could not be read, and why, as JSON lines."),
+    ] = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Index pictures, leaving out what is done.
+
+    Stopped with Ctrl-C, the same command goes on from there. Files that cannot be read are listed, never fatal.
+    """
+    try:
+        with opened_collection(name, home, server) as collection, progress_bar("indexing", not as_json) as progress:
+            report = collection.index(paths, labels=labels, workers=workers, progress=progress)
+    except KeyboardInterrupt:
+        typer.echo("stopped; what was indexed is kept. The same command goes on from here.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if failures is not None:
+        lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
+        failures.write_text("".join(lines), encoding="utf-8")
+    if as_json:
+        print_json(report)
+    else:
+        _summarize(report)
+
+
+def fit(
+    name: NameArgument,
+    paths: PathsArgument,
+    views: Annotated[str | None, typer.Option(metavar="VIEWS", help="Views to fit (else those that need it).")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="Pictures to take, at random.")] = 500,
+    seed: Annotated[int, typer.Option(help="Another seed takes other pictures.")] = 0,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit named views again: index and train anew afterwards.")
+    ] = False,
+    workers: WorkersOption = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit views (visual words) on a sample of pictures.
+
+    The first index does it by itself; here the pictures can be chosen.
+    """
+    from engine.errors import InvalidInputError
+    from engine.walk import walk
+
+    files = [file.path for file in walk(paths)]
+    if not files:
+        raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
+    chosen = random.Random(seed).sample(files, min(sample, len(files)))
+    with opened_collection(name, home, server) as collection:
+        fitted = collection.fit_views(
+            (path.read_bytes() for path in chosen),
+            views=names(views) or None,
+            seed=seed,
+            workers=workers,
+            refit=refit,
+        )
+    if as_json:
+        print_json(fitted)
+    else:
+        revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
+        typer.echo(f"read {len(chosen)} pictures; views: {revisions}")
+
+
+@contextmanager
+def progress_bar(what: str, wanted: bool = True) -> Iterator["Progress | None"]:
+    """A bar on stderr with pictures per second and the time left; nothing where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not wanted or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None, rate="")
+
+        def advance(done: int, total: int) -> None:
+            speed = bar.tasks[task].speed
+            bar.update(task, completed=done, total=total, rate=f"{speed:.1f} images/s" if speed else "")
+
+        yield advance
+
+
+def _summarize(report: "ImportReport") -> None:
+    read = report.added + report.updated
+    rate = f" ({read / report.seconds:.1f} images/s)" if read and report.seconds > 0 else ""
+    typer.echo(
+        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
+        f"{len(report.failures)} could not be read; {report.seconds:.1f} s{rate}"
+    )
+    for failure in report.failures[:FAILURES_SHOWN]:
+        typer.echo(f"  {failure.key}: {failure.reason}")
+    if len(report.failures) > FAILURES_SHOWN:
+        typer.echo(f"  and {len(report.failures) - FAILURES_SHOWN} more; --failures FILE or --json lists all")

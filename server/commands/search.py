@@ -1,0 +1,114 @@
+"""The search command."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from server.commands.common import (
+    HomeOption,
+    JsonOption,
+    NameArgument,
+    ServerOption,
+    names,
+    opened_collection,
+    print_json,
+    settings,
+    show,
+    table,
+)
+from server.commands.learn import SpaceOption, TargetsOption
+
+if TYPE_CHECKING:
+    from engine.query import HitList, Query
+
+
+def search(
+    name: NameArgument,
+    view: Annotated[str, typer.Option(help="The query view.")],
+    image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="The picture to search with.")] = None,
+    targets: TargetsOption = None,
+    k: Annotated[int, typer.Option("-k", "--k", help="Hits in each list.")] = 10,
+    space: SpaceOption = "",
+    key: Annotated[str | None, typer.Option(metavar="KEY", help="Search with an item of the collection.")] = None,
+    vector: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="Search with feature rows of the view: shape (d,) or (n, d)."),
+    ] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="One list, merged over the targets.")] = False,
+    label: Annotated[list[str] | None, typer.Option("--filter-label", help="Hits with any of these labels.")] = None,
+    without: Annotated[
+        list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")
+    ] = None,
+    prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = "",
+    attribute: Annotated[
+        list[str] | None, typer.Option("--filter-attribute", metavar="KEY=VALUE", help="Hits with this attribute.")
+    ] = None,
+    sheet: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the hits as a contact sheet.")] = None,
+    truth: Annotated[
+        str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
+    ] = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the nearest items, within and across views.
+
+    The query is a picture, an item of the collection, or feature rows in a file.
+    """
+    if sum(given is not None for given in (image, key, vector)) != 1:
+        raise typer.BadParameter("search with exactly one of IMAGE, --key KEY and --vector FILE.npy")
+    from engine.query import Filter
+
+    condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
+    queries = _queries(view, image, key, vector)
+    with opened_collection(name, home, server) as collection:
+        results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=merge)
+        if sheet is not None:
+            from server.results import write_results
+
+            write_results(sheet, collection, queries, results, truth)
+    if as_json:
+        print_json({"results": [asdict(found) for found in results]})
+    else:
+        _print(queries, results)
+        if sheet is not None:
+            typer.echo(f"wrote {sheet}")
+
+
+def _queries(view: str, image: Path | None, key: str | None, vector: Path | None) -> "list[Query]":
+    from engine.query import Query
+
+    if image is not None:
+        return [Query(view, image=image.read_bytes())]
+    if key is not None:
+        return [Query(view, key=key)]
+    return [Query(view, vector=row) for row in _rows(vector)]
+
+
+def _rows(path: Path | None) -> "Sequence[Sequence[float]]":
+    import numpy as np
+
+    from engine.errors import InvalidInputError
+
+    try:
+        rows = np.atleast_2d(np.load(str(path), allow_pickle=False).astype(np.float32))
+    except (ValueError, EOFError) as error:
+        raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
+    if rows.ndim != 2:
+        raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (d,) or (n, d)")
+    return list(rows)
+
+
+def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
+    for found in results:
+        query = queries[found.query]
+        number = f"query {found.query}: " if len(queries) > 1 else ""
+        title = f"{number}{query.view} query -> {found.target or 'all targets, merged'}"
+        rows = table(">rank", ">distance", "key", "labels", *(["target"] if not found.target else []), title=title)
+        for rank, hit in enumerate(found.hits, 1):
+            merged = [hit.target] if not found.target else []
+            rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *merged)
+        show(rows)

@@ -1,0 +1,177 @@
+"""Messages as the engine's words and back: queries, filters, hits, items, reports.
+
+``to_...`` makes the engine's word of a message, ``from_...`` the message of the engine's word.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError
+from engine.item import Failure, ImportReport, Item, NewItem
+from engine.query import Filter, Hit, HitList, Query
+from server.names import item_name
+from server.pb.crossview.v1 import collections_pb2, search_pb2, types_pb2
+from server.structs import from_struct, to_struct
+
+
+def to_query(message: search_pb2.Query) -> Query:
+    """Raises InvalidInputError where the query has no input."""
+    kind = message.WhichOneof("input")
+    if kind is None:
+        raise InvalidInputError("a query needs an input: one of image, vector and key")
+    if kind == "image":
+        return Query(message.view, image=message.image)
+    if kind == "key":
+        return Query(message.view, key=message.key)
+    return Query(message.view, vector=to_row(message.vector))
+
+
+def from_query(query: Query) -> search_pb2.Query:
+    """Raises InvalidInputError where the query has not exactly one input."""
+    given = [name for name in ("image", "vector", "key") if getattr(query, name) is not None]
+    if len(given) != 1:
+        raise InvalidInputError(f"a query needs exactly one of image, vector and key, not {given or 'none'}")
+    if query.image is not None:
+        return search_pb2.Query(view=query.view, image=query.image)
+    if query.vector is not None:
+        return search_pb2.Query(view=query.view, vector=from_row(query.vector))
+    return search_pb2.Query(view=query.view, key=query.key or "")
+
+
+def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
+    """The row of a vector, shape (d,)."""
+    return np.array(message.values, dtype=np.float32)
+
+
+def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
+    """Raises InvalidInputError where the row is not of shape (d,)."""
+    values = np.asarray(row, dtype=np.float32)
+    if values.ndim != 1:
+        raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
+    return types_pb2.Vector(values=values.tolist())
+
+
+def to_filter(message: types_pb2.Filter) -> Filter:
+    """An absent filter is the empty one: every item."""
+    return Filter(
+        labels=tuple(message.labels),
+        without_labels=tuple(message.without_labels),
+        keys=tuple(message.keys),
+        key_prefix=message.key_prefix,
+        attributes=from_struct(message.attributes),
+    )
+
+
+def from_filter(condition: Filter) -> types_pb2.Filter:
+    """The message of a filter."""
+    return types_pb2.Filter(
+        labels=condition.labels,
+        without_labels=condition.without_labels,
+        keys=condition.keys,
+        key_prefix=condition.key_prefix,
+        attributes=to_struct(condition.attributes),
+    )
+
+
+def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
+    """The answer of a search, list by list."""
+    return [HitList(found.query, found.target, tuple(map(_to_hit, found.hits))) for found in message.results]
+
+
+def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
+    """The answer of a search in a collection."""
+    lists = (
+        search_pb2.HitList(
+            query=found.query, target=found.target, hits=[_from_hit(collection, hit) for hit in found.hits]
+        )
+        for found in results
+    )
+    return search_pb2.SearchResponse(results=lists)
+
+
+def _to_hit(message: search_pb2.Hit) -> Hit:
+    attributes = from_struct(message.attributes)
+    return Hit(message.key, message.distance, message.target, tuple(message.labels), attributes)
+
+
+def _from_hit(collection: str, hit: Hit) -> search_pb2.Hit:
+    return search_pb2.Hit(
+        item=item_name(collection, hit.key),
+        key=hit.key,
+        distance=hit.distance,
+        target=hit.target,
+        labels=hit.labels,
+        attributes=to_struct(hit.attributes),
+    )
+
+
+def to_item(message: types_pb2.Item) -> Item:
+    """The item of a message."""
+    return Item(
+        key=message.key,
+        labels=tuple(message.labels),
+        attributes=from_struct(message.attributes),
+        source=message.source,
+        content_hash=message.content_hash,
+        width=message.width,
+        height=message.height,
+        views=tuple(message.views),
+    )
+
+
+def from_item(collection: str, item: Item) -> types_pb2.Item:
+    """The message of an item of a collection."""
+    return types_pb2.Item(
+        name=item_name(collection, item.key),
+        key=item.key,
+        labels=item.labels,
+        attributes=to_struct(item.attributes),
+        source=item.source,
+        content_hash=item.content_hash,
+        width=item.width,
+        height=item.height,
+        views=item.views,
+    )
+
+
+def to_new_item(message: collections_pb2.NewItem) -> NewItem:
+    """An item to import; without image bytes it has no picture."""
+    return NewItem(
+        key=message.key,
+        image=message.image or None,
+        rows={view: to_row(row) for view, row in message.rows.items()},
+        labels=tuple(message.labels),
+        attributes=from_struct(message.attributes),
+        source=message.source,
+    )
+
+
+def from_new_item(item: NewItem) -> collections_pb2.NewItem:
+    """The message of an item to import."""
+    return collections_pb2.NewItem(
+        key=item.key,
+        image=item.image or b"",
+        rows={view: from_row(row) for view, row in item.rows.items()},
+        labels=item.labels,
+        attributes=to_struct(item.attributes),
+        source=item.source,
+    )
+
+
+def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:
+    """What an import did."""
+    failures = tuple(Failure(failure.key, failure.reason) for failure in message.failures)
+    return ImportReport(message.added, message.updated, message.unchanged, failures, message.seconds)
+
+
+def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
+    """The message of what an import did."""
+    return collections_pb2.ImportItemsResponse(
+        added=report.added,
+        updated=report.updated,
+        unchanged=report.unchanged,
+        failures=[types_pb2.Failure(key=failure.key, reason=failure.reason) for failure in report.failures],
+        seconds=report.seconds,
+    )

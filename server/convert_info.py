@@ -1,0 +1,150 @@
+"""Messages as the engine's words and back: what a collection tells of itself."""
+
+from datetime import UTC, datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, ViewInfo
+from server.names import collection_name, parse_collection, parse_space, space_name
+from server.pb.crossview.v1 import collections_pb2, types_pb2
+from server.structs import from_struct, to_struct
+
+
+def to_view(message: types_pb2.View) -> ViewInfo:
+    """A view as its collection tells of it."""
+    return ViewInfo(
+        name=message.name,
+        extractor=message.extractor,
+        params=from_struct(message.params),
+        dim=message.dim,
+        revision=message.revision,
+        fitted=message.fitted,
+    )
+
+
+def from_view(view: ViewInfo) -> types_pb2.View:
+    """The message of a view."""
+    return types_pb2.View(
+        name=view.name,
+        extractor=view.extractor,
+        params=to_struct(view.params),
+        dim=view.dim,
+        revision=view.revision,
+        fitted=view.fitted,
+    )
+
+
+def to_space(message: types_pb2.Space) -> SpaceInfo:
+    """A space as its collection tells of it."""
+    return SpaceInfo(
+        name=parse_space(message.name)[1],
+        generation=message.generation,
+        active=message.active,
+        spec=message.spec,
+        views=tuple(message.views),
+        targets=tuple(message.targets),
+        cross_view=message.cross_view,
+        dim=dict(message.dims),
+        settings=from_struct(message.settings),
+        seed=message.seed,
+        trained_items=message.trained_items,
+        held_out=message.held_out,
+        created=_to_time(message.create_time),
+        generations=tuple(message.generations),
+    )
+
+
+def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
+    """The message of a space of a collection."""
+    return types_pb2.Space(
+        name=space_name(collection, space.name),
+        generation=space.generation,
+        active=space.active,
+        spec=space.spec,
+        views=space.views,
+        targets=space.targets,
+        cross_view=space.cross_view,
+        dims=space.dim,
+        settings=to_struct(space.settings),
+        seed=space.seed,
+        trained_items=space.trained_items,
+        held_out=space.held_out,
+        create_time=_from_time(space.created),
+        generations=space.generations,
+    )
+
+
+def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
+    """What a collection tells of itself."""
+    return CollectionInfo(
+        name=parse_collection(message.name),
+        description=message.description,
+        items=message.items,
+        views=tuple(map(to_view, message.views)),
+        spaces=tuple(map(to_space, message.spaces)),
+        active_space=message.active_space,
+        labels=dict(message.labels),
+        sequence=message.sequence,
+        bytes_on_disk=message.bytes_on_disk,
+        created=_to_time(message.create_time),
+    )
+
+
+def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
+    """The message of what a collection tells of itself."""
+    return collections_pb2.Collection(
+        name=collection_name(info.name),
+        description=info.description,
+        items=info.items,
+        views=map(from_view, info.views),
+        spaces=(from_space(info.name, space) for space in info.spaces),
+        active_space=info.active_space,
+        labels=info.labels,
+        sequence=info.sequence,
+        bytes_on_disk=info.bytes_on_disk,
+        create_time=_from_time(info.created),
+    )
+
+
+def to_evaluation(message: collections_pb2.Evaluation) -> Evaluation:
+    """What an evaluation measured."""
+    rows = tuple(
+        EvaluationRow(row.query_view, row.database_view, row.metric, row.k if row.HasField("k") else None, row.value)
+        for row in message.rows
+    )
+    return Evaluation(
+        rows=rows,
+        queries=message.queries,
+        database=message.database,
+        protocol=message.protocol,
+        codebook=message.codebook,
+        seconds=message.seconds,
+    )
+
+
+def from_evaluation(evaluation: Evaluation) -> collections_pb2.Evaluation:
+    """The message of what an evaluation measured."""
+    rows = (
+        collections_pb2.Evaluation.Row(
+            query_view=row.query_view, database_view=row.database_view, metric=row.metric, k=row.k, value=row.value
+        )
+        for row in evaluation.rows
+    )
+    return collections_pb2.Evaluation(
+        rows=rows,
+        queries=evaluation.queries,
+        database=evaluation.database,
+        protocol=evaluation.protocol,
+        codebook=evaluation.codebook,
+        seconds=evaluation.seconds,
+    )
+
+
+def _to_time(message: Timestamp) -> str:
+    return message.ToDatetime(tzinfo=UTC).isoformat()
+
+
+def _from_time(text: str) -> Timestamp:
+    message = Timestamp()
+    message.FromDatetime(datetime.fromisoformat(text))
+    return message

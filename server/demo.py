@@ -1,0 +1,124 @@
+"""The whole story on pictures drawn on the spot: create, index, train, serve, search, evaluate."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.home import Home
+from engine.info import Evaluation
+from engine.query import Query
+from server.backend import CollectionBackend
+from server.client import Client
+from server.errors import ServerUnavailableError
+from server.pictures import STYLES, write_pictures
+from server.results import strips
+from server.sheet import Strip, write_sheet
+
+NAME = "demo"
+VIEWS = ("color", "sift")
+EXTRACTORS = ("color", "sift:words=150")
+"""What the collection is created with; few words do for few pictures."""
+PER_CLASS = 24
+QUERIES_PER_CLASS = 2
+HITS = 8
+SHOWN = {"leaves": "color", "bricks": "sift", "rings": "color"}
+"""Classes on the contact sheet, and by which view they are searched."""
+ROOT = Path(__file__).resolve().parent.parent
+"""Where the packages are, so that the server's process finds the same ones."""
+
+Say = Callable[[str], None]
+
+
+def run_demo(folder: Path, sheet: Path, say: Say) -> None:
+    """Works in ``folder`` (pictures, queries, home) and draws ``sheet``; says what it does and by which command."""
+    pictures, queries, home = folder / "pictures", folder / "queries", folder / "home"
+    began = time.monotonic()
+    drawn = write_pictures(pictures, PER_CLASS, seed=0)
+    write_pictures(queries, QUERIES_PER_CLASS, seed=1)
+    say(f"Drew {drawn} pictures in {len(STYLES)} classes, and {QUERIES_PER_CLASS * len(STYLES)} others to search with.")
+    _build(home, pictures, say)
+    with _served(home, folder / "server.log", say) as address, Client(address) as client:
+        collection = client.open(NAME)
+        _search(collection, address, queries, sheet, say)
+        _evaluate(collection, address, say)
+    say(f"\nDone in {time.monotonic() - began:.0f} s.")
+
+
+def _build(home: Path, pictures: Path, say: Say) -> None:
+    _command(say, f"create {NAME} --views {','.join(EXTRACTORS)}")
+    with Home(home).create(NAME, views=EXTRACTORS, description="Pictures drawn by the demo") as collection:
+        _command(say, f"index {NAME} {pictures} --labels folder")
+        report = collection.index([pictures], labels="folder")
+        done = report.added + report.updated
+        say(f"{done} pictures in {report.seconds:.1f} s, {len(report.failures)} could not be read; words were fitted")
+        _command(say, f"train {NAME} --learner hybrid --views {','.join(VIEWS)} --holdout 0.2")
+        space = collection.train("hybrid", VIEWS, holdout=0.2)
+        dims = ", ".join(f"{target} ({space.dim[target]} numbers)" for target in space.targets)
+        say(f"space {space.name}: learned from {space.trained_items} pictures, {space.held_out} held out; {dims}")
+
+
+@contextmanager
+def _served(home: Path, log: Path, say: Say) -> Iterator[str]:
+    """A server in a process of its own, on a free port, its log in a file; yields its address."""
+    _command(say, f"serve --home {home} --port 0")
+    command = [sys.executable, "-m", "server.cli", "serve", "--home", str(home), "--port", "0"]
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT) as server,
+    ):
+        try:
+            ready = server.stdout.readline().strip() if server.stdout else ""
+            if not ready:
+                raise ServerUnavailableError(f"the demo's server did not start: {log.read_text().strip()}")
+            say(ready)
+            yield ready.rsplit(" ", 1)[-1]
+        finally:
+            server.terminate()
+
+
+def _search(collection: CollectionBackend, address: str, queries: Path, sheet: Path, say: Say) -> None:
+    example = queries / "leaves" / "leaves-00.jpg"
+    _command(say, f"search {NAME} {example} --view color --targets sift -k {HITS} --server {address}")
+    rows: list[Strip] = []
+    right = dict.fromkeys(((view, target) for view in VIEWS for target in VIEWS), 0)
+    for path in sorted(queries.rglob("*.jpg")):
+        name = path.parent.name
+        asked = [Query(view, image=path.read_bytes()) for view in VIEWS]
+        found = collection.search(asked, k=HITS)
+        for answer in found:
+            right[asked[answer.query].view, answer.target] += sum(name in hit.labels for hit in answer.hits)
+        if path.stem.endswith("-00"):
+            shown = [answer for answer in found if asked[answer.query].view == SHOWN.get(name)]
+            rows += strips(collection, asked, shown, truth=name)
+    total = len(STYLES) * QUERIES_PER_CLASS * HITS
+    say(f"of {HITS} hits, of the query's class, over {len(STYLES) * QUERIES_PER_CLASS} pictures that are not indexed:")
+    for (view, target), count in right.items():
+        say(f"{view:>6} -> {target:<6} {count / total:4.0%}")
+    write_sheet(sheet, rows, "New pictures and what the server found, by colour and by texture")
+    say(f"wrote {sheet}")
+
+
+def _evaluate(collection: CollectionBackend, address: str, say: Say) -> None:
+    say("")
+    for view in VIEWS:
+        say(f"$ crossview evaluate {NAME} --view {view} -k 5,10 --server {address}")
+    for view in VIEWS:
+        _tell(collection.evaluate(view=view, k=(5, 10)), say)
+
+
+def _tell(evaluation: Evaluation, say: Say) -> None:
+    targets = dict.fromkeys((row.query_view, row.database_view) for row in evaluation.rows)
+    for query, database in targets:
+        measures = (
+            f"{row.metric}{f'@{row.k}' if row.k else ''} {row.value:.3f}"
+            for row in evaluation.rows
+            if (row.query_view, row.database_view) == (query, database)
+        )
+        say(f"{query:>6} -> {database:<6} {', '.join(measures)}")
+
+
+def _command(say: Say, command: str) -> None:
+    say(f"\n$ crossview {command}")

@@ -1,0 +1,1 @@
+"""The gRPC interface, generated from proto/ by tools/proto.py."""

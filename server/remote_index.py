@@ -1,0 +1,140 @@
+"""Indexing pictures of this machine on a server: walk here, leave out what the server has, send the rest in batches."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import InvalidInputError
+from engine.extraction import content_hash
+from engine.fitting import sample_size
+from engine.item import Failure, ImportReport, Item, NewItem
+from engine.labels import Labeller, labeller
+from engine.progress import Progress
+from engine.walk import SourceFile, walk
+from server.backend import CollectionBackend
+from server.batches import batches, merged
+from server.limits import MESSAGE_BYTES
+from server.pages import LARGEST_SIZE
+
+LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
+"""What fits into a message beside the item's other fields."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the server has, and where it was read from."""
+
+    items: Mapping[str, Item]
+    roots: Mapping[str, str]
+    """Folder by alias, as far as the items' sources tell."""
+
+
+def index(
+    collection: CollectionBackend,
+    paths: Sequence[Path],
+    labels: str | Path | None,
+    progress: Progress | None,
+) -> ImportReport:
+    """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
+    began = time.monotonic()
+    label = labeller(labels)
+    files = list(walk(paths))
+    if labels is not None and str(labels) != "folder" and files and not any(label(file) for file in files):
+        raise InvalidInputError(f"{labels} names none of the {len(files)} files found; paths are below the root")
+    keyed = _keys(files, known := _known(collection))
+    _fit(collection, files)
+    views = {view.name for view in collection.views()}
+    failures: list[Failure] = []
+    reports: list[ImportReport] = []
+    skipped = done = 0
+    entries = _entries(keyed, known.items, views, label, failures)
+    for batch in batches(entries, lambda entry: len(entry.image or b"") if entry is not None else 0):
+        new = [entry for entry in batch if entry is not None]
+        if new:
+            reports.append(collection.import_items(new))
+        done, skipped = done + len(batch), skipped + len(batch) - len(new)
+        if progress:
+            progress(done, len(keyed))
+    report = merged(reports)
+    unchanged = report.unchanged + skipped - len(failures)
+    failed = (*failures, *_named(report.failures, keyed))
+    return ImportReport(report.added, report.updated, unchanged, failed, time.monotonic() - began)
+
+
+def _known(collection: CollectionBackend) -> _Known:
+    items: dict[str, Item] = {}
+    roots: dict[str, str] = {}
+    after = ""
+    while page := collection.items(after=after, limit=LARGEST_SIZE):
+        for item in page:
+            items[item.key] = item
+            alias, _, relative = item.key.partition("/")
+            if item.source.endswith(f"/{relative}"):
+                roots.setdefault(alias, item.source.removesuffix(f"/{relative}"))
+        after = page[-1].key
+    return _Known(items, roots)
+
+
+def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
+    """Files by key: an alias of their root, its name where no other folder has it, and the path below the root."""
+    roots = dict(known.roots)
+    for root in dict.fromkeys(str(file.root) for file in files):
+        if root not in roots.values():
+            wanted = Path(root).name or "root"
+            number, alias = 1, wanted
+            while alias in roots:
+                number += 1
+                alias = f"{wanted}-{number}"
+            roots[alias] = root
+    aliases = {root: alias for alias, root in roots.items()}
+    return {f"{aliases[str(file.root)]}/{file.relative}": file for file in files}
+
+
+def _fit(collection: CollectionBackend, files: Sequence[SourceFile], seed: int = 0) -> None:
+    if not files or all(view.fitted for view in collection.views()):
+        return
+    chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
+    pictures = (_read(files[number]) for number in sorted(chosen))
+    collection.fit_views((data for data in pictures if isinstance(data, bytes) and data), seed=seed)
+
+
+def _entries(
+    keyed: Mapping[str, SourceFile],
+    known: Mapping[str, Item],
+    views: set[str],
+    label: Labeller,
+    failures: list[Failure],
+) -> Iterator[NewItem | None]:
+    """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``."""
+    for key, file in keyed.items():
+        data = _read(file)
+        if isinstance(data, Failure):
+            failures.append(data)
+            yield None
+            continue
+        there = known.get(key)
+        wanted = label(file)
+        labels = wanted if wanted is not None else there.labels if there else ()
+        same = there is not None and there.content_hash == content_hash(data)
+        if there and same and there.labels == tuple(sorted(labels)) and views <= set(there.views):
+            yield None
+        else:
+            yield NewItem(key, data, labels=labels, attributes=there.attributes if there else {}, source=str(file.path))
+
+
+def _read(file: SourceFile) -> bytes | Failure:
+    if file.size > LARGEST_FILE:
+        return Failure(str(file.path), f"{file.size:,} bytes are too many for one message ({LARGEST_FILE:,})")
+    try:
+        return file.path.read_bytes()
+    except OSError as error:
+        return Failure(str(file.path), error.strerror or str(error))
+
+
+def _named(failures: Sequence[Failure], keyed: Mapping[str, SourceFile]) -> Iterator[Failure]:
+    """Failures by file, as the person who owns the files knows them."""
+    for failure in failures:
+        yield Failure(str(keyed[failure.key].path) if failure.key in keyed else failure.key, failure.reason)

@@ -1,0 +1,64 @@
+"""JSON values as protobuf structs.
+
+A struct knows one kind of number, the double. Whole numbers come back as ``int``; one that a double cannot hold exactly
+is refused rather than changed on the way.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+
+from engine.errors import InvalidInputError
+
+EXACT = 2**53
+"""Up to here every whole number is a double."""
+
+
+def to_struct(values: Mapping[str, Any]) -> Struct:
+    """JSON values by name as a struct; raises InvalidInputError for values that JSON or a double cannot hold."""
+    return Struct(fields={name: _to_value(value, name) for name, value in values.items()})
+
+
+def from_struct(struct: Struct) -> dict[str, Any]:
+    """The values of a struct by name; raises InvalidInputError for NaN and infinities."""
+    return {name: _from_value(value, name) for name, value in struct.fields.items()}
+
+
+def _to_value(value: Any, name: str) -> Value:
+    if value is None:
+        return Value(null_value=NULL_VALUE)
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    if isinstance(value, int | float):
+        return Value(number_value=_number(value, name))
+    if isinstance(value, str):
+        return Value(string_value=value)
+    if isinstance(value, Mapping):
+        return Value(struct_value=to_struct(value))
+    if isinstance(value, list | tuple):
+        return Value(list_value=ListValue(values=[_to_value(entry, name) for entry in value]))
+    raise InvalidInputError(f"{name}: {type(value).__name__} is no JSON value")
+
+
+def _from_value(value: Value, name: str) -> Any:
+    kind = value.WhichOneof("kind")
+    if kind == "number_value":
+        number = _number(value.number_value, name)
+        return int(number) if number.is_integer() and abs(number) <= EXACT else number
+    if kind == "struct_value":
+        return from_struct(value.struct_value)
+    if kind == "list_value":
+        return [_from_value(entry, name) for entry in value.list_value.values]
+    if kind == "null_value" or kind is None:
+        return None
+    return value.bool_value if kind == "bool_value" else value.string_value
+
+
+def _number(value: float, name: str) -> float:
+    if isinstance(value, int) and abs(value) > EXACT:
+        raise InvalidInputError(f"{name}: {value} is too large to be sent exactly; send it as text")
+    if not math.isfinite(value):
+        raise InvalidInputError(f"{name}: {value} is no JSON number")
+    return float(value)

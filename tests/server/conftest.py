@@ -1,0 +1,61 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from engine.home import Home
+from server.backend import Backend
+from server.client import Client
+from server.limits import MESSAGE_BYTES
+from server.listen import RunningServer
+from server.pictures import STYLES, write_pictures
+
+VIEWS = ("color", "sift:words=24")
+PER_CLASS = 6
+CLASSES = ("bricks", "dots", "waves")
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small labelled pictures: CLASS/CLASS-NN.jpg."""
+    folder = tmp_path_factory.mktemp("drawn")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("server.pictures.SIZE", (112, 84))
+        patch.setattr("server.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
+        write_pictures(folder / "pictures", PER_CLASS)
+    return folder / "pictures"
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Home:
+    """A home with the trained collection ``drawn``; tests that write make their own collection."""
+    made = Home(tmp_path_factory.mktemp("home"))
+    with made.create("drawn", views=VIEWS, description="for tests") as collection:
+        report = collection.index([pictures], labels="folder", workers=1)
+        assert report.added == PER_CLASS * len(CLASSES)
+        collection.train("cca", ("color", "sift"), dim=4, holdout=0.2)
+    return made
+
+
+@pytest.fixture(scope="session")
+def server(home: Home) -> Iterator[RunningServer]:
+    with RunningServer(home, port=0) as running:
+        yield running
+
+
+@pytest.fixture
+def channel(server: RunningServer) -> Iterator[grpc.Channel]:
+    options = [("grpc.max_send_message_length", 2 * MESSAGE_BYTES)]
+    with grpc.insecure_channel(server.address, options=options) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["local", "remote"])
+def backend(request: pytest.FixtureRequest, server: RunningServer) -> Iterator[Backend]:
+    """The same home, opened here and through the server."""
+    if request.param == "local":
+        yield server.collections.home
+        return
+    with Client(server.address) as client:
+        yield client

@@ -1,0 +1,200 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import errors
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Filter, Query
+from features.errors import NotAnImageError
+from server.backend import Backend, CollectionBackend
+from server.client import Client
+from server.listen import RunningServer
+
+DOTS = "pictures/dots/dots-00.jpg"
+VIEWS = ("color", "sift:words=24")
+
+
+@pytest.fixture
+def collection(backend: Backend) -> CollectionBackend:
+    return backend.open("drawn")
+
+
+def test_both_tell_the_same(server: RunningServer) -> None:
+    """Collections, views, spaces, items, thumbnails, hits and evaluations are equal from both sides."""
+    home = server.collections.home
+    with Client(server.address) as client, home.open("drawn") as local:
+        remote = client.open("drawn")
+        assert client.names() == home.names() == ["drawn"]
+        assert remote.info() == local.info()
+        assert remote.views() == local.views()
+        assert remote.spaces() == local.spaces()
+        assert remote.space("cca") == local.space("cca")
+        assert remote.items(limit=7) == local.items(limit=7)
+        assert remote.item(DOTS) == local.item(DOTS)
+        assert remote.thumbnail(DOTS) == local.thumbnail(DOTS)
+        queries = [Query("color", key=DOTS), Query("sift", vector=np.ones(24, np.float32))]
+        for merge in (False, True):
+            assert remote.search(queries, k=4, merge=merge) == local.search(queries, k=4, merge=merge)
+        ours, theirs = local.evaluate(view="color", k=(2, 3)), remote.evaluate(view="color", k=(2, 3))
+        assert (theirs.rows, theirs.queries, theirs.database) == (ours.rows, ours.queries, ours.database)
+        assert (theirs.protocol, theirs.codebook) == (ours.protocol, ours.codebook)
+
+
+def test_search_answers_within_and_across(collection: CollectionBackend, pictures: Path) -> None:
+    """Without targets every view answers; an indexed picture is its own nearest hit in its view."""
+    image = (pictures / "dots" / "dots-00.jpg").read_bytes()
+    within, across = collection.search([Query("color", image=image)], k=3)
+    assert (within.target, across.target) == ("color", "sift")
+    assert within.hits[0].key == DOTS
+    assert within.hits[0].labels == ("dots",)
+    assert within.hits[0].distance < within.hits[1].distance <= within.hits[2].distance
+
+
+def test_targets_space_and_filter_are_passed_on(collection: CollectionBackend) -> None:
+    """Only what was asked for answers."""
+    query = Query("color", key=DOTS)
+    (only,) = collection.search([query], targets=("sift",), k=20, filter=Filter(labels=("waves",)))
+    assert only.target == "sift"
+    assert {hit.labels for hit in only.hits} == {("waves",)}
+    (raw,) = collection.search([query], space="raw", k=2, filter=Filter(key_prefix="pictures/bricks"))
+    assert raw.target == "color"
+    assert len(raw.hits) == 2
+    assert all(hit.key.startswith("pictures/bricks") for hit in raw.hits)
+
+
+def test_pages_follow_each_other(collection: CollectionBackend) -> None:
+    """Going on after the last key lists every item once, in order, and count agrees."""
+    keys: list[str] = []
+    while page := collection.items(after=keys[-1] if keys else "", limit=5):
+        keys += [item.key for item in page]
+    assert keys == sorted(set(keys))
+    assert len(keys) == collection.count() == 18
+    assert collection.count(Filter(without_labels=("dots",))) == 12
+
+
+def test_both_raise_the_same(backend: Backend, collection: CollectionBackend) -> None:
+    """A mistake is the same error, here and through a server."""
+    with pytest.raises(errors.NotFoundError, match="no collection 'no'; there are: drawn"):
+        backend.open("no")
+    with pytest.raises(errors.InvalidInputError, match="k must be at least 1"):
+        collection.search([Query("color", key=DOTS)], k=0)
+    with pytest.raises(errors.InvalidInputError, match="at least one query"):
+        collection.search([])
+    with pytest.raises(NotAnImageError):
+        collection.search([Query("color", image=b"words")])
+    with pytest.raises(errors.NotFoundError, match="no/such"):
+        collection.item("no/such")
+    with pytest.raises(errors.NotFoundError, match="there are: cca"):
+        collection.space("no")
+    with pytest.raises(errors.InvalidInputError, match="foo"):
+        collection.train("cca", ("color", "sift"), settings={"foo": 1})
+    with pytest.raises(errors.AlreadyExistsError):
+        backend.create("drawn", views=("color",))
+
+
+def test_a_collection_lives_through_either(backend: Backend, pictures: Path, tmp_path: Path) -> None:
+    """Create, index with failures, index again, train twice, roll back, delete items, delete."""
+    (tmp_path / "bad.jpg").write_bytes(b"no picture")
+    one = backend.create("other", views=VIEWS, description="a test")
+    try:
+        seen: list[tuple[int, int]] = []
+        report = one.index(
+            [pictures, tmp_path], labels="folder", progress=lambda *counts: seen.append(counts), workers=1
+        )
+        assert (report.added, report.updated, report.unchanged) == (18, 0, 0)
+        assert [failure.key for failure in report.failures] == [str(tmp_path / "bad.jpg")]
+        assert "not a picture" in report.failures[0].reason
+        assert seen[-1] == (19, 19)
+        again = one.index([pictures], labels="folder")
+        assert (again.added, again.updated, again.unchanged) == (0, 0, 18)
+        kept = one.index([pictures])
+        assert kept.unchanged == 18
+        assert one.item(DOTS).source == str(pictures / "dots" / "dots-00.jpg")
+        first = one.train("cca", ("color", "sift"), dim=3, space="shared", seed=1)
+        second = one.train("cca", ("color", "sift"), dim=4, space="shared", settings={}, activate=False)
+        assert (first.generation, first.active, second.active) == (1, True, True)
+        assert one.space("shared").generation == 1
+        assert one.activate("shared", 2).generation == 2
+        assert one.space("shared").generations == (1, 2)
+        assert one.delete_items([DOTS, "no/such"]) == 1
+        assert one.count() == 17
+        assert one.info().description == "a test"
+    finally:
+        one.close()
+        backend.delete("other")
+    assert backend.names() == ["drawn"]
+
+
+def test_rows_and_pictures_are_imported(backend: Backend, pictures: Path) -> None:
+    """Rows alone make an item; a bad one is a failure, the others are taken."""
+    one = backend.create("rows", views=("color",))
+    try:
+        dim = one.views()[0].dim
+        image = (pictures / "dots" / "dots-00.jpg").read_bytes()
+        items = [
+            NewItem("a/row", rows={"color": np.full(dim, 0.5, np.float32)}, labels=("x",), attributes={"year": 1999}),
+            NewItem("picture", image=image),
+            NewItem("short", rows={"color": [1.0]}),
+            NewItem("nothing"),
+        ]
+        report = one.import_items(items)
+        assert (report.added, [failure.key for failure in report.failures]) == (2, ["short", "nothing"])
+        assert one.item("a/row").attributes == {"year": 1999}
+        (hits,) = one.search([Query("color", vector=np.full(dim, 0.5, np.float32))], k=1)
+        assert hits.hits[0].key == "a/row"
+        assert hits.hits[0].attributes == {"year": 1999}
+        (hits,) = one.search([Query("color", key="picture")], filter=Filter(attributes={"year": 1999}))
+        assert [hit.key for hit in hits.hits] == ["a/row"]
+        with pytest.raises(errors.NotFoundError):
+            one.thumbnail("a/row")
+    finally:
+        one.close()
+        backend.delete("rows")
+
+
+def test_unfitted_views_name_the_remedy(backend: Backend, pictures: Path) -> None:
+    """Words are never fitted silently by a search or an import; fitting makes both work."""
+    one = backend.create("unfitted", views=("sift:words=8",))
+    images = [path.read_bytes() for path in sorted(pictures.rglob("*.jpg"))[:4]]
+    try:
+        with pytest.raises(errors.NotReadyError, match="crossview index unfitted"):
+            one.import_items([NewItem("a", image=images[0])])
+        views = one.fit_views(iter(images))
+        assert [(view.name, view.revision, view.fitted) for view in views] == [("sift", 1, True)]
+        assert one.import_items([NewItem("a", image=images[0])]).added == 1
+        with pytest.raises(errors.InvalidInputError, match="fitted already"):
+            one.fit_views(images, views=("sift",))
+        assert one.fit_views(images, views=("sift",), refit=True)[0].revision == 2
+    finally:
+        one.close()
+        backend.delete("unfitted")
+
+
+def test_folders_of_one_name_keep_apart_on_a_server(tmp_path: Path, pictures: Path, server: RunningServer) -> None:
+    """A second folder of the same name gets its own alias, and keeps it."""
+    image = (pictures / "dots" / "dots-00.jpg").read_bytes()
+    for parent in ("one", "two"):
+        (tmp_path / parent / "photos").mkdir(parents=True)
+        (tmp_path / parent / "photos" / "a.jpg").write_bytes(image)
+    with Client(server.address) as client:
+        made = client.create("apart", views=("color",))
+        try:
+            for _ in range(2):
+                for parent in ("one", "two"):
+                    made.index([tmp_path / parent / "photos"])
+            assert [item.key for item in made.items()] == ["photos-2/a.jpg", "photos/a.jpg"]
+        finally:
+            client.delete("apart")
+
+
+def test_a_deleted_collection_can_be_made_again(tmp_path: Path) -> None:
+    """The server does not remember the old one."""
+    with RunningServer(Home(tmp_path), port=0) as running, Client(running.address) as client:
+        for views in (("color",), ("color", "gist")):
+            made = client.create("pets", views=views)
+            assert tuple(view.name for view in made.views()) == views
+            client.delete("pets")
+        with pytest.raises(errors.NotFoundError, match="there are none"):
+            made.info()

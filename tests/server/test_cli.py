@@ -1,0 +1,257 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from engine.home import Home
+from server.cli import COMMANDS, app
+from server.client import Client
+from server.commands.serve import is_loopback
+from server.listen import RunningServer
+
+DOTS = "pictures/dots/dots-00.jpg"
+COMMAND = (sys.executable, "-m", "server.cli")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(params=["local", "remote"])
+def where(request: pytest.FixtureRequest, server: RunningServer) -> list[str]:
+    """The options that choose the backend; both lead to the same home."""
+    if request.param == "local":
+        return ["--home", str(server.collections.home.path)]
+    return ["--server", server.address]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_command_explains_itself(command: str) -> None:
+    """With a sentence and its options."""
+    output = done(*([command] if command else []), "--help")
+    assert "Usage:" in output
+    assert "--help" in output
+
+
+def test_help_is_quick() -> None:
+    """It loads none of the heavy libraries."""
+    code = "import server.cli, sys; print(sorted({'numpy', 'grpc', 'cv2', 'sqlalchemy', 'faiss'} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tmp_path: Path) -> None:
+    """Create, index, train, activate, search, evaluate, list, show, delete."""
+    (tmp_path / "bad.jpg").write_bytes(b"no picture")
+    assert "created cli with views color, sift" in done("create", "cli", "--views", "color,sift:words=24", *where)
+    try:
+        failures = tmp_path / "failures.jsonl"
+        output = done(
+            "index", "cli", pictures, tmp_path, "--labels", "folder", "--failures", failures, "--workers", 1, *where
+        )
+        assert "18 added, 0 updated, 0 unchanged, 1 could not be read" in output
+        assert f"{tmp_path / 'bad.jpg'}: " in output
+        assert json.loads(failures.read_text())["key"] == str(tmp_path / "bad.jpg")
+        train = ("train", "cli", "--learner", "cca", "--views", "color,sift", "--dim", 4, "--holdout", 0.2, "--seed", 3)
+        assert "trained cca generation 1" in done(*train, *where)
+        assert json.loads(done(*train, "--json", *where))["generation"] == 2
+        assert "active: cca generation 1" in done("activate", "cli", "cca", "--generation", 1, *where)
+        assert "dots-00.jpg" in done("search", "cli", pictures / "dots" / "dots-00.jpg", "--view", "color", *where)
+        measured = json.loads(
+            done("evaluate", "cli", "--view", "color", "--targets", "sift", "-k", "2", "--json", *where)
+        )
+        assert {row["database_view"] for row in measured["rows"]} == {"sift"}
+        assert "color" in done("evaluate", "cli", "--view", "color", *where)
+        assert done("list", *where).split() == ["cli", "drawn"]
+        assert "3 of 6 items" in done("list", "cli", "--label", "dots", "--limit", 3, *where)
+        assert "deleted 1 items; 1 were not there" in done("delete", "cli", "--items", DOTS, "no/such", *where)
+        shown = done("show", "cli", *where)
+        assert "17 items" in shown
+        assert "cca (active)" in shown
+    finally:
+        assert "deleted cli" in done("delete", "cli", "--yes", *where)
+    assert done("list", *where).split() == ["drawn"]
+
+
+def test_json_is_for_machines(where: list[str]) -> None:
+    """What is printed is what the engine answered."""
+    found = json.loads(done("search", "drawn", "--key", DOTS, "--view", "color", "-k", 3, "--json", *where))
+    assert [(one["query"], one["target"], len(one["hits"])) for one in found["results"]] == [
+        (0, "color", 3),
+        (0, "sift", 3),
+    ]
+    assert set(found["results"][0]["hits"][0]) == {"key", "distance", "target", "labels", "attributes"}
+    assert json.loads(done("show", "drawn", "--json", *where))["active_space"] == "cca"
+    assert json.loads(done("show", "drawn", "--item", DOTS, "--json", *where))["labels"] == ["dots"]
+    assert json.loads(done("list", "--json", *where)) == ["drawn"]
+    assert len(json.loads(done("list", "drawn", "--json", *where))) == 18
+
+
+def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
+    """By vectors, merged, filtered, in another space, with a contact sheet."""
+    np.save(tmp_path / "rows.npy", np.ones((2, 24)))
+    rows = done("search", "drawn", "--vector", tmp_path / "rows.npy", "--view", "sift", "--targets", "color", *where)
+    assert "query 0: sift query -> color" in rows
+    assert "query 1: sift query -> color" in rows
+    merged = done("search", "drawn", "--key", DOTS, "--view", "color", "--merge", *where)
+    assert "all targets, merged" in merged
+    filters = ("--filter-label", "waves", "--filter-without", "dots", "--filter-prefix", "pictures/")
+    filtered = done("search", "drawn", "--key", DOTS, "--view", "color", "--space", "raw", *filters, *where)
+    assert "pictures/waves/" in filtered
+    assert "pictures/bricks/" not in filtered
+    none = done("search", "drawn", "--key", DOTS, "--view", "color", "--filter-attribute", "year=1999", *where)
+    assert "pictures/" not in none
+    sheet = tmp_path / "sheet.png"
+    done("search", "drawn", "--key", DOTS, "--view", "color", "-k", 4, "--sheet", sheet, *where)
+    with Image.open(sheet) as drawn:
+        assert drawn.width > drawn.height > 200
+
+
+def test_fit_prepares_words(where: list[str], pictures: Path) -> None:
+    """Words can be fitted before anything is indexed, and again only when asked to."""
+    done("create", "words", "--views", "sift:words=8", *where)
+    try:
+        fit = ("fit", "words", pictures, "--sample", 4)
+        assert "read 4 pictures; views: sift (revision 1)" in done(*fit, *where)
+        assert "fitted already" in run(*fit, "--views", "sift", *where).stderr
+        assert "sift (revision 2)" in done(*fit, "--views", "sift", "--refit", *where)
+    finally:
+        done("delete", "words", "--yes", *where)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["show", "no"], "no collection 'no'; there are: drawn"),
+        (["create", "drawn"], "exists already"),
+        (["create", "../up"], "../up"),
+        (["index", "drawn", "/no/such/folder"], "/no/such/folder"),
+        (["search", "drawn", "/no/such.jpg", "--view", "color"], "/no/such.jpg: No such file"),
+        (["search", "drawn", "--key", "x", "--view", "color"], "no item 'x'"),
+        (["search", "drawn", "--key", DOTS, "--view", "smell"], "smell"),
+        (["search", "drawn", "--key", DOTS, "--view", "color", "-k", "0"], "k must be at least 1"),
+        (["search", "drawn", __file__, "--view", "color"], "not a picture"),
+        (["search", "drawn", "--vector", __file__, "--view", "color"], "holds no array"),
+        (["train", "drawn", "--learner", "guess", "--views", "color"], "multi-npp"),
+        (["train", "drawn", "--learner", "cca", "--views", "color,sift", "--set", "foo=1"], "foo"),
+        (["activate", "drawn", "no"], "no space 'no'"),
+        (["delete", "no", "--yes"], "no collection 'no'"),
+        (["delete", "drawn"], "needs --yes"),
+        (["fit", "drawn", "/no/such/folder"], "/no/such/folder"),
+    ],
+)
+def test_errors_are_one_line(where: list[str], arguments: list[str], words: str) -> None:
+    """On stderr, with what helps, and exit code 1."""
+    result = run(*arguments, *where)
+    assert result.exit_code == 1, result.output
+    assert result.stderr.startswith("error: ")
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "drawn", "--view", "color"],
+        ["search", "drawn", "a.jpg", "--key", "b", "--view", "color"],
+        ["search", "drawn", "a.jpg"],
+        ["delete", "drawn", "a.jpg"],
+        ["delete", "drawn", "--items"],
+        ["train", "drawn", "--learner", "cca", "--views", "color", "--set", "novalue"],
+        ["evaluate", "drawn", "--view", "color", "-k", "five"],
+        ["list", "--home", "a", "--server", "b"],
+        ["nonsense"],
+    ],
+)
+def test_misuse_exits_with_two(arguments: list[str]) -> None:
+    """A command that cannot be meant is told from one that failed."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+
+
+def test_no_server_is_said_with_the_remedy() -> None:
+    """Not as a stack of connection errors."""
+    result = run("list", "--server", "127.0.0.1:1")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: no server at 127.0.0.1:1; start one with: crossview serve")
+
+
+def test_surprises_are_one_line_too(monkeypatch: pytest.MonkeyPatch, home: Home) -> None:
+    """A bug is no reason for a traceback, unless it is asked for."""
+    monkeypatch.setattr(Home, "names", lambda self: 1 / 0)
+    result = run("list", "--home", home.path)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "ZeroDivisionError" in result.stderr
+    assert isinstance(run("--debug", "list", "--home", home.path).exception, ZeroDivisionError)
+
+
+def test_ctrl_c_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, home: Home, pictures: Path) -> None:
+    """Exit code 130, as shells have it."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.collection.Collection.index", stop)
+    result = run("index", "drawn", pictures, "--home", home.path)
+    assert result.exit_code == 130
+    assert "The same command goes on" in result.stderr
+
+
+def test_loopback_is_known() -> None:
+    """Only addresses that reach this machine need no warning."""
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.4", "example.org")))
+
+
+@pytest.fixture
+def serving(home: Home) -> Iterator["subprocess.Popen[str]"]:
+    command = [*COMMAND, "serve", "--home", str(home.path), "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_is_ready_when_it_says_so_and_stops_when_told(
+    serving: "subprocess.Popen[str]", home: Home, number: int
+) -> None:
+    """One line with the address; SIGTERM and Ctrl-C end it with exit code 0."""
+    assert serving.stdout is not None
+    assert serving.stderr is not None
+    line = serving.stdout.readline()
+    assert line.startswith(f"crossview serves {home.path} on 127.0.0.1:")
+    with Client(line.split()[-1]) as client:
+        assert client.names() == ["drawn"]
+    began = time.monotonic()
+    os.kill(serving.pid, number)
+    assert serving.wait(20) == 0
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in serving.stderr.read()
+
+
+def test_the_command_works_as_a_process(home: Home) -> None:
+    """Output, errors and exit codes as scripts see them; the environment names the home."""
+    environment = {**os.environ, "CROSSVIEW_HOME": str(home.path)}
+    good = subprocess.run([*COMMAND, "list"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (good.returncode, good.stdout, good.stderr) == (0, "drawn\n", "")
+    bad = subprocess.run([*COMMAND, "show", "no"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (bad.returncode, bad.stdout) == (1, "")
+    assert bad.stderr.startswith("error: no collection 'no'")

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from engine.errors import InvalidInputError
+from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, ViewInfo
+from engine.item import Failure, ImportReport, Item, NewItem
+from engine.query import Filter, Hit, HitList, Query
+from server import convert, convert_info
+
+VIEW = ViewInfo("sift", "sift", {"words": 24, "step": 0.5}, 24, 2, True)
+SPACE = SpaceInfo(
+    "shared", 3, True, "sqrt,cca", ("color", "sift"), ("color", "sift"), True, {"color": 4, "sift": 4},
+    {"ridge": 0.1, "names": ["a"]}, 7, 15, 3, "2026-01-02T03:04:05+00:00", (2, 3),
+)  # fmt: skip
+
+
+def test_hits_survive() -> None:
+    """Keys with slashes, labels, attributes and distances come back as they were."""
+    hits = (Hit("a/b.jpg", 0.25, "sift", ("cat", "dog"), {"year": 1999}), Hit("ü", 1e300, "color"))
+    lists = [HitList(0, "sift", hits), HitList(1, "", ())]
+    assert convert.to_hit_lists(convert.from_hit_lists("pets", lists)) == lists
+
+
+def test_items_survive() -> None:
+    """An item is told whole, whether it has a picture or not."""
+    for item in (Item("a/b", ("x",), {"n": 1}, "/src/a/b", "00ff", 30, 20, ("color",)), Item("bare")):
+        assert convert.to_item(convert.from_item("pets", item)) == item
+
+
+def test_new_items_survive() -> None:
+    """Rows arrive as float32, absent pictures as absent."""
+    back = convert.to_new_item(convert.from_new_item(NewItem("k", None, {"color": [0.1, 2.0]}, ("x",), {"a": None})))
+    assert (back.key, back.image, back.labels, back.attributes) == ("k", None, ("x",), {"a": None})
+    np.testing.assert_array_equal(back.rows["color"], np.array([0.1, 2.0], np.float32))
+    assert convert.to_new_item(convert.from_new_item(NewItem("k", b"jpeg"))).image == b"jpeg"
+
+
+def test_filters_and_reports_survive() -> None:
+    """Conditions and counts come back as they were."""
+    condition = Filter(("a",), ("b",), ("k",), "p/", {"year": 1999, "ok": True})
+    assert convert.to_filter(convert.from_filter(condition)) == condition
+    assert not convert.to_filter(convert.from_filter(Filter()))
+    report = ImportReport(1, 2, 3, (Failure("k", "why"),), 0.5)
+    assert convert.to_report(convert.from_report(report)) == report
+
+
+@pytest.mark.parametrize("query", [Query("v", image=b""), Query("v", key=""), Query("v", vector=[])])
+def test_empty_inputs_stay_given(query: Query) -> None:
+    """An empty input is an input, and the engine says what is wrong with it."""
+    back = convert.to_query(convert.from_query(query))
+    given = [getattr(back, name) is not None for name in ("image", "vector", "key")]
+    assert given == [getattr(query, name) is not None for name in ("image", "vector", "key")]
+
+
+@pytest.mark.parametrize("query", [Query("v"), Query("v", key="a", image=b"b"), Query("v", vector=np.zeros((1, 2)))])
+def test_queries_without_one_input_are_refused(query: Query) -> None:
+    """The client says so before anything is sent."""
+    with pytest.raises(InvalidInputError):
+        convert.from_query(query)
+
+
+def test_infos_survive() -> None:
+    """Everything a collection tells of itself is told over the wire."""
+    info = CollectionInfo(
+        "pets", 18, (VIEW,), (SPACE,), "shared", {"cat": 9}, 12, 4096, "2026-01-02T03:04:05.678901+00:00", "mine"
+    )
+    assert convert_info.to_collection(convert_info.from_collection(info)) == info
+
+
+def test_evaluations_survive() -> None:
+    """A metric without k keeps none, and k is told where there is one."""
+    rows = (EvaluationRow("color", "sift", "map", None, 0.5), EvaluationRow("color", "sift", "accuracy", 5, 1.0))
+    evaluation = Evaluation(rows, 4, 14, "Held out.", "All.", 0.25)
+    assert convert_info.to_evaluation(convert_info.from_evaluation(evaluation)) == evaluation

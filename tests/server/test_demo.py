@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from server import demo
+from server.cli import app
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.pictures.SIZE", (112, 84))
+    monkeypatch.setattr(demo, "PER_CLASS", 6)
+    monkeypatch.setattr(demo, "QUERIES_PER_CLASS", 1)
+    monkeypatch.setattr(demo, "EXTRACTORS", ("color", "sift:words=24"))
+
+
+@pytest.mark.usefixtures("small")
+def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
+    """Every step with its command, a contact sheet, and with --keep a home to look around in."""
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--keep"])
+    assert result.exit_code == 0, result.output
+    for command in ("create", "index", "train", "serve", "search", "evaluate"):
+        assert f"$ crossview {command} " in result.stdout
+    assert "color -> sift" in result.stdout
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.width > 1000
+    assert "demo" in CliRunner().invoke(app, ["list", "--home", str(tmp_path / "home")]).stdout
+    again = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--keep"])
+    assert (again.exit_code, again.stderr.count("\n")) == (1, 1)

@@ -1,0 +1,106 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from engine.errors import BusyError, NotFoundError, StorageError
+from engine.home import Home
+from engine.query import Query
+from server import cache
+from server.client import Client
+from server.listen import SERVICES, RunningServer
+
+
+def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
+    """For the whole server and for each service, as orchestrators ask."""
+    stub = health_pb2_grpc.HealthStub(channel)
+    for service in ("", *SERVICES):
+        answer = stub.Check(health_pb2.HealthCheckRequest(service=service))
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Check(health_pb2.HealthCheckRequest(service="no.such.Service"))
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_reflection_lists_the_services(channel: grpc.Channel) -> None:
+    """Tools such as grpcurl work without the proto files."""
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    (answer,) = stub.ServerReflectionInfo(iter([request]))
+    assert set(SERVICES) < {service.name for service in answer.list_services_response.service}
+
+
+def test_a_taken_port_is_an_error(server: RunningServer, home: Home) -> None:
+    """A second server does not quietly share the port."""
+    with pytest.raises(StorageError, match="cannot listen on"):
+        RunningServer(home, port=server.port)
+
+
+def test_it_listens_on_loopback_only(server: RunningServer) -> None:
+    """Unless told otherwise."""
+    assert server.address.startswith("127.0.0.1:")
+
+
+def test_many_clients_at_once_get_their_own_answers(server: RunningServer) -> None:
+    """Concurrent searches do not mix."""
+    with Client(server.address) as client:
+        collection = client.open("drawn")
+        items = collection.items()
+
+        def ask(number: int) -> bool:
+            item = items[number % len(items)]
+            (found,) = collection.search([Query("color", key=item.key)], k=50, targets=("color",))
+            return item.key not in {hit.key for hit in found.hits} and len(found.hits) == len(items) - 1
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(ask, range(40)))
+
+
+def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many calls come first together."""
+    opened: list[str] = []
+    real = home.open
+    monkeypatch.setattr(home, "open", lambda name: opened.append(name) or real(name))
+    collections = cache.OpenCollections(home)
+
+    def use(_: int) -> str:
+        with collections.use("drawn") as collection:
+            return collection.name
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(use, range(32))) == {"drawn"}
+    collections.close()
+    assert opened == ["drawn"]
+
+
+def test_deleting_waits_for_those_who_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call under way ends in peace; one that takes too long makes the deletion fail, not itself."""
+    home = Home(tmp_path)
+    collections = cache.OpenCollections(home)
+    collections.create("pets", ("color",), "")
+    inside, leave = threading.Event(), threading.Event()
+
+    def read() -> int:
+        with collections.use("pets") as collection:
+            inside.set()
+            leave.wait(10)
+            return collection.count()
+
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(read)
+        inside.wait(10)
+        monkeypatch.setattr(cache, "PATIENCE", 0.05)
+        with pytest.raises(BusyError, match="in use"):
+            collections.delete("pets")
+        monkeypatch.setattr(cache, "PATIENCE", 10.0)
+        deleting = pool.submit(collections.delete, "pets")
+        leave.set()
+        assert reading.result(10) == 0
+        deleting.result(10)
+    assert home.names() == []
+    with pytest.raises(NotFoundError), collections.use("pets"):
+        pass

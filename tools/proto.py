@@ -1,0 +1,103 @@
+"""Regenerates server/pb from proto/: messages, stubs and their types.
+
+    python tools/proto.py            write server/pb
+    python tools/proto.py --check    change nothing; exit 1 where server/pb is not what proto/ gives
+
+Plain ``-Iproto`` gives imports such as ``from crossview.v1 import types_pb2``; the generated code is in ``server.pb``,
+so they are rewritten, and none may be left over.
+"""
+
+import argparse
+import filecmp
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROTO = ROOT / "proto"
+PB = ROOT / "server" / "pb"
+OURS = "crossview"
+PREFIX = "server.pb."
+IMPORT = re.compile(rf"^(\s*)(from|import) ({OURS}\.[\w.]+)", re.MULTILINE)
+USE = re.compile(rf"(?<![\w./\"'])({OURS}\.v\d+\.\w+_pb2)(?=[.\s])")
+PACKAGES = {"": "The gRPC interface, generated from proto/ by tools/proto.py.", OURS: "", f"{OURS}/v1": ""}
+
+
+def compile_protos(out: Path) -> None:
+    """Runs protoc over every file of proto/ into ``out``; raises RuntimeError where it fails."""
+    from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
+
+    sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
+    bundled = str(files("grpc_tools") / "_proto")
+    outputs = [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
+    plugins = [
+        f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}"
+        for name in ("mypy", "mypy_grpc")
+    ]
+    if protoc.main(["protoc", f"-I{PROTO}", f"-I{bundled}", *plugins, *outputs, *sources]) != 0:
+        raise RuntimeError("protoc failed; its messages are above")
+
+
+def rewrite(text: str) -> str:
+    """Moves imports of our generated modules below ``server.pb``."""
+    moved = IMPORT.sub(rf"\1\2 {PREFIX}\3", text)
+    return USE.sub(rf"{PREFIX}\1", moved)
+
+
+def leftovers(text: str) -> list[str]:
+    """Import lines that still name our package at the top level."""
+    return [match.group(0).strip() for match in IMPORT.finditer(text)]
+
+
+def generate(out: Path) -> None:
+    """Writes the whole of server/pb into ``out``; raises RuntimeError where an import was not moved."""
+    out.mkdir(parents=True, exist_ok=True)
+    compile_protos(out)
+    for path in generated(out):
+        text = rewrite(path.read_text())
+        if left := leftovers(text):
+            raise RuntimeError(f"{path.name}: imports that were not moved: {left}")
+        path.write_text(text)
+    for package, docstring in PACKAGES.items():
+        (out / package / "__init__.py").write_text(f'"""{docstring}"""\n' if docstring else "")
+
+
+def generated(folder: Path) -> Iterator[Path]:
+    """The Python files and type stubs below a folder, in order."""
+    return (path for path in sorted(folder.rglob("*.py*")) if path.suffix in {".py", ".pyi"})
+
+
+def differences(fresh: Path) -> list[str]:
+    """Names of files that differ between a fresh generation and server/pb, or exist in one only."""
+    names = {str(path.relative_to(folder)) for folder in (fresh, PB) for path in generated(folder)}
+    _, unequal, missing = filecmp.cmpfiles(fresh, PB, sorted(names), shallow=False)
+    return sorted(unequal + missing)
+
+
+def main() -> int:
+    """Regenerates, or checks."""
+    parser = argparse.ArgumentParser(description="Regenerate server/pb from proto/.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where server/pb is out of date")
+    check = parser.parse_args().check
+    with tempfile.TemporaryDirectory() as scratch:
+        fresh = Path(scratch)
+        generate(fresh)
+        stale = differences(fresh)
+        if check:
+            print(
+                f"server/pb is out of date, run `make proto`: {', '.join(stale)}"
+                if stale
+                else "server/pb is up to date"
+            )
+            return 1 if stale else 0
+        shutil.rmtree(PB, ignore_errors=True)
+        shutil.copytree(fresh, PB)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
