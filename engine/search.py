@@ -11,7 +11,7 @@ from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
 from engine.live import LiveSpace
 from engine.query import Filter, Hit, HitList, Query
-from engine.views import find_view
+from engine.views import check_fitted, find_view
 from features import Extractor, decode
 
 _RANK_CONSTANT = 60
@@ -81,6 +81,7 @@ def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 def _rows(tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query]) -> NDArray[np.float32]:
     view = find_view(tx, view_name)
+    check_fitted(tx, view)
     return np.stack([_row(tx, extractors, view, query) for query in queries])
 
 

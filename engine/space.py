@@ -53,7 +53,7 @@ class Space:
     @property
     def cross_view(self) -> bool:
         """Whether a query of one view may be matched against the vectors of another."""
-        return bool(self.spec) and bool(self.pipeline.cross_view)
+        return bool(self.pipeline.cross_view)
 
     def reachable(self, view: str) -> tuple[str, ...]:
         """Return the targets that a query of a view can be matched against."""
@@ -149,7 +149,8 @@ def raw_space(views: Sequence[ViewRecord]) -> Space:
     """Return the space of the fitted views themselves; its generation follows their revisions."""
     fitted = [view for view in views if view.revision > 0]
     pipeline = build("", [view.name for view in fitted], [EXTRACTORS[view.extractor].steps for view in fitted])
-    fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
+    if fitted:
+        fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
     revisions = {view.name: view.revision for view in fitted}
     return Space(RAW, sum(revisions.values()), "", tuple(revisions), revisions, pipeline)
 

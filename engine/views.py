@@ -62,14 +62,19 @@ def find_view(tx: Transaction, name: str) -> ViewRecord:
     return views[name]
 
 
-def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
-    """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
+def check_fitted(tx: Transaction, view: ViewRecord) -> None:
+    """Raise NotReadyError, with the remedy, if a view must be fitted before it has rows."""
     if view.revision == 0:
         name = tx.name()
         raise NotReadyError(
             f"view {view.name!r} of collection {name!r} is not fitted: "
             f"run 'crossview index {name} PATH', or 'crossview fit {name} PATH' to fit it only"
         )
+
+
+def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
+    """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
+    check_fitted(tx, view)
     made = extractor(view.extractor, view.params)
     packed = tx.views.state(view, view.revision)
     return made if packed is None else made.load_state(state.unpack(packed)["fitted"])

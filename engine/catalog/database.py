@@ -1,10 +1,12 @@
 """Opening a catalog database: connections, transactions, migrations, and storage errors in plain words."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 
@@ -14,6 +16,7 @@ HEAD = "0001"
 """The schema version that this code reads and writes (the newest migration)."""
 
 _WRITE = "crossview_write"
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -22,7 +25,7 @@ class Database:
 
     def __init__(self, url: str | sa.URL) -> None:
         with storage_errors():
-            self._engine = sa.create_engine(url)
+            self._engine = sa.create_engine(_readable(sa.make_url(url)))
             if self._engine.dialect.name == "sqlite":
                 sa.event.listen(self._engine, "connect", _configure_sqlite)
                 sa.event.listen(self._engine, "begin", _begin_sqlite)
@@ -109,10 +112,22 @@ def _version(connection: sa.Connection) -> str:
     return str(connection.scalar(sa.text("SELECT version_num FROM alembic_version")) or "")
 
 
+def _readable(url: sa.URL) -> sa.URL:
+    """Return the URL that can be read where the file system is read-only: SQLite's log cannot be kept there.
+
+    What a killed process left in the log is read too, if its index was left beside it.
+    """
+    if url.get_backend_name() != "sqlite" or not url.database or os.access(Path(url.database).parent, os.W_OK):
+        return url
+    log = Path(f"{url.database}-wal")
+    mode = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
+    return url.set(database=f"file:{quote(url.database)}?{mode}", query={"uri": "true"})
+
+
 def _configure_sqlite(connection: Any, _record: Any) -> None:
     # Transactions are begun below, where it is known whether they write.
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+    for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 
 

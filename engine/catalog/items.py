@@ -89,9 +89,9 @@ class Items:
     def label_counts(self) -> dict[str, int]:
         """Return how many items carry each label."""
         found = self._connection.execute(
-            sa.select(labels.c.label, sa.func.count()).group_by(labels.c.label).order_by(labels.c.label)
+            sa.select(labels.c.label, sa.func.count().label("total")).group_by(labels.c.label).order_by(labels.c.label)
         )
-        return dict(found.tuples().all())
+        return {row.label: row.total for row in found}
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""

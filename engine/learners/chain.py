@@ -14,7 +14,7 @@ class Chain(MultiViewLearner):
     """Fits each learner on the embeddings of the one before it.
 
     Args:
-        steps: fitted or unfitted learners, first to last; ``fit`` fits these very objects.
+        steps: fitted or unfitted learners, first to last; ``fit`` fits these very objects. With none, rows stay.
         view_slices: widths of the views in a 2-D ``X``; None: as a learner with the same number of views would cut it.
 
     Attributes:
@@ -45,8 +45,6 @@ class Chain(MultiViewLearner):
         return next((step.view_count for step in self.steps if step.view_count is not None), None)
 
     def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
-        if not self.steps:
-            raise ValueError("steps is empty: a chain needs at least one learner")
         for step in self.steps:
             views = step.fit(views, labels).transform(views)
 

@@ -1,0 +1,41 @@
+"""Small collections for the engine's tests: pictures of squares, dots and noise, drawn from a seed."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from drawn import VIEWS, numbered, write_pictures
+
+from engine.collection import Collection
+from engine.home import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    write_pictures(tmp_path / "pictures", 6)
+    return tmp_path / "pictures"
+
+
+@pytest.fixture
+def collection(home: Home, pictures: Path):
+    """18 pictures in three classes, with colours and words, indexed with labels."""
+    with home.create("small", VIEWS) as made:
+        made.index([pictures], labels="folder", workers=1)
+        yield made
+
+
+@pytest.fixture
+def vectors_only(home: Home) -> Callable[[int], Collection]:
+    """A factory of collections of the colour view whose items are ready rows with known answers."""
+
+    def make(count: int) -> Collection:
+        made = home.create("rows", ["color"])
+        made.import_items([numbered(number) for number in range(count)])
+        return made
+
+    return make

@@ -1,0 +1,192 @@
+"""The catalog: migrations, sequence numbers, tombstones, durability, clear refusals."""
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.catalog import Catalog, NewRecord
+from engine.catalog.batches import batches
+from engine.catalog.schema import metadata
+from engine.errors import StorageError
+from engine.query import Filter
+from engine.views import add_views
+from engine.writing import delete_items, put_records
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    made = Catalog.create(f"sqlite:///{tmp_path}/catalog.db", "test")
+    with made.write() as tx:
+        add_views(tx, ["color"])
+    yield made
+    made.close()
+
+
+def record(key: str, value: float = 0.0, **more) -> NewRecord:
+    return NewRecord(key, rows={"color": np.full(64, value, np.float32)}, **more)
+
+
+def test_the_migrations_make_exactly_the_schema(tmp_path):
+    Catalog.create(f"sqlite:///{tmp_path}/catalog.db", "test").close()
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/catalog.db")
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    engine.dispose()
+
+
+def test_a_catalog_of_a_newer_program_is_refused(tmp_path):
+    path = tmp_path / "catalog.db"
+    Catalog.create(f"sqlite:///{path}", "test").close()
+    engine = sa.create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(StorageError, match="newer"):
+        Catalog(f"sqlite:///{path}")
+
+
+def test_every_change_takes_the_next_sequence_number_and_deletions_leave_tombstones(catalog):
+    with catalog.write() as tx:
+        put_records(tx, [record("a"), record("b")])
+        first = tx.sequence()
+    with catalog.write() as tx:
+        assert delete_items(tx, ["a", "nothing"]) == 1
+    with catalog.read() as tx:
+        changes = tx.items.changed_since(first)
+        assert tx.sequence() == first + 1
+        assert (changes.live, len(changes.deleted)) == ([], 1)
+        assert tx.items.count(Filter()) == 1
+        assert len(tx.rows.get(tx.views.all()[0]).ids) == 1
+
+
+def test_ids_are_never_used_again(catalog):
+    seen = set()
+    for _ in range(3):
+        with catalog.write() as tx:
+            put_records(tx, [record("a")])
+            (number,) = tx.items.ids_of(["a"]).values()
+            assert number not in seen
+            seen.add(number)
+            delete_items(tx, ["a"])
+
+
+def test_a_transaction_that_fails_leaves_nothing(catalog):
+    def stopped() -> None:
+        with catalog.write() as tx:
+            put_records(tx, [record("a")])
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        stopped()
+    with catalog.read() as tx:
+        assert (tx.items.count(Filter()), tx.sequence()) == (0, 0)
+
+
+def test_a_reader_sees_one_state_while_others_write(catalog):
+    with catalog.read() as before:
+        assert before.items.count(Filter()) == 0
+        with catalog.write() as tx:
+            put_records(tx, [record("a")])
+        assert before.items.count(Filter()) == 0
+    with catalog.read() as after:
+        assert after.items.count(Filter()) == 1
+
+
+def test_an_update_replaces_rows_and_keeps_what_is_not_given(catalog):
+    with catalog.write() as tx:
+        put_records(tx, [record("a", 1.0, labels=("x",), attributes={"n": 1})])
+        assert put_records(tx, [record("a", 2.0)]) == 0
+    with catalog.read() as tx:
+        (item,) = tx.items.page(Filter(), "", 10).values()
+        assert (item.labels, item.attributes) == (("x",), {"n": 1})
+        assert tx.rows.get(tx.views.all()[0]).rows[0, 0] == 2.0
+
+
+def test_a_full_disk_is_a_storage_error_and_loses_nothing_acknowledged(catalog):
+    with catalog.write() as tx:
+        put_records(tx, [record("kept")])
+
+    def fill() -> None:
+        with catalog.write() as tx:
+            pages = tx._connection.exec_driver_sql("PRAGMA page_count").scalar()
+            tx._connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+            put_records(tx, [record(f"lost/{number}") for number in range(3000)])
+
+    with pytest.raises(StorageError, match="full"):
+        fill()
+    with catalog.read() as tx:
+        assert [item.key for item in tx.items.page(Filter(), "", 10).values()] == ["kept"]
+
+
+def test_a_file_that_is_no_catalog_is_a_storage_error(tmp_path):
+    (tmp_path / "catalog.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StorageError, match="damaged"):
+        Catalog(f"sqlite:///{tmp_path}/catalog.db")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "keys"),
+    [
+        (Filter(), "abcd"),
+        (Filter(labels=("x",)), "ac"),
+        (Filter(labels=("x", "y")), "abc"),
+        (Filter(without_labels=("x",)), "bd"),
+        (Filter(labels=("x",), without_labels=("y",)), "a"),
+        (Filter(keys=("a", "d", "z")), "ad"),
+        (Filter(key_prefix="b"), "b"),
+        (Filter(key_prefix="%"), ""),
+        (Filter(attributes={"n": 1}), "a"),
+        (Filter(attributes={"n": 2.5}), "b"),
+        (Filter(attributes={"s": "t"}), "c"),
+        (Filter(attributes={"ok": True}), "d"),
+        (Filter(attributes={"n": None}), "cd"),
+        (Filter(attributes={"nothing": 1}), ""),
+    ],
+)
+def test_a_filter_passes_just_the_items_it_says(catalog, chosen, keys):
+    with catalog.write() as tx:
+        put_records(
+            tx,
+            [
+                record("a", labels=("x",), attributes={"n": 1}),
+                record("b", labels=("y",), attributes={"n": 2.5}),
+                record("c", labels=("x", "y"), attributes={"s": "t"}),
+                record("d", attributes={"ok": True}),
+            ],
+        )
+    with catalog.read() as tx:
+        assert "".join(item.key for item in tx.items.page(chosen, "", 10).values()) == keys
+        assert tx.items.count(chosen) == len(tx.items.matching(chosen)) == len(keys)
+
+
+def test_pages_follow_each_other_in_the_order_of_keys(catalog):
+    keys = sorted(f"k/{number}" for number in range(25))
+    with catalog.write() as tx:
+        put_records(tx, [record(key) for key in reversed(keys)])
+    found, after = [], ""
+    with catalog.read() as tx:
+        while page := tx.items.page(Filter(), after, 10):
+            found += [item.key for item in page.values()]
+            after = found[-1]
+    assert found == keys
+
+
+def test_more_ids_than_a_statement_takes_are_no_trouble(catalog):
+    with catalog.write() as tx:
+        put_records(tx, [record(f"{number:06}") for number in range(12_000)])
+        ids = list(tx.items.ids_of(f"{number:06}" for number in range(40_000)).values())
+        view = tx.views.all()[0]
+        assert len(tx.rows.get(view, ids).ids) == len(tx.items.by_id(ids)) == 12_000
+        assert delete_items(tx, [f"{number:06}" for number in range(40_000)]) == 12_000
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(), max_size=50), st.integers(1, 20))
+def test_batches_hold_everything_in_order(values, size):
+    parts = list(batches(values, size))
+    assert [value for part in parts for value in part] == values
+    assert all(1 <= len(part) <= size for part in parts)
