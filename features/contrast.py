@@ -26,11 +26,11 @@ def channel_shares(image: Image, points: NDArray[np.float64]) -> NDArray[np.floa
     channels = cv2.transform(image.astype(np.float32), gained)
     smooth = cv2.GaussianBlur(channels, (0, 0), _SMOOTHING)
     across, down = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, scale=1 / 8), cv2.Sobel(smooth, cv2.CV_32F, 0, 1, scale=1 / 8)
-    change = _means(np.asarray(cv2.sqrt(across * across + down * down)), points)
+    change = square_means(np.asarray(cv2.sqrt(across * across + down * down)), points)
     return np.asarray(change / np.sqrt(_NOISE + (change**2).sum(axis=1, keepdims=True)), dtype=np.float32)
 
 
-def _means(values: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[np.float64]:
+def square_means(values: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means of (height, width, 3) values over a square around each point, cut at the image's edge: (n, 3)."""
     height, width = values.shape[:2]
     sums = cv2.integral(values, sdepth=cv2.CV_64F)
