@@ -12,7 +12,7 @@ class Hybrid(MultiNPP):
 
     For when it is known which view queries come in, or which one the database holds: distances within the frozen view
     are those of its own space. Parameters as in :class:`MultiNPP`, less ``init``: the moving view starts at its ridge
-    regression on the mean embedding of its similar items.
+    regression on the mean embedding of its similar items, and one convex optimisation (``max_iter``) follows.
     """
 
     name = "hybrid"
@@ -27,7 +27,7 @@ class Hybrid(MultiNPP):
         penalty: str = "l2",
         pairs: str = "all",
         nearest: int | None = 30,
-        max_iter: int = 10,
+        max_iter: int = 1,
         inner_iter: int = 15,
         tol: float = 1e-4,
         frozen: int = 0,

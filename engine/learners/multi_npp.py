@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from .base import MultiView, Rows
 from .linear import LinearLearner
-from .pairs import Listed, Others, Pairs, Relation, SameClass, nearest
+from .pairs import Listed, Others, Pairs, Relation, SameClass, either, nearest
 from .pca import principal_components
 from .scisd import Scisd
 from .start import pulled, ridge, start
@@ -39,8 +39,9 @@ class MultiNPP(LinearLearner):
         penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
         pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
             as there are similar ones.
-        nearest: only so many of the items similar to an item attract it, the nearest ones in the frozen view or, if
-            none is, in both views together; the others neither attract nor repel, so that an item's place within its
+        nearest: of the items similar to an item of the frozen view, only so many are attracted by it, the nearest ones
+            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in both
+            views together. The other similar pairs neither attract nor repel, so that an item's place within its
             class is kept. None: all attract.
         max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
             not, so a few generalise better than many.
@@ -132,7 +133,11 @@ class MultiNPP(LinearLearner):
             return Pairs(similar, Others(similar))
         measuring = views if self.frozen is None else [views[self.frozen]]
         rows = np.hstack([(x - x.mean(axis=0)) / (np.linalg.norm(x - x.mean(axis=0)) or 1.0) for x in measuring])
-        return Pairs(nearest(similar, rows, self.nearest), Others(similar))
+        kept = nearest(similar, rows, self.nearest)
+        if self.frozen != 0:
+            back = nearest(similar.transposed(), rows, self.nearest).transposed()
+            kept = back if self.frozen == 1 else either(kept, back)
+        return Pairs(kept, Others(similar))
 
     def _check_parameters(self) -> None:
         if self.n_components < 1 or self.max_iter < 0 or self.inner_iter < 1:

@@ -173,7 +173,7 @@ class Pairs:
 
 
 def nearest(relation: Relation, rows: Weights, k: int) -> Listed:
-    """Returns the pairs of a relation in which either row is among the k of the relation that are nearest to the other.
+    """Returns, for each row i of the first view, the pairs (i, j) of a relation with the k nearest j.
 
     Args:
         relation: pairs (i, j).
@@ -190,9 +190,12 @@ def nearest(relation: Relation, rows: Weights, k: int) -> Listed:
         chosen = np.zeros_like(mask)
         np.put_along_axis(chosen, kept, True, axis=1)
         near.append(sp.csr_array(chosen & mask))
-    matrix = sp.csr_array(sp.vstack(near))
-    mutual = matrix + matrix.T
-    return Listed(mutual, relation.count)
+    return Listed(sp.csr_array(sp.vstack(near)), relation.count)
+
+
+def either(first: Listed, second: Listed) -> Listed:
+    """Returns the pairs that belong to one of two relations or to both."""
+    return Listed(first.matrix + second.matrix, first.count)
 
 
 def slices(count: int) -> Iterator[slice]:

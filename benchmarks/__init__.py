@@ -1,0 +1,1 @@
+"""The papers' protocols and the speed comparisons: ``python -m benchmarks NAME ...``."""

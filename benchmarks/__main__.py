@@ -1,0 +1,23 @@
+"""``python -m benchmarks NAME ...``: runs a benchmark by name."""
+
+import importlib
+import sys
+
+BENCHMARKS = {
+    "multi-npp": "benchmarks.multi_npp",
+    "extract": "benchmarks.extract",
+    "storage": "benchmarks.storage",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the benchmark that the first argument names, with the others; returns the exit status."""
+    if not arguments or arguments[0] not in BENCHMARKS:
+        print(f"usage: python -m benchmarks {{{','.join(BENCHMARKS)}}} ...", file=sys.stderr)
+        return 2
+    status = importlib.import_module(BENCHMARKS[arguments[0]]).main(arguments[1:])
+    return int(status or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

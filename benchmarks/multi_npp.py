@@ -1,0 +1,128 @@
+"""Multi-NPP on a folder of classes, by the protocol of Quadrianto and Lampert (ICML 2011).
+
+Ten 80/20 splits; the training part is the database and the test part the queries; colour histograms and colour SIFT
+words, whose codebook is fitted on the training part; k-NN accuracy, precision at k and mAP for every query and database
+view. Settings are chosen by cross-validation inside each training part, for every method in the same way.
+"""
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from threadpoolctl import threadpool_limits
+
+from benchmarks import multi_npp_report as report
+from benchmarks.multi_npp_features import photographs
+from benchmarks.multi_npp_trial import DIMS, FOLDS, METHODS, NEIGHBORS, TEST_SIZE, TUNED_BY, run_trial
+from benchmarks.record import record, write_json
+
+NAME = "multi-npp"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the benchmark; finished trials are kept beside the output and not run again."""
+    options = _options(arguments)
+    console = Console()
+    started = time.monotonic()
+    cache = options.json.with_name(options.json.name + ".cache")
+    images = photographs(options.data, cache)
+    settings = _settings(options, images.labels)
+    kept = options.json.with_name(options.json.name + ".partial")
+    trials = _finished(kept, settings)
+    seeds = range(options.first_seed, options.first_seed + options.trials)
+    missing = [seed for seed in seeds if str(seed) not in trials]
+    console.print(f"{len(images.labels)} images; {len(seeds)} trials, {len(seeds) - len(missing)} of them done before")
+    for seed, trial in _run(options.data, cache, missing, options.workers):
+        trials[str(seed)] = trial
+        write_json(kept, {"settings": settings, "trials": trials})
+    document = record(NAME, {**settings, "seeds": list(seeds)}, summary([trials[str(seed)]["rows"] for seed in seeds]))
+    document["chosen"] = [{"seed": seed, **one} for seed in seeds for one in trials[str(seed)]["chosen"]]
+    document["seconds"] = sum(trials[str(seed)]["seconds"] for seed in seeds)
+    write_json(options.json, document)
+    text = report.markdown(document)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if options.report:
+        report.write(options.report, document, text)
+    console.print(f"{len(missing)} trials in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Returns one row per figure with its mean and (population) standard deviation over the trials."""
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    names = ("method", "dim", "query_view", "database_view", "metric", "k")
+    for rows in trials:
+        for row in rows:
+            values[tuple(row[name] for name in names)].append(row["value"])
+    return [
+        {**dict(zip(names, key, strict=True)), "value": float(np.mean(found)), "std": float(np.std(found))}
+        for key, found in values.items()
+    ]
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/* or <class>/*")
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first trial; the others follow")
+    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
+    parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
+    parser.add_argument("--workers", type=int, default=2, help="trials at a time")
+    options = parser.parse_args(arguments)
+    if options.trials < 1 or options.workers < 1:
+        parser.error("--trials and --workers must be at least 1")
+    return options
+
+
+def _settings(options: argparse.Namespace, labels: Any) -> dict[str, Any]:
+    counts = dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True))
+    return {
+        "images": counts,
+        "dims": list(DIMS),
+        "neighbors": list(NEIGHBORS),
+        "test_size": TEST_SIZE,
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by {TUNED_BY}-NN accuracy of the query view "
+        "against the other view (original and pca: against itself); per method, dimension and query view",
+        "grids": {method.name: {**method.grid, "fixed": method.fixed} for method in METHODS},
+        "headline": "hybrid: the frozen view is the view of the queries",
+    }
+
+
+def _finished(kept: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """The trials of an earlier run with the same settings."""
+    if not kept.exists():
+        return {}
+    document = json.loads(kept.read_text(encoding="utf-8"))
+    same = _digest(document["settings"]) == _digest(settings)
+    return dict(document["trials"]) if same else {}
+
+
+def _digest(settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def _run(data: Path, cache: Path, seeds: Sequence[int], workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    if not seeds:
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(seeds)), mp_context=context) as pool:
+        pending = {pool.submit(_trial, data, cache, seed): seed for seed in seeds}
+        for future in track(as_completed(pending), "Trials", total=len(pending)):
+            yield pending[future], future.result()
+
+
+def _trial(data: Path, cache: Path, seed: int) -> dict[str, Any]:
+    started = time.monotonic()
+    with threadpool_limits(limits=1):
+        found = run_trial(photographs(data, cache), seed)
+    return {**found, "seconds": round(time.monotonic() - started, 1)}

@@ -1,0 +1,146 @@
+"""Choosing settings by cross-validation inside the training part."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from .base import Rows
+from .chain import parse_chain
+
+Labels = NDArray[Any]
+Measure = Callable[[Rows, Labels, Labels], float]
+"""Quality, larger is better, from (q, n) distances, (q,) labels of the queries and (n,) labels of the database."""
+Crossing = tuple[int, int]
+"""The view of the queries and the view of the database, counted from 0."""
+SPEC = "spec"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen, and everything that was tried."""
+
+    spec: str
+    """The chosen chain, as ``parse_chain`` reads it."""
+    settings: dict[str, Any]
+    """The chosen parameters of its learner."""
+    score: float
+    """Their mean measure over folds and crossings."""
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    """Every candidate, in order: "spec", "settings" and "score"."""
+
+
+def cross_validate(
+    spec: str,
+    settings: Mapping[str, Any],
+    views: Sequence[Rows],
+    labels: Labels,
+    *,
+    measure: Measure,
+    crossings: Sequence[Crossing],
+    folds: int = 3,
+    seed: int = 0,
+) -> float:
+    """Returns the mean measure of one chain over folds and crossings.
+
+    In each fold the chain is fitted on the other folds, whose rows are the database, and the fold's rows are queries.
+
+    Args:
+        spec: the chain, as ``parse_chain`` reads it.
+        settings: parameters of its learner.
+        views: (n, d_v) array per view.
+        labels: (n,) classes; folds are stratified where every class has as many members as there are folds.
+        measure: what to average.
+        crossings: (query view, database view) pairs.
+        folds: at least 2.
+        seed: shuffles the folds.
+
+    Raises:
+        ValueError: for an unknown learner, parameter or value of one, or too few rows.
+    """
+    smallest = np.unique(labels, return_counts=True)[1].min()
+    splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
+    scores = []
+    for train, held in splitter.split(views[0], labels):
+        chain = parse_chain(spec, settings).fit([rows[train] for rows in views], labels[train])
+        for query, database in crossings:
+            queries = chain.transform(views[query][held], view=query)
+            items = chain.transform(views[database][train], view=database)
+            scores.append(measure(distances(queries, items), labels[held], labels[train]))
+    return float(np.mean(scores))
+
+
+def select(
+    grid: Mapping[str, Sequence[Any]],
+    views: Sequence[Rows],
+    labels: Labels,
+    *,
+    fixed: Mapping[str, Any] | None = None,
+    exhaustive: bool = True,
+    **how: Any,
+) -> Selection:
+    """Returns the best settings of a grid by ``cross_validate``.
+
+    Args:
+        grid: values to try by parameter name, "spec" among them, the likeliest first.
+        views: (n, d_v) array per view.
+        labels: (n,) classes.
+        fixed: parameters that are the same throughout.
+        exhaustive: try every combination; or else start from every first value and choose the parameters one after
+            another, in the order of the grid, which needs a sum of fits instead of a product.
+        how: ``measure``, ``crossings``, ``folds`` and ``seed`` of ``cross_validate``.
+
+    Of equal scores the first wins.
+
+    Raises:
+        ValueError: as ``cross_validate``, or for a grid without "spec".
+    """
+    if SPEC not in grid:
+        raise ValueError('a grid needs "spec", the chains to try')
+    scores: dict[tuple[int, ...], float] = {}
+
+    def score(point: tuple[int, ...]) -> float:
+        if point not in scores:
+            spec, settings = _at(grid, point, fixed)
+            scores[point] = cross_validate(spec, settings, views, labels, **how)
+        return scores[point]
+
+    sizes = [len(values) for values in grid.values()]
+    if exhaustive:
+        best = max(np.ndindex(*sizes), key=score)
+    else:
+        best = (0,) * len(sizes)
+        for axis, size in enumerate(sizes):
+            best = max((_with(best, axis, i) for i in _from(best[axis], size)), key=score)
+    tried = [_described(grid, point, fixed, value) for point, value in scores.items()]
+    spec, settings = _at(grid, best, fixed)
+    return Selection(spec, settings, scores[best], tried)
+
+
+def distances(queries: Rows, items: Rows) -> Rows:
+    """Returns the (q, n) squared Euclidean distances, never below 0."""
+    squared: Rows = (queries**2).sum(axis=1)[:, None] + (items**2).sum(axis=1)[None, :] - 2 * queries @ items.T
+    return np.maximum(squared, 0.0)
+
+
+def _at(grid: Mapping[str, Sequence[Any]], point: tuple[int, ...], fixed: Mapping[str, Any] | None) -> Any:
+    chosen = {name: values[i] for (name, values), i in zip(grid.items(), point, strict=True)}
+    spec = chosen.pop(SPEC)
+    return spec, {**(fixed or {}), **chosen}
+
+
+def _described(grid: Any, point: tuple[int, ...], fixed: Any, score: float) -> dict[str, Any]:
+    spec, settings = _at(grid, point, fixed)
+    return {"spec": spec, "settings": settings, "score": score}
+
+
+def _with(point: tuple[int, ...], axis: int, value: int) -> tuple[int, ...]:
+    return (*point[:axis], value, *point[axis + 1 :])
+
+
+def _from(first: int, size: int) -> list[int]:
+    """0..size - 1 with ``first`` in front."""
+    return [first, *(i for i in range(size) if i != first)]

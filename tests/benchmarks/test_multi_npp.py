@@ -1,0 +1,195 @@
+"""The Multi-NPP benchmark: its protocol, its form and its rerun."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from benchmarks import multi_npp, multi_npp_features, multi_npp_report, multi_npp_trial
+from benchmarks.__main__ import main as run_named
+from benchmarks.multi_npp_features import Photographs, photographs
+from benchmarks.multi_npp_paper import PAPER, paper_row
+from benchmarks.multi_npp_trial import METHODS, Method
+from features.sift import Sift
+
+LEAN = {
+    "original": {"spec": ["l1"]},
+    "pca": {"spec": ["l1,pca"]},
+    "cca": {"spec": ["l1,cca"], "power": [1.0, 2.0]},
+    "multi-npp": {"spec": ["l1,sqrt,multi-npp"], "max_iter": [1]},
+    "hybrid-color": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
+    "hybrid-sift": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
+}
+
+
+@pytest.fixture
+def lean(monkeypatch):
+    """Few settings, dimensions and words, so that a trial takes a second."""
+    monkeypatch.setattr(multi_npp_features, "Sift", lambda: Sift(words=20))
+    methods = tuple(Method(m.name, LEAN[m.name], m.fixed, m.exhaustive, m.shared, m.has_dim) for m in METHODS)
+    for module in (multi_npp, multi_npp_trial):
+        monkeypatch.setattr(module, "METHODS", methods)
+        monkeypatch.setattr(module, "DIMS", (2, 4))
+
+
+def drawn(n=40, seed=0):
+    """Four classes that differ in both views."""
+    generator = np.random.default_rng(seed)
+    labels = np.array([f"class {i % 4}" for i in range(n)])
+    color = generator.dirichlet(np.ones(64) / 4, size=4)[np.arange(n) % 4] + 0.01 * generator.random((n, 64))
+    centers = generator.integers(0, 100, size=(4, 384))
+    descriptors = np.concatenate([centers[i % 4] + generator.integers(0, 60, size=(20, 384)) for i in range(n)])
+    color = (color / color.sum(axis=1, keepdims=True)).astype(np.float32)
+    return Photographs(labels, color, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1))
+
+
+def test_paper_tables_are_whole():
+    """The paper's figures are there for every method, dimension and view pair of its tables, in per cent."""
+    assert [sum(row.table == table for row in PAPER) for table in (1, 2, 3, 4, 5)] == [6, 10, 10, 9, 9]
+    assert all(len(row.values) == len(row.deviations) == 6 for row in PAPER)
+    assert all(5 < value < 40 for row in PAPER for value in row.values)
+    assert paper_row("hybrid", 50, "color", "sift").values[0] == 30.0
+    assert paper_row("multi-npp", 30, "sift", "sift").values[1] == 35.4
+    assert paper_row("original", None, "color", "color").values[5] == 25.2
+    assert paper_row("nothing", 50, "color", "sift") is None
+
+
+def test_trial_gives_every_figure(lean):
+    """A trial has a figure for every method, dimension, view pair, metric and k, and says what was chosen."""
+    trial = multi_npp_trial.run_trial(drawn(), 1000)
+    found = {(row["method"], row["dim"], row["query_view"], row["database_view"]) for row in trial["rows"]}
+    pairs = [(query, database) for query in ("color", "sift") for database in ("color", "sift")]
+    shared = ("cca", "multi-npp", "hybrid-color", "hybrid-sift")
+    assert found >= {(method, dim, *pair) for method in shared for dim in (2, 4) for pair in pairs}
+    assert ("original", None, "color", "color") in found
+    assert ("original", None, "color", "sift") not in found
+    assert ("hybrid", 4, "sift", "color") in found
+    assert all(0 <= row["value"] <= 1 for row in trial["rows"])
+    assert {(one["method"], one["query_view"]) for one in trial["chosen"]} >= {(m, "color") for m in LEAN}
+    assert json.loads(json.dumps(trial)) == trial
+
+
+def test_trial_is_repeatable(lean):
+    """The same seed gives the same figures."""
+    assert multi_npp_trial.run_trial(drawn(), 1001)["rows"] == multi_npp_trial.run_trial(drawn(), 1001)["rows"]
+
+
+def test_codebook_sees_the_training_part_only():
+    """Changing an image outside the training part changes no other image's words."""
+    images = drawn()
+    train = np.arange(30)
+    before = images.words(train, 0)
+    images.descriptors[20 * 35 : 20 * 36] = 7
+    after = images.words(train, 0)
+    np.testing.assert_array_equal(np.delete(before, 35, axis=0), np.delete(after, 35, axis=0))
+    assert (before.sum(axis=1) == 20).all()
+
+
+def test_summary_is_mean_and_deviation():
+    """Rows of several trials become one with mean and standard deviation."""
+    row = {"method": "m", "dim": 2, "query_view": "a", "database_view": "b", "metric": "map", "k": None}
+    summary = multi_npp.summary([[{**row, "value": 0.2}], [{**row, "value": 0.6}]])
+    assert summary == [{**row, "value": pytest.approx(0.4), "std": pytest.approx(0.2)}]
+
+
+def test_report_shows_ours_and_the_papers(lean, tmp_path):
+    """The report has the five tables with the paper's figures in brackets, and a plot."""
+    pytest.importorskip("matplotlib")
+    rows = multi_npp.summary([multi_npp_trial.run_trial(drawn(), seed)["rows"] for seed in (1000, 1001)])
+    rows += [{**row, "dim": 50} for row in rows if row["dim"] == 4]
+    settings = {
+        "images": {"a": 40},
+        "dims": [2, 50],
+        "neighbors": [5, 10, 30, 50, 70, 100],
+        "test_size": 0.2,
+        "seeds": [1000, 1001],
+        "tuning": "t",
+        "headline": "h",
+    }
+    document = {"settings": settings, "rows": rows, "seconds": 2.0}
+    text = multi_npp_report.markdown(document)
+    assert all(f"## Table {number}." in text for number in range(1, 6))
+    assert "(30.0)" in text
+    multi_npp_report.write(tmp_path, document, text)
+    assert cv2.imread(str(tmp_path / "multi-npp.png")) is not None
+    assert (tmp_path / "multi-npp.md").read_text(encoding="utf-8").startswith("# Multi-NPP")
+
+
+def painted(folder: Path, per_class=8):
+    generator = np.random.default_rng(0)
+    for number, name in enumerate(("reds", "greens", "blues")):
+        (folder / name).mkdir(parents=True)
+        for i in range(per_class):
+            image = generator.integers(0, 90, size=(96, 96, 3), dtype=np.uint8)
+            image[..., 2 - number] += 150
+            for _ in range(12):
+                corner = generator.integers(0, 80, size=2)
+                cv2.rectangle(image, corner.tolist(), (corner + 12).tolist(), (250, 250, 250), -1)
+            cv2.imwrite(str(folder / name / f"{i}.png"), image)
+
+
+def test_images_are_found_in_both_layouts_and_kept(tmp_path):
+    """<class>/ and images/<class>/ both work, and a second reading takes the first one's extraction."""
+    painted(tmp_path / "a")
+    painted(tmp_path / "b" / "images")
+    first = photographs(tmp_path / "a", tmp_path / "cache")
+    assert sorted(set(first.labels)) == ["blues", "greens", "reds"]
+    assert first.color.shape == (24, 64)
+    assert first.ends[-1] == len(first.descriptors)
+    kept = sorted(path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy"))
+    second = photographs(tmp_path / "b", tmp_path / "cache")
+    np.testing.assert_array_equal(first.descriptors, second.descriptors)
+    assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy")) == kept
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="no images in"):
+        photographs(tmp_path / "empty", tmp_path / "cache")
+
+
+def test_unknown_benchmark_lists_the_known(capsys):
+    """An unknown name is answered with the names there are and status 2."""
+    assert run_named(["nothing"]) == 2
+    assert "multi-npp,extract,storage" in capsys.readouterr().err
+
+
+def test_rerun_takes_finished_trials(lean, tmp_path, monkeypatch):
+    """A rerun with the same settings runs only the missing trials; with other settings, all."""
+    ran = []
+
+    def in_this_process(data, cache, seeds, workers):
+        for seed in seeds:
+            ran.append(seed)
+            yield seed, {**multi_npp_trial.run_trial(drawn(), seed), "seconds": 1.0}
+
+    monkeypatch.setattr(multi_npp, "photographs", lambda data, cache: drawn())
+    monkeypatch.setattr(multi_npp, "_run", in_this_process)
+    out = tmp_path / "out.json"
+    arguments = ["--data", str(tmp_path), "--json", str(out), "--first-seed", "1000", "--trials"]
+    assert multi_npp.main([*arguments, "1"]) == 0
+    assert multi_npp.main([*arguments, "2"]) == 0
+    assert ran == [1000, 1001]
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert document["settings"]["seeds"] == [1000, 1001]
+    assert set(document["rows"][0]) == {
+        *("method", "dim", "query_view", "database_view"),
+        *("metric", "k", "value", "std"),
+    }
+    assert {one["seed"] for one in document["chosen"]} == {1000, 1001}
+    monkeypatch.setattr(multi_npp, "DIMS", (2,))
+    multi_npp.main([*arguments, "1"])
+    assert ran == [1000, 1001, 1000]
+
+
+@pytest.mark.slow
+def test_command_line(tmp_path):
+    """The command reads pictures, runs a trial in a process of its own and writes JSON, Markdown and plot."""
+    painted(tmp_path / "data", per_class=40)
+    command = [sys.executable, "-m", "benchmarks", "multi-npp", "--data", str(tmp_path / "data"), "--trials", "1"]
+    options = ["--json", str(tmp_path / "out.json"), "--report", str(tmp_path / "report"), "--first-seed", "1000"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Table 5" in done.stdout
+    assert (tmp_path / "report" / "multi-npp.png").exists()

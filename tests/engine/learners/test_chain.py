@@ -1,0 +1,135 @@
+"""Chains of learners, and choosing their settings."""
+
+import json
+
+import numpy as np
+import pytest
+
+from engine.learners.chain import Chain, parse_chain
+from engine.learners.selection import cross_validate, distances, select
+from engine.learners.state import decode, encode
+
+
+def two_views(n=60, widths=(6, 9), seed=0):
+    generator = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    return [np.exp(generator.normal(size=(3, d)))[labels] * generator.gamma(5, size=(n, d)) for d in widths], labels
+
+
+def test_chain_is_its_steps_in_turn():
+    """A chain gives what its learners give one after another."""
+    views, labels = two_views()
+    chain = parse_chain("l1,sqrt@1,cca:3", {"power": 0.5}).fit(views, labels)
+    expected = views
+    for step in chain.steps:
+        expected = step.transform(expected)
+    for view in (0, 1):
+        np.testing.assert_array_equal(chain.transform(views[view], view=view), expected[view])
+    assert [step.name for step in chain.steps] == ["l1", "sqrt", "cca"]
+    assert (chain.steps[2].n_components, chain.steps[2].power, chain.steps[1].views) == (3, 0.5, [1])
+
+
+def test_chain_knows_what_its_learners_need():
+    """Only a shared space with nothing but row-wise steps after it can be searched across views."""
+    assert parse_chain("l1,cca").cross_view
+    assert parse_chain("multi-npp,l2").cross_view
+    assert not parse_chain("cca,standardize").cross_view
+    assert not parse_chain("sqrt,l2").cross_view
+    assert parse_chain("sqrt,multi-npp,l2").needs_labels
+    assert not parse_chain("sqrt,cca").needs_labels
+    assert parse_chain("pca,cca").view_count == 2
+    assert parse_chain("pca").view_count is None
+
+
+def test_settings_reach_the_learner():
+    """Settings are for the last learner that is no mere step."""
+    assert parse_chain("l1,cca,l2", {"power": 3.0}).steps[1].power == 3.0
+    assert parse_chain("l1,sqrt", {"views": [0]}).steps[1].views == [0]
+
+
+@pytest.mark.parametrize("spec", ["l1,sqrt@1,multi-npp:4,l2", "pca:0.9,cca:2", "standardize"])
+def test_chain_state_round_trip(spec):
+    """A chain comes back from its state bit for bit."""
+    views, labels = two_views()
+    chain = parse_chain(spec).fit(views, labels)
+    again = Chain.from_state(chain.to_state())
+    for view in (0, 1):
+        np.testing.assert_array_equal(again.transform(views[view], view=view), chain.transform(views[view], view=view))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("l1,nope", "no learner 'nope'"),
+        ("", "no learner ''"),
+        ("l1:3", "takes no value"),
+        ("cca:many", "'many' in 'cca:many' must be a number"),
+        ("cca@0", "'cca' has no parameter views; it has: n_components, power, shrinkage"),
+    ],
+)
+def test_bad_specs_are_named(spec, message):
+    """A spec that cannot be read is a ValueError that says which part."""
+    with pytest.raises(ValueError, match=message):
+        parse_chain(spec)
+
+
+def accuracy(squared, query_labels, labels):
+    return float((labels[squared.argmin(axis=1)] == query_labels).mean())
+
+
+def test_selection_finds_the_better_settings():
+    """The chosen settings have the best score of all tried, and trying one parameter after another tries fewer."""
+    views, labels = two_views()
+    how = {"measure": accuracy, "crossings": [(0, 1), (1, 0)], "seed": 0}
+    grid = {"spec": ["pca", "l1,cca"], "n_components": [1, 4], "view_slices": [None]}
+    with pytest.raises(ValueError, match="no parameter view_slices"):
+        select(grid, views, labels, **how)
+    grid = {"spec": ["l1,cca", "l1,sqrt,cca"], "n_components": [1, 4], "power": [0.0, 1.0]}
+    whole = select(grid, views, labels, fixed={"shrinkage": 0.2}, **how)
+    assert len(whole.tried) == 8
+    assert whole.score == max(one["score"] for one in whole.tried)
+    assert whole.settings["shrinkage"] == 0.2
+    again = cross_validate(whole.spec, whole.settings, views, labels, **how)
+    assert again == whole.score
+    quick = select(grid, views, labels, fixed={"shrinkage": 0.2}, exhaustive=False, **how)
+    assert len(quick.tried) == 4
+    assert quick.score <= whole.score
+    json.dumps(whole.tried)
+
+
+def test_held_out_rows_are_not_trained_on():
+    """Cross-validation measures rows that the chain was not fitted on: on noise it finds chance."""
+    generator = np.random.default_rng(0)
+    views, labels = [generator.normal(size=(90, 40)) for _ in range(2)], np.arange(90) % 3
+    score = cross_validate(
+        "multi-npp", {"random_state": 0}, views, labels, measure=accuracy, crossings=[(0, 1)], folds=3
+    )
+    assert score < 0.6
+
+
+def test_selection_needs_chains():
+    """A grid without chains is refused."""
+    views, labels = two_views()
+    with pytest.raises(ValueError, match='"spec"'):
+        select({"power": [1.0]}, views, labels, measure=accuracy, crossings=[(0, 1)])
+
+
+def test_distances_are_squared_euclidean():
+    """Distances are never negative and agree with their definition."""
+    generator = np.random.default_rng(0)
+    first, second = generator.normal(size=(5, 3)), generator.normal(size=(7, 3))
+    expected = ((first[:, None] - second[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(distances(first, second), expected, atol=1e-12)
+    assert (distances(first, first) >= 0).all()
+
+
+def test_state_values():
+    """Nested values come back, tuples as lists; what cannot be stored is refused."""
+    value = {"a": [1, (2.5, None)], "b": [np.arange(3), {"c": np.float32(1.5)}], "d": np.array(["x", "yy"], object)}
+    again = decode(encode(value))
+    assert again["a"] == [1, [2.5, None]]
+    np.testing.assert_array_equal(again["b"][0], np.arange(3))
+    assert again["b"][1] == {"c": 1.5}
+    assert again["d"].dtype.kind == "U"
+    with pytest.raises(TypeError, match="cannot store a RandomState"):
+        encode(np.random.RandomState(0))
