@@ -26,7 +26,7 @@ from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Filter, HitList, Query
 from engine.search import answer, check_queries
-from engine.space import RAW, Space, raw_space, space_info, summarize
+from engine.space import RAW, Space, raw_generation, raw_space, space_info, summarize
 from engine.training import Recipe, check_space_name, train
 from engine.views import load_extractor, view_info
 from engine.writing import delete_items
@@ -352,18 +352,14 @@ class Collection:
         tx.next_sequence()
 
     def _living(self, tx: Transaction, name: str) -> LiveSpace:
-        if name == RAW:
-            space = raw_space(tx.views.all())
-            number = space.generation
-        else:
-            answering = tx.spaces.answering()
-            if name not in answering:
-                raise _no_space(tx, name)
-            number = answering[name]
+        views = tx.views.all()
+        number = raw_generation(views) if name == RAW else tx.spaces.answering().get(name)
+        if number is None:
+            raise _no_space(tx, name)
         with self._loading:
             if name not in self._live or self._live[name].space.generation != number:
-                if name != RAW:
-                    space = Space.from_state(name, number, tx.spaces.state(name, number))
+                raw = name == RAW
+                space = raw_space(views) if raw else Space.from_state(name, number, tx.spaces.state(name, number))
                 self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER)
             return self._live[name]
 

@@ -145,14 +145,19 @@ class Space:
         )
 
 
+def raw_generation(views: Sequence[ViewRecord]) -> int:
+    """Return the generation of the raw views' space; it grows with every fit of a view."""
+    return sum(view.revision for view in views)
+
+
 def raw_space(views: Sequence[ViewRecord]) -> Space:
-    """Return the space of the fitted views themselves; its generation follows their revisions."""
+    """Return the space of the fitted views themselves."""
     fitted = [view for view in views if view.revision > 0]
     pipeline = build("", [view.name for view in fitted], [EXTRACTORS[view.extractor].steps for view in fitted])
     if fitted:
         fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
     revisions = {view.name: view.revision for view in fitted}
-    return Space(RAW, sum(revisions.values()), "", tuple(revisions), revisions, pipeline)
+    return Space(RAW, raw_generation(views), "", tuple(revisions), revisions, pipeline)
 
 
 def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:

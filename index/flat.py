@@ -12,6 +12,10 @@ from index.base import Ids, Neighbors, Vectors, check_ids, check_k, check_vector
 from index.snapshot import SnapshotError, read_snapshot, write_snapshot
 
 _KIND = "flat-l2"
+_CORES = faiss.omp_get_max_threads()
+_PARALLEL_WORK = 1 << 26
+"""Multiplications below which a search stays on its own thread: starting and joining a team costs more, above all
+where the cores are busy."""
 _REFINE_FLOATS = 1 << 24
 """Vector components gathered at once when distances are recomputed (64 MiB)."""
 
@@ -62,6 +66,7 @@ class FlatIndex:
             parameters = None
             if only is not None:
                 parameters = faiss.SearchParameters(sel=faiss.IDSelectorBatch(check_ids(only)))
+            self._use_threads(len(queries))
             ids[:, :reachable] = self._index.search(queries, reachable, params=parameters)[1]
         return in_order(ids, self._true_distances(queries, ids))
 
@@ -71,6 +76,7 @@ class FlatIndex:
         if not len(self) or not len(queries) or radius < 0:
             return [Neighbors(np.empty((1, 0), np.int64), np.empty((1, 0), np.float32))] * len(queries)
         # FAISS compares strictly, in squares, and with rounding of the expanded form: ask for a little more.
+        self._use_threads(len(queries))
         slack = 1e-5 * (float(np.square(queries).sum(axis=1).max()) + radius**2 + 1e-30)
         limits, _, found = self._index.range_search(queries, radius**2 + slack)
         answers = []
@@ -102,6 +108,11 @@ class FlatIndex:
         except RuntimeError as error:
             raise SnapshotError(f"{path} cannot be read: {error}") from error
         return index, meta
+
+    def _use_threads(self, queries: int) -> None:
+        """Choose the team of the calling thread; FAISS divides a flat search by queries, so one needs no team."""
+        small = queries == 1 or queries * len(self) * self.dim < _PARALLEL_WORK
+        faiss.omp_set_num_threads(1 if small else _CORES)
 
     def _stored_ids(self) -> Ids:
         stored: Ids = faiss.vector_to_array(self._index.id_map)
