@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.record import Row, record, usable_cores, write_json
 from features import EXTRACTORS, Extractor, decode, extractor
+from features.threads import use_one_thread
 
 REFERENCE = "cv2.SIFT.detectAndCompute"
 WHOLE = "decode + color + sift + gist"
@@ -108,7 +109,7 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     speeds: list[float] = []
     accuracies: dict[str, list[float]] = {name: [] for name in EXTRACTORS}
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores, mp_context=context, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(cores, mp_context=context, initializer=use_one_thread) as pool:
         samples = list(pool.map(_sample, pictures.contents, chunksize=8))
         for seed in seeds:
             train, test = split(pictures.classes, seed)
@@ -156,11 +157,6 @@ def _by_steps(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
             raise ValueError(f"this benchmark does not know the step {step!r} of view {name!r}")
         rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), 1.0)
     return rows
-
-
-def _one_thread() -> None:
-    cv2.setNumThreads(1)
-    threadpool_limits(limits=1)
 
 
 def _sample(content: bytes) -> NDArray[np.float32]:

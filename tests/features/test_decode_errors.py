@@ -1,0 +1,96 @@
+import io
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+from PIL import TiffImagePlugin
+
+from features import EmptyImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError, decode
+
+
+def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+def gradient(width: int = 48, height: int = 32) -> Pillow.Image:
+    y, x = np.mgrid[0:height, 0:width]
+    return Pillow.fromarray(np.stack([255 * x // width, 255 * y // height, 64 + 0 * x], 2).astype(np.uint8))
+
+
+def test_empty_bytes_are_named_so():
+    """No bytes: EmptyImageError."""
+    with pytest.raises(EmptyImageError, match="empty"):
+        decode(b"")
+
+
+@pytest.mark.parametrize("data", [b"x", b"hello world" * 50, b"%PDF-1.7\n", b"<svg/>", b"\0" * 1000, b"RIFF1234WAVE"])
+def test_other_files_are_not_images(data):
+    """Bytes of no known format: NotAnImageError, with the formats that are read."""
+    with pytest.raises(NotAnImageError, match="JPEG, PNG, WebP, TIFF, BMP or GIF"):
+        decode(data)
+
+
+def test_formats_outside_the_list_are_refused():
+    """A format Pillow could read but that is not listed is not opened."""
+    for form in ("PPM", "ICO", "TGA", "PCX", "SGI"):
+        with pytest.raises(NotAnImageError):
+            decode(saved(gradient(), form))
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF"])
+def test_a_file_cut_short_is_truncated(form):
+    """A picture whose bytes end early is refused by name, wherever it was cut."""
+    noise = Pillow.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8))
+    data = saved(noise, form)
+    for share in (0.05, 0.3, 0.6, 0.9):
+        with pytest.raises(TruncatedImageError, match=r"cut short or damaged|damaged"):
+            decode(data[: max(12, int(share * len(data)))])
+
+
+def test_too_many_pixels_are_refused_before_they_are_decoded():
+    """The header alone decides: a file whose pixels could never be decoded is still 'too large', not 'damaged'."""
+    for form in ("PNG", "BMP", "GIF", "JPEG", "TIFF"):
+        data = saved(Pillow.new("L", (400, 300)), form)
+        with pytest.raises(ImageTooLargeError, match=r"400 x 300.*100,000"):
+            decode(data, max_pixels=100_000)
+        assert decode(data, max_pixels=120_000).width == 400
+    header_only = saved(Pillow.new("L", (400, 300)), "PNG")[:60]
+    with pytest.raises(ImageTooLargeError):
+        decode(header_only, max_pixels=100_000)
+
+
+@pytest.mark.parametrize("side", [10_001, 14_000, 60_000])
+def test_a_decompression_bomb_is_refused(side):
+    """100 megapixels is the limit unless told; nothing of Pillow's own limits shows."""
+    bomb = bytearray(saved(Pillow.new("1", (8, 8)), "BMP"))
+    bomb[18:26] = side.to_bytes(4, "little") * 2
+    with pytest.raises(ImageTooLargeError, match="limit"):
+        decode(bytes(bomb))
+
+
+def test_pillows_warnings_do_not_show():
+    """Damaged metadata, transparency in palettes and the like warn inside Pillow; nothing reaches the caller."""
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    tags[270] = "a" * 2000
+    data = saved(gradient(), "TIFF", tiffinfo=tags)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for cut in range(8, len(data), 97):
+            with pytest.raises(TruncatedImageError):
+                decode(data[:cut])
+        warnings.warn("mine", UserWarning, stacklevel=1)
+    assert [str(warning.message) for warning in caught] == ["mine"]
+
+
+def test_threads_may_decode_at_once_and_leave_the_warning_filters_as_they_were():
+    """Many decoders at a time give equal images, and warnings work as before afterwards."""
+    data = saved(gradient(300, 200), "JPEG")
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(8) as pool:
+        images = list(pool.map(lambda _: decode(data).image, range(64)))
+    assert all(np.array_equal(image, images[0]) for image in images)
+    assert list(warnings.filters) == before
