@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from engine.collection import Collection
@@ -53,24 +53,26 @@ class OpenCollections:
             self._changed.wait_for(lambda: name not in self._deleting)
             self._deleting.add(name)
         try:
-            self._close(name)
+            self._close(name, PATIENCE)
             self.home.delete(name)
         finally:
             with self._changed:
                 self._deleting.discard(name)
                 self._changed.notify_all()
 
-    def close(self) -> None:
-        """Closes every collection, once the calls under way are done with it or PATIENCE is over."""
+    def close(self, patience: float = 1.0) -> bool:
+        """Closes the collections that no call uses any more after ``patience`` seconds; whether that was all."""
         for name in list(self._entries):
-            self._close(name)
+            with suppress(BusyError):
+                self._close(name, patience)
+        return not self._entries
 
-    def _close(self, name: str) -> None:
+    def _close(self, name: str, patience: float) -> None:
         with self._changed:
             entry = self._entries.get(name)
             if entry is None:
                 return
-            if not self._changed.wait_for(lambda: entry.users == 0, PATIENCE):
+            if not self._changed.wait_for(lambda: entry.users == 0, patience):
                 raise BusyError(f"collection {name!r} is in use; try again when its work is done")
             self._entries.pop(name, None)
         if entry.collection is not None:

@@ -1,5 +1,6 @@
 """The ``crossview`` command."""
 
+import os
 from collections.abc import Callable
 from typing import Annotated
 
@@ -7,6 +8,8 @@ import typer
 
 from server.commands import collections, demo, index, learn, search, serve
 from server.commands.common import debug, reported
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
 
 app = typer.Typer(
     name="crossview",

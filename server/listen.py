@@ -67,11 +67,14 @@ class RunningServer:
             raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?")
         return bound
 
-    def stop(self, grace: float = GRACE) -> None:
-        """Takes no more calls, lets those under way end within ``grace`` seconds, and closes the collections."""
+    def stop(self, grace: float = GRACE) -> bool:
+        """Takes no more calls, lets those under way end within ``grace`` seconds, and closes the collections.
+
+        False where a call still works on one of them: threads cannot be ended, so only the end of the process ends it.
+        """
         self._health.enter_graceful_shutdown()
         self._server.stop(grace).wait()
-        self.collections.close()
+        return self.collections.close()
 
     def __enter__(self) -> Self:
         return self

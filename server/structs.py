@@ -22,8 +22,8 @@ def to_struct(values: Mapping[str, Any]) -> Struct:
 
 
 def from_struct(struct: Struct) -> dict[str, Any]:
-    """The values of a struct by name; raises InvalidInputError for NaN and infinities."""
-    return {name: _from_value(value, name) for name, value in struct.fields.items()}
+    """The values of a struct, sorted by name; raises InvalidInputError for NaN and infinities."""
+    return {name: _from_value(struct.fields[name], name) for name in sorted(struct.fields)}
 
 
 def _to_value(value: Any, name: str) -> Value:

@@ -137,6 +137,9 @@ def progress_bar(what: str, wanted: bool = True) -> Iterator["Progress | None"]:
 
 def _summarize(report: "ImportReport") -> None:
     read = report.added + report.updated
+    if not read + report.unchanged + len(report.failures):
+        typer.echo("no pictures there: folders are searched for JPEG, PNG, WebP, TIFF, BMP and GIF files")
+        return
     rate = f" ({read / report.seconds:.1f} images/s)" if read and report.seconds > 0 else ""
     typer.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "

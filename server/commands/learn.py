@@ -122,4 +122,4 @@ def evaluate(
         rows.add_row(row.query_view, row.database_view, row.metric, str(row.k or ""), f"{row.value:.3f}")
     show(rows)
     typer.echo(f"{found.queries} queries, {found.database} items to find, {found.seconds:.1f} s")
-    typer.echo(f"{found.protocol} {found.codebook}".strip())
+    typer.echo("; ".join(sentence for sentence in (found.protocol, found.codebook) if sentence))

@@ -31,7 +31,7 @@ def serve(
     from engine.home import Home
     from server.listen import RunningServer
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     opened = Home(home)
@@ -43,7 +43,9 @@ def serve(
     while not stopping.wait(1.0):
         pass
     typer.echo("stopping: calls under way have 10 s", err=True)
-    running.stop()
+    if not running.stop():
+        typer.echo("stopped in the middle of a call; what was acknowledged is kept", err=True)
+        os._exit(1)  # its thread would keep the process alive until the work is done
 
 
 def is_loopback(host: str) -> bool:

@@ -77,6 +77,15 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
     assert opened == ["drawn"]
 
 
+def test_stopping_does_not_wait_for_ever(tmp_path: Path) -> None:
+    """A call that outlasts the grace is left behind, and stop says so."""
+    running = RunningServer(Home(tmp_path), port=0)
+    running.collections.create("pets", ("color",), "")
+    with running.collections.use("pets"):
+        assert running.stop(grace=0.05) is False
+    assert running.collections.close() is True
+
+
 def test_deleting_waits_for_those_who_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call under way ends in peace; one that takes too long makes the deletion fail, not itself."""
     home = Home(tmp_path)
