@@ -10,8 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import sqlalchemy as sa
-
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
 from engine.errors import InvalidInputError, NotFoundError, StorageError
@@ -21,27 +19,20 @@ from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
+from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Filter, HitList, Query
 from engine.search import answer, check_queries
-from engine.space import RAW, Space, raw_generation, raw_space, space_info, summarize
+from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.training import Recipe, check_space_name, train
 from engine.views import load_extractor, view_info
 from engine.writing import delete_items
 from features import Extractor
 
-CATALOG_FILE = "catalog.db"
-LOCK_FILE = "lock"
-INDEX_FOLDER = "indexes"
 _EVERYTHING = Filter()
 _log = logging.getLogger(__name__)
-
-
-def catalog_url(folder: Path) -> sa.URL:
-    """Return the database URL of the catalog in a collection's folder."""
-    return sa.URL.create("sqlite", database=str(folder / CATALOG_FILE))
 
 
 class Collection:
@@ -121,12 +112,12 @@ class Collection:
             return tuple(view_info(view) for view in tx.views.all())
 
     def spaces(self) -> tuple[SpaceInfo, ...]:
-        """Return the trained spaces."""
+        """Return the trained spaces, then ``raw``, the views themselves."""
         with self._read() as tx:
             return self._space_infos(tx)
 
     def space(self, name: str) -> SpaceInfo:
-        """Return one trained space; NotFoundError lists those that exist."""
+        """Return one space; NotFoundError lists those that exist."""
         for one in self.spaces():
             if one.name == name:
                 return one
@@ -256,7 +247,7 @@ class Collection:
             if not known and space != RAW:
                 raise _no_space(tx, space)
             if generation is not None and generation not in known:
-                there = ", ".join(map(str, known))
+                there = ", ".join(map(str, known)) or "none to choose from"
                 raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
             self._switch(tx, space, generation)
         return self.space(space)
@@ -342,7 +333,7 @@ class Collection:
             generations = tx.spaces.generations(name)
             answering = next(one for one in generations if one.generation == number)
             infos.append(space_info(answering, generations, name == active))
-        return tuple(infos)
+        return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
 
     @staticmethod
     def _switch(tx: Transaction, name: str, generation: int | None) -> None:

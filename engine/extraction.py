@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -121,13 +122,24 @@ def _in_order(
             flying.append((chunk, pool.submit(_work_on, work, chunk)))
             return
 
-    for _ in range(window):
-        launch()
+    with _interrupts_waiting():
+        for _ in range(window):
+            launch()
     while flying:
         chunk, future = flying.popleft()
         results = future.result()
         launch()
         yield from zip(chunk, results, strict=True)
+
+
+@contextmanager
+def _interrupts_waiting() -> Iterator[None]:
+    """Hold back Ctrl-C while workers are started: they inherit that, and it stays the parent's to handle."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone(work: Work[Result], path: Path, extractors: Mapping[str, Extractor]) -> Result | Failure:
@@ -143,7 +155,6 @@ _worker_extractors: dict[str, Extractor] = {}
 
 def _start_worker(extractors: dict[str, Extractor]) -> None:
     _worker_extractors.update(extractors)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     use_one_thread()
     parent = multiprocessing.parent_process()
     if parent is not None:

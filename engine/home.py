@@ -6,13 +6,17 @@ import shutil
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.catalog import Catalog
 from engine.catalog.database import storage_errors
-from engine.collection import CATALOG_FILE, LOCK_FILE, Collection, catalog_url
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from engine.layout import CATALOG_FILE, LOCK_FILE, catalog_url
 from engine.locks import WriterLock
 from engine.views import add_views
+
+if TYPE_CHECKING:
+    from engine.collection import Collection
 
 DEFAULT_VIEWS = ("color", "sift", "gist")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -32,7 +36,7 @@ class Home:
         with storage_errors():
             return sorted(entry.name for entry in self.path.iterdir() if (entry / CATALOG_FILE).is_file())
 
-    def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> Collection:
+    def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> "Collection":
         """Create a collection with the views, each ``extractor`` or ``extractor:param=value``.
 
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
@@ -57,12 +61,14 @@ class Home:
             raise
         return self.open(name)
 
-    def open(self, name: str) -> Collection:
+    def open(self, name: str) -> "Collection":
         """Open a collection; NotFoundError lists those that exist."""
         names = self.names()
         if name not in names:
             there = f"there are: {', '.join(names)}" if names else f"there are none in {self.path}"
             raise NotFoundError(f"no collection {name!r}; {there}")
+        from engine.collection import Collection  # brings every learner, which listing names does not need
+
         return Collection(self.path / name)
 
     def delete(self, name: str) -> None:

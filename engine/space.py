@@ -175,6 +175,27 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
     }
 
 
+def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceInfo:
+    """Return what is told of the raw views' space."""
+    space = raw_space(views)
+    return SpaceInfo(
+        RAW,
+        space.generation,
+        active,
+        "",
+        space.views,
+        space.targets,
+        space.cross_view,
+        space.dims(views),
+        {},
+        0,
+        0,
+        0,
+        created,
+        (space.generation,),
+    )
+
+
 def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
     """Return what is told of a space from its answering generation."""
     told = dict(answering.summary)

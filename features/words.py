@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float32]
@@ -29,6 +28,8 @@ def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
             f"{words} visual words need at least {words} distinct descriptors, but the {len(samples)} pictures given "
             f"have {distinct}: give more pictures, or ask for fewer words, such as sift:words={max(1, distinct // 4)}"
         )
+    from sklearn.cluster import MiniBatchKMeans  # half a second that only fitting should cost
+
     # One thread: sums of several threads are added in the order they finish, and centres would differ in the last bit.
     with threadpool_limits(limits=1):
         clusters = MiniBatchKMeans(words, batch_size=_BATCH, max_iter=_PASSES, n_init=1, random_state=seed)

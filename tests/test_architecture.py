@@ -22,7 +22,7 @@ HOMES = {
     "grpc": ("server/",),
     "cv2": ("features/", "benchmarks/extract.py"),
     "PIL": ("features/", "server/sheet.py", "server/pictures.py"),
-    "sqlalchemy": ("engine/catalog/", "engine/collection.py"),
+    "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/",),
     "matplotlib": ("benchmarks/",),

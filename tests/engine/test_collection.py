@@ -210,7 +210,7 @@ def test_a_training_that_cannot_be_is_refused_and_changes_nothing(collection, le
     with pytest.raises(error, match=r".+"):
         collection.train(learner, views, **options)
     assert collection.info().sequence == before
-    assert collection.spaces() == ()
+    assert [space.name for space in collection.spaces()] == ["raw"]
 
 
 def test_training_without_items_says_what_to_do(home: Home):
@@ -246,6 +246,8 @@ def test_activate_goes_back_to_an_earlier_space_and_to_the_views(collection):
     assert collection.info().active_space == "pca"
     assert collection.activate("cca").active
     assert collection.info().active_space == "cca"
+    assert collection.activate("raw").active
+    assert [answer.target for answer in collection.search([Query("sift", key="pictures/red/0.png")])] == ["sift"]
     with pytest.raises(NotFoundError, match="cca, pca, raw"):
         collection.activate("other")
 
