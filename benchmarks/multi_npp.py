@@ -22,7 +22,7 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from benchmarks import multi_npp_report as report
-from benchmarks.multi_npp_features import photographs
+from benchmarks.multi_npp_features import Photographs, photographs
 from benchmarks.multi_npp_trial import DIMS, FOLDS, METHODS, NEIGHBORS, TEST_SIZE, TUNED_BY, run_trial
 from benchmarks.record import record, write_json
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     cache = options.json.with_name(options.json.name + ".cache")
     images = photographs(options.data, cache)
-    settings = _settings(options, images.labels)
+    settings = _settings(images)
     kept = options.json.with_name(options.json.name + ".partial")
     trials = _finished(kept, settings)
     seeds = range(options.first_seed, options.first_seed + options.trials)
@@ -84,10 +84,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _settings(options: argparse.Namespace, labels: Any) -> dict[str, Any]:
-    counts = dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True))
+def _settings(images: Photographs) -> dict[str, Any]:
+    counts = dict(zip(*(part.tolist() for part in np.unique(images.labels, return_counts=True)), strict=True))
     return {
         "images": counts,
+        "fingerprint": images.fingerprint,
         "dims": list(DIMS),
         "neighbors": list(NEIGHBORS),
         "test_size": TEST_SIZE,

@@ -32,6 +32,8 @@ class Photographs:
     """(m, 384) whole numbers: the descriptors of all images, one image after another."""
     ends: NDArray[np.int64]
     """(n,) where each image's descriptors end."""
+    fingerprint: str
+    """Names the files and how they were described."""
 
     def words(self, train: NDArray[np.int64], seed: int) -> NDArray[np.float32]:
         """Returns (n, 300) counts of visual words, the codebook fitted on the images ``train`` alone."""
@@ -57,12 +59,13 @@ def photographs(data: Path, cache: Path) -> Photographs:
     if not files:
         raise FileNotFoundError(f"no images in {root}/<class>/")
     labels = np.array([path.parent.name for path in files])
-    folder = cache / _fingerprint(root, files)
+    fingerprint = _fingerprint(root, files)
+    folder = cache / fingerprint
     if not (folder / "ends.npy").exists():
         _extract(files, folder)
     color, ends = np.load(folder / "color.npy"), np.load(folder / "ends.npy")
     descriptors = np.load(folder / "descriptors.npy", mmap_mode="r")  # trials in several processes share the pages
-    return Photographs(labels, color, descriptors, ends)
+    return Photographs(labels, color, descriptors, ends, fingerprint)
 
 
 def _extract(files: Sequence[Path], folder: Path) -> None:
@@ -86,5 +89,10 @@ def _sample(descriptors: NDArray[np.float32], generator: np.random.Generator) ->
 
 
 def _fingerprint(root: Path, files: Sequence[Path]) -> str:
-    listing = "\n".join(f"{path.relative_to(root)} {path.stat().st_size}" for path in files)
-    return hashlib.sha256(listing.encode()).hexdigest()[:16]
+    """Changes with the files, and with the extractors: they show in the first image."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(root)} {path.stat().st_size}\n".encode())
+    for rows in _views(files[0]):
+        digest.update(rows.tobytes())
+    return digest.hexdigest()[:16]

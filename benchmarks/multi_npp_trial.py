@@ -43,9 +43,9 @@ class Method:
 
 _HYBRID: Mapping[str, Sequence[Any]] = {
     "spec": _specs("hybrid"),
-    "nearest": [10, 5, 30, None],
-    "spread": [0.5, 1.0, 0.25],
-    "max_iter": [1, 10],
+    "nearest": [20, 10, None],
+    "spread": [0.5, 0.35, 1.0],
+    "max_iter": [1, 3],
 }
 METHODS = (
     Method("original", {"spec": STEPS}, shared=False, has_dim=False),
@@ -57,6 +57,7 @@ METHODS = (
         {"random_state": 0},
         exhaustive=False,
     ),
+    Method("start", {"spec": _specs("multi-npp")}, {"max_iter": 0, "random_state": 0}),
     Method("hybrid-color", {**_HYBRID, "gamma": [1e-2, 1e-1]}, {"frozen": 0}, exhaustive=False),
     Method("hybrid-sift", {**_HYBRID, "eta": [1e-2, 1e-1]}, {"frozen": 1}, exhaustive=False),
 )

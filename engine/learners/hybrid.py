@@ -26,7 +26,7 @@ class Hybrid(MultiNPP):
         gamma: float = 1e-2,
         penalty: str = "l2",
         pairs: str = "all",
-        nearest: int | None = 30,
+        nearest: int | None = 20,
         max_iter: int = 1,
         inner_iter: int = 15,
         tol: float = 1e-4,

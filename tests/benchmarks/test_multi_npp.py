@@ -21,6 +21,7 @@ LEAN = {
     "pca": {"spec": ["l1,pca"]},
     "cca": {"spec": ["l1,cca"], "power": [1.0, 2.0]},
     "multi-npp": {"spec": ["l1,sqrt,multi-npp"], "max_iter": [1]},
+    "start": {"spec": ["l1,sqrt,multi-npp"]},
     "hybrid-color": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
     "hybrid-sift": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
 }
@@ -44,7 +45,7 @@ def drawn(n=40, seed=0):
     centers = generator.integers(0, 100, size=(4, 384))
     descriptors = np.concatenate([centers[i % 4] + generator.integers(0, 60, size=(20, 384)) for i in range(n)])
     color = (color / color.sum(axis=1, keepdims=True)).astype(np.float32)
-    return Photographs(labels, color, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1))
+    return Photographs(labels, color, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1), "drawn")
 
 
 def test_paper_tables_are_whole():
