@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +56,9 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # whoever read our output, such as head, has enough of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except Exception as error:
             if debug.get():
                 raise

@@ -28,5 +28,5 @@ def demo(
         return
     if (out / "home").exists():
         fail(f"{out} holds an earlier demo; give another --out, or remove it")
-    run_demo(out, out / SHEET, typer.echo)
+    run_demo(out.absolute(), out / SHEET, typer.echo)
     typer.echo(f"kept in {out}; look around with: crossview show demo --home {out / 'home'}")

@@ -17,9 +17,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
+def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step with its command, a contact sheet, and with --keep a home to look around in."""
-    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--keep"])
+    monkeypatch.chdir(tmp_path.parent)
+    result = CliRunner().invoke(app, ["demo", "--out", tmp_path.name, "--keep"])
     assert result.exit_code == 0, result.output
     for command in ("create", "index", "train", "serve", "search", "evaluate"):
         assert f"$ crossview {command} " in result.stdout
