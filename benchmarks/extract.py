@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.record import Row, record, usable_cores, write_json
 from features import EXTRACTORS, Extractor, decode, extractor
-from features.threads import use_one_thread
+from features.worker import become_worker
 
 REFERENCE = "cv2.SIFT.detectAndCompute"
 WHOLE = "decode + color + sift + gist"
@@ -109,7 +109,7 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     speeds: list[float] = []
     accuracies: dict[str, list[float]] = {name: [] for name in EXTRACTORS}
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores, mp_context=context, initializer=use_one_thread) as pool:
+    with ProcessPoolExecutor(cores, mp_context=context, initializer=become_worker) as pool:
         samples = list(pool.map(_sample, pictures.contents, chunksize=8))
         for seed in seeds:
             train, test = split(pictures.classes, seed)

@@ -53,13 +53,13 @@ METHODS = (
     Method("cca", {"spec": _specs("cca"), "shrinkage": ["auto", 0.1, 0.3, 0.6], "power": [0.0, 1.0, 2.0, 4.0]}),
     Method(
         "multi-npp",
-        {"spec": _specs("multi-npp"), "max_iter": [1, 3, 10], "eta": [1e-2, 1e-1], "gamma": [1e-2, 1e-1]},
+        {"spec": _specs("multi-npp"), "max_iter": [1, 3, 10], "eta": [1e-6, 1e-2, 1e-1], "gamma": [1e-6, 1e-2, 1e-1]},
         {"random_state": 0},
         exhaustive=False,
     ),
     Method("start", {"spec": _specs("multi-npp")}, {"max_iter": 0, "random_state": 0}),
-    Method("hybrid-color", {**_HYBRID, "gamma": [1e-2, 1e-1]}, {"frozen": 0}, exhaustive=False),
-    Method("hybrid-sift", {**_HYBRID, "eta": [1e-2, 1e-1]}, {"frozen": 1}, exhaustive=False),
+    Method("hybrid-color", {**_HYBRID, "gamma": [1e-6, 1e-2, 1e-1]}, {"frozen": 0}, exhaustive=False),
+    Method("hybrid-sift", {**_HYBRID, "eta": [1e-6, 1e-2, 1e-1]}, {"frozen": 1}, exhaustive=False),
 )
 HEADLINE = "hybrid"
 

@@ -11,21 +11,23 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.item import Failure
 from features import Extractor, ImageError, decode, thumbnail
-from features.threads import use_one_thread
+from features.worker import become_worker
 
 Result = TypeVar("Result")
 Work = Callable[[Path, Mapping[str, Extractor]], Result]
 
 _FILES_A_TASK = 4
+_TASKS_A_WORKER = 4
 
 
 @dataclass(frozen=True)
@@ -73,63 +75,75 @@ def sample(data: bytes, extractors: Mapping[str, Extractor]) -> dict[str, NDArra
     return {view: extractor.sample(image) for view, extractor in extractors.items()}
 
 
-def run(
-    work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, Extractor], workers: int | None = None
-) -> Iterator[tuple[Path, Result | Failure]]:
-    """Yield (path, result) in the order of the paths; by ``workers`` processes, one a core by default.
-
-    A file that kills its worker (a decoder's crash, memory) is a Failure like any other. Closing the iterator early,
-    as an exception in the consumer does, drops what has not begun.
-    """
-    count = min(workers or cores(), -(-len(paths) // _FILES_A_TASK))
-    if count <= 1:
-        for path in paths:
-            yield path, work(path, extractors)
-        return
-    done = 0
-    while done < len(paths):
-        pool = _pool(count, extractors)
-        try:
-            for answered in _in_order(pool, work, paths[done:], window=4 * count):
-                yield answered
-                done += 1
-        except BrokenProcessPool:
-            for path in paths[done : done + _FILES_A_TASK]:
-                yield path, _alone(work, path, extractors)
-                done += 1
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
 
 
-def _pool(count: int, extractors: Mapping[str, Extractor]) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_worker, (dict(extractors),))
+class Workers:
+    """Processes that work on files, as many as asked for (one a core by default), started when first needed.
 
+    A context manager: leaving it ends them, dropping what has not begun.
+    """
 
-def _in_order(
-    pool: ProcessPoolExecutor, work: Work[Result], paths: Sequence[Path], window: int
-) -> Iterator[tuple[Path, Result]]:
-    """Keep ``window`` tasks in flight, so that neither the workers nor the memory of results run away."""
-    chunks = iter([paths[start : start + _FILES_A_TASK] for start in range(0, len(paths), _FILES_A_TASK)])
-    flying: deque[tuple[Sequence[Path], Future[list[Result]]]] = deque()
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count or cores()
+        self._pool: ProcessPoolExecutor | None = None
 
-    def launch() -> None:
-        for chunk in chunks:
-            flying.append((chunk, pool.submit(_work_on, work, chunk)))
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def run(
+        self, work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, Extractor]
+    ) -> Iterator[tuple[Path, Result | Failure]]:
+        """Yield (path, result) in the order of the paths.
+
+        A file that kills its worker (a decoder's crash, memory) is a Failure like any other.
+        """
+        if self._count == 1 or len(paths) <= _FILES_A_TASK:
+            for path in paths:
+                yield path, work(path, extractors)
             return
+        done = 0
+        while done < len(paths):
+            try:
+                for answered in self._in_order(work, paths[done:], extractors):
+                    yield answered
+                    done += 1
+            except BrokenProcessPool:
+                self._stop()
+                for path in paths[done : done + _FILES_A_TASK]:
+                    yield path, _alone(work, path, extractors)
+                    done += 1
 
-    with _interrupts_waiting():
-        for _ in range(window):
-            launch()
-    while flying:
-        chunk, future = flying.popleft()
-        results = future.result()
-        launch()
-        yield from zip(chunk, results, strict=True)
+    def _in_order(
+        self, work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, Extractor]
+    ) -> Iterator[tuple[Path, Result]]:
+        """Keep a few tasks a worker in flight, so that neither the workers nor the memory of results run away."""
+        chunks = iter([paths[start : start + _FILES_A_TASK] for start in range(0, len(paths), _FILES_A_TASK)])
+        flying: deque[tuple[Sequence[Path], Future[list[Result]]]] = deque()
+        pool = self._pool = self._pool or _pool(self._count)
+        with _interrupts_waiting():
+            for chunk in islice(chunks, _TASKS_A_WORKER * self._count):
+                flying.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
+        while flying:
+            finished, future = flying.popleft()
+            results = future.result()
+            for chunk in islice(chunks, 1):
+                flying.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
+            yield from zip(finished, results, strict=True)
+
+    def _stop(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def _pool(count: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_worker)
 
 
 @contextmanager
@@ -143,19 +157,15 @@ def _interrupts_waiting() -> Iterator[None]:
 
 
 def _alone(work: Work[Result], path: Path, extractors: Mapping[str, Extractor]) -> Result | Failure:
-    with _pool(1, extractors) as pool:
+    with _pool(1) as pool:
         try:
-            return pool.submit(_work_on, work, [path]).result()[0]
+            return pool.submit(_work_on, work, [path], extractors).result()[0]
         except BrokenProcessPool:
             return Failure(str(path), "reading this file kills the process that does it")
 
 
-_worker_extractors: dict[str, Extractor] = {}
-
-
-def _start_worker(extractors: dict[str, Extractor]) -> None:
-    _worker_extractors.update(extractors)
-    use_one_thread()
+def _start_worker() -> None:
+    become_worker()
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -166,8 +176,8 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)  # the parent was killed; nobody waits for results
 
 
-def _work_on(work: Work[Result], paths: Iterable[Path]) -> list[Result]:
-    return [work(path, _worker_extractors) for path in paths]
+def _work_on(work: Work[Result], paths: Iterable[Path], extractors: Mapping[str, Extractor]) -> list[Result]:
+    return [work(path, extractors) for path in paths]
 
 
 def _reason(error: Exception) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.catalog import Catalog, NewRecord, Stored, Transaction
 from engine.errors import InvalidInputError
-from engine.extraction import Extracted, content_hash, extract_file, run, sample_file
+from engine.extraction import Extracted, Workers, content_hash, extract_file, sample_file
 from engine.fitting import fit_view, sample_size, unfitted
 from engine.item import Failure, ImportReport
 from engine.labels import Labeller, labeller
@@ -53,12 +53,13 @@ def index_files(
     with catalog.read() as tx:
         plan = _plan(tx, keyed, label)
         missing = unfitted(tx.views.all())
-    if missing and plan.extract:
-        _fit(catalog, plan, missing, workers, seed)
-    with catalog.write() as tx:
-        _apply(tx, plan)
-        extractors = {view.name: load_extractor(tx, view) for view in tx.views.all()} if plan.extract else {}
-    added, updated, failures = _extract(catalog, plan, extractors, label, workers, progress)
+    with Workers(workers) as processes:
+        if missing and plan.extract:
+            _fit(catalog, plan, missing, processes, seed)
+        with catalog.write() as tx:
+            _apply(tx, plan)
+            extractors = {view.name: load_extractor(tx, view) for view in tx.views.all()} if plan.extract else {}
+        added, updated, failures = _extract(catalog, plan, extractors, label, processes, progress)
     return ImportReport(added, updated + len(plan.relabel), plan.unchanged, tuple(failures), time.monotonic() - began)
 
 
@@ -106,12 +107,12 @@ def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
     return same
 
 
-def _fit(catalog: Catalog, plan: _Plan, missing: Mapping[str, Extractor], workers: int | None, seed: int) -> None:
+def _fit(catalog: Catalog, plan: _Plan, missing: Mapping[str, Extractor], processes: Workers, seed: int) -> None:
     """Fit the views that need it on a random sample of the files."""
     keys = list(plan.extract)
     chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
     sampled = [keys[number] for number in sorted(chosen)]
-    answers = run(sample_file, [plan.extract[key].path for key in sampled], missing, workers)
+    answers = processes.run(sample_file, [plan.extract[key].path for key in sampled], missing)
     found = {key: sample for key, (_, sample) in zip(sampled, answers, strict=True) if isinstance(sample, dict)}
     samples = {key: sample for key, sample in found.items() if sample}
     for view in missing:
@@ -129,12 +130,12 @@ def _extract(
     plan: _Plan,
     extractors: Mapping[str, Extractor],
     label: Labeller,
-    workers: int | None,
+    processes: Workers,
     progress: Progress | None,
 ) -> tuple[int, int, list[Failure]]:
     added = updated = 0
     failures: list[Failure] = []
-    answers = run(extract_file, [file.path for file in plan.extract.values()], extractors, workers)
+    answers = processes.run(extract_file, [file.path for file in plan.extract.values()], extractors)
     results = ((key, result) for key, (_, result) in zip(plan.extract, answers, strict=True))
     for done, batch in _batches(results, len(plan.extract), progress):
         records = []

@@ -13,6 +13,8 @@ MAX_DESCRIPTORS = 100_000
 
 _BATCH = 4096
 _PASSES = 20
+_STARTED_FROM = 10
+"""Descriptors per word among which k-means++ seeks its first centres; all of a batch took twice as long as the rest."""
 
 
 def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
@@ -22,7 +24,7 @@ def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
     words.
     """
     descriptors = _pool(samples, seed)
-    distinct = len(np.unique(descriptors, axis=0))
+    distinct = len({descriptor.tobytes() for descriptor in descriptors})
     if distinct < words:
         raise ValueError(
             f"{words} visual words need at least {words} distinct descriptors, but the {len(samples)} pictures given "
@@ -32,7 +34,14 @@ def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
 
     # One thread: sums of several threads are added in the order they finish, and centres would differ in the last bit.
     with threadpool_limits(limits=1):
-        clusters = MiniBatchKMeans(words, batch_size=_BATCH, max_iter=_PASSES, n_init=1, random_state=seed)
+        clusters = MiniBatchKMeans(
+            words,
+            init_size=_STARTED_FROM * words,
+            batch_size=_BATCH,
+            max_iter=_PASSES,
+            n_init=1,
+            random_state=seed,
+        )
         clusters.fit(descriptors)
     return np.asarray(np.rint(clusters.cluster_centers_), dtype=np.float32)
 

@@ -143,7 +143,8 @@ def test_a_file_that_kills_its_worker_is_a_failure_and_the_others_are_done():
     paths = (
         [Path(f"{number}") for number in range(9)] + [Path("killer")] + [Path(f"{number}") for number in range(9, 14)]
     )
-    answers = dict(extraction.run(_die, paths, {}, workers=2))
+    with extraction.Workers(2) as workers:
+        answers = dict(workers.run(_die, paths, {}))
     assert isinstance(answers.pop(Path("killer")), Failure)
     assert all(answers[path] == path.name for path in paths if path.name != "killer")
 
