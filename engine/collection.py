@@ -77,7 +77,7 @@ class Collection:
         """Keep the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
         try:
             for live in self._live.values():
-                if self._is_alive():
+                if self.is_alive():
                     live.save()
         except StorageError as error:
             _log.info("%s", error)
@@ -318,10 +318,11 @@ class Collection:
             yield
 
     def _check_alive(self) -> None:
-        if not self._is_alive():
+        if not self.is_alive():
             raise NotFoundError(f"collection {self.name!r} has been deleted")
 
-    def _is_alive(self) -> bool:
+    def is_alive(self) -> bool:
+        """Return whether the collection has not been deleted since it was opened."""
         try:
             return os.stat(self._file).st_ino == self._inode
         except OSError:

@@ -4,6 +4,7 @@ import hashlib
 import multiprocessing
 import os
 import signal
+import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.item import Failure
-from features import Extractor, ImageError, decode, thumbnail
+from features import Extractor, ImageError, ImageTooLargeError, NotAnImageError, decode, thumbnail
 from features.worker import become_worker
 
 Result = TypeVar("Result")
 Work = Callable[[Path, Mapping[str, Extractor]], Result]
 
+MAX_FILE_BYTES = 1 << 29
+"""Larger files are refused unread."""
 _FILES_A_TASK = 4
 _TASKS_A_WORKER = 4
 
@@ -53,10 +56,20 @@ def extract(data: bytes, extractors: Mapping[str, Extractor]) -> Extracted:
     return Extracted(content_hash(data), picture.width, picture.height, thumbnail(picture.image), rows)
 
 
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a picture file; ImageError if it should not be read at all, OSError if it cannot be."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAnImageError("not a regular file")
+    if found.st_size > MAX_FILE_BYTES:
+        raise ImageTooLargeError(f"{found.st_size:,} bytes are more than a picture file may have ({MAX_FILE_BYTES:,})")
+    return path.read_bytes()
+
+
 def extract_file(path: Path, extractors: Mapping[str, Extractor]) -> Extracted | Failure:
     """Return what ``extract`` gives for a file, or why it cannot be read."""
     try:
-        return extract(path.read_bytes(), extractors)
+        return extract(read_file(path), extractors)
     except (ImageError, OSError) as error:
         return Failure(str(path), _reason(error))
 
@@ -64,7 +77,7 @@ def extract_file(path: Path, extractors: Mapping[str, Extractor]) -> Extracted |
 def sample_file(path: Path, extractors: Mapping[str, Extractor]) -> dict[str, NDArray[np.float32]]:
     """Return what each extractor is fitted on of one file; nothing of one that cannot be read."""
     try:
-        return sample(path.read_bytes(), extractors)
+        return sample(read_file(path), extractors)
     except (ImageError, OSError):
         return {}
 

@@ -63,10 +63,7 @@ class Home:
 
     def open(self, name: str) -> "Collection":
         """Open a collection; NotFoundError lists those that exist."""
-        names = self.names()
-        if name not in names:
-            there = f"there are: {', '.join(names)}" if names else f"there are none in {self.path}"
-            raise NotFoundError(f"no collection {name!r}; {there}")
+        self._check_exists(name)
         from engine.collection import Collection  # brings every learner, which listing names does not need
 
         return Collection(self.path / name)
@@ -76,11 +73,17 @@ class Home:
 
         Raises NotFoundError, BusyError while another process writes it, StorageError.
         """
-        self.open(name).close()
+        self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"
         with WriterLock(self.path / name / LOCK_FILE).hold(), storage_errors():
             os.rename(self.path / name, gone)
         shutil.rmtree(gone, ignore_errors=True)
+
+    def _check_exists(self, name: str) -> None:
+        names = self.names()
+        if name not in names:
+            there = f"there are: {', '.join(names)}" if names else f"there are none in {self.path}"
+            raise NotFoundError(f"no collection {name!r}; {there}")
 
     @staticmethod
     def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:

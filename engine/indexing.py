@@ -9,15 +9,15 @@ import numpy as np
 
 from engine.catalog import Catalog, NewRecord, Stored, Transaction
 from engine.errors import InvalidInputError
-from engine.extraction import Extracted, Workers, content_hash, extract_file, sample_file
+from engine.extraction import Extracted, Workers, content_hash, extract_file, read_file, sample_file
 from engine.fitting import fit_view, sample_size, unfitted
 from engine.item import Failure, ImportReport
 from engine.labels import Labeller, labeller
 from engine.progress import Progress
 from engine.views import load_extractor
-from engine.walk import SourceFile, walk
+from engine.walk import SourceFile, readable, walk
 from engine.writing import put_records
-from features import Extractor
+from features import Extractor, ImageError
 
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 2.0
@@ -66,7 +66,7 @@ def index_files(
 def _keys(tx: Transaction, files: Iterable[SourceFile]) -> dict[str, SourceFile]:
     aliases: dict[Path, str] = {}
     for root in dict.fromkeys(file.root for file in files):
-        aliases[root] = tx.roots.add(str(root), root.name or "root")
+        aliases[root] = tx.roots.add(readable(root), readable(Path(root.name)) if root.name else "root")
     return {f"{aliases[file.root]}/{file.relative}": file for file in files}
 
 
@@ -99,8 +99,8 @@ def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
     if file.modified_ns == stored.modified_ns:
         return True
     try:
-        same = content_hash(file.path.read_bytes()) == stored.content_hash
-    except OSError:
+        same = content_hash(read_file(file.path)) == stored.content_hash
+    except (OSError, ImageError):
         return False
     if same:
         plan.stamps[stored.id] = file.modified_ns
@@ -142,7 +142,7 @@ def _extract(
         for key, result in batch:
             file = plan.extract[key]
             if isinstance(result, Failure):
-                failures.append(Failure(str(file.path), result.reason))
+                failures.append(Failure(readable(file.path), result.reason))
             else:
                 records.append(_record(key, file, label(file), result))
         if records:
@@ -186,7 +186,7 @@ def _record(key: str, file: SourceFile, labels: tuple[str, ...] | None, found: E
         key,
         labels,
         None,
-        str(file.path),
+        readable(file.path),
         file.size,
         file.modified_ns,
         found.content_hash,

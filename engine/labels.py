@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.errors import InvalidInputError
-from engine.walk import SourceFile
+from engine.walk import SourceFile, readable
 
 Labeller = Callable[[SourceFile], tuple[str, ...] | None]
 """Returns a file's labels, or None to leave those that its item has."""
@@ -26,7 +26,7 @@ def labeller(source: str | Path | None) -> Labeller:
 
 def _folder(file: SourceFile) -> tuple[str, ...]:
     parent = file.path.parent
-    return () if parent == file.root else (parent.name,)
+    return () if parent == file.root else (readable(Path(parent.name)),)
 
 
 def _from_csv(path: Path) -> Labeller:
@@ -48,6 +48,6 @@ def _from_csv(path: Path) -> Labeller:
         raise InvalidInputError(f"labels cannot be read from {path}: {error} (or say 'folder')") from error
 
     def labels(file: SourceFile) -> tuple[str, ...]:
-        return tuple(sorted(found.get(file.relative, set()) | found.get(str(file.path), set())))
+        return tuple(sorted(found.get(file.relative, set()) | found.get(readable(file.path), set())))
 
     return labels

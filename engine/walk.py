@@ -18,7 +18,7 @@ class SourceFile:
     root: Path
     """The folder that was named, absolute."""
     relative: str
-    """Path below the root, with forward slashes."""
+    """Path below the root, with forward slashes; bytes that are no UTF-8 are written out as ``\\xff``."""
     path: Path
     size: int
     modified_ns: int
@@ -57,4 +57,9 @@ def _source(root: Path, path: Path) -> SourceFile:
         size, modified = found.st_size, found.st_mtime_ns
     except OSError:
         size, modified = -1, 0
-    return SourceFile(root, path.relative_to(root).as_posix(), path, size, modified)
+    return SourceFile(root, readable(path.relative_to(root)), path, size, modified)
+
+
+def readable(path: Path) -> str:
+    """Return a path as text that can be stored and printed, whatever bytes its name has."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")

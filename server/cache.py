@@ -35,7 +35,7 @@ class OpenCollections:
         """The open collection, kept open for the length of the block; raises what ``Home.open`` raises."""
         with self._entry(name) as entry:
             with entry.opening:
-                if entry.collection is None:
+                if entry.collection is None or not entry.collection.is_alive():  # another process may have deleted it
                     entry.collection = self.home.open(name)
             yield entry.collection
 

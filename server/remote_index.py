@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import InvalidInputError
-from engine.extraction import content_hash
+from engine.extraction import content_hash, read_file
 from engine.fitting import sample_size
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.labels import Labeller, labeller
 from engine.progress import Progress
-from engine.walk import SourceFile, walk
+from engine.walk import SourceFile, readable, walk
+from features.errors import ImageError
 from server.backend import CollectionBackend
 from server.batches import batches, merged
 from server.limits import MESSAGE_BYTES
@@ -81,7 +82,7 @@ def _known(collection: CollectionBackend) -> _Known:
 def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
     """Files by key: an alias of their root, its name where no other folder has it, and the path below the root."""
     roots = dict(known.roots)
-    for root in dict.fromkeys(str(file.root) for file in files):
+    for root in dict.fromkeys(readable(file.root) for file in files):
         if root not in roots.values():
             wanted = Path(root).name or "root"
             number, alias = 1, wanted
@@ -90,7 +91,7 @@ def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
                 alias = f"{wanted}-{number}"
             roots[alias] = root
     aliases = {root: alias for alias, root in roots.items()}
-    return {f"{aliases[str(file.root)]}/{file.relative}": file for file in files}
+    return {f"{aliases[readable(file.root)]}/{file.relative}": file for file in files}
 
 
 def _fit(collection: CollectionBackend, files: Sequence[SourceFile], seed: int = 0) -> None:
@@ -122,19 +123,23 @@ def _entries(
         if there and same and there.labels == tuple(sorted(labels)) and views <= set(there.views):
             yield None
         else:
-            yield NewItem(key, data, labels=labels, attributes=there.attributes if there else {}, source=str(file.path))
+            yield NewItem(
+                key, data, labels=labels, attributes=there.attributes if there else {}, source=readable(file.path)
+            )
 
 
 def _read(file: SourceFile) -> bytes | Failure:
     if file.size > LARGEST_FILE:
-        return Failure(str(file.path), f"{file.size:,} bytes are too many for one message ({LARGEST_FILE:,})")
+        return Failure(readable(file.path), f"{file.size:,} bytes are too many for one message ({LARGEST_FILE:,})")
     try:
-        return file.path.read_bytes()
+        return read_file(file.path)
+    except ImageError as error:
+        return Failure(readable(file.path), str(error))
     except OSError as error:
-        return Failure(str(file.path), error.strerror or str(error))
+        return Failure(readable(file.path), error.strerror or str(error))
 
 
 def _named(failures: Sequence[Failure], keyed: Mapping[str, SourceFile]) -> Iterator[Failure]:
     """Failures by file, as the person who owns the files knows them."""
     for failure in failures:
-        yield Failure(str(keyed[failure.key].path) if failure.key in keyed else failure.key, failure.reason)
+        yield Failure(readable(keyed[failure.key].path) if failure.key in keyed else failure.key, failure.reason)

@@ -7,7 +7,7 @@ import pytest
 from drawn import VIEWS, draw, encode, numbered, write_pictures
 
 from engine.collection import Collection
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from engine.home import Home
 from engine.item import NewItem
 from engine.query import Filter, Query
@@ -60,6 +60,15 @@ def test_views_that_cannot_be_are_refused_and_leave_nothing(home: Home, views):
         home.create("a", views)
     assert home.names() == []
     assert not list(home.path.glob(".new-*"))
+
+
+def test_a_damaged_collection_can_still_be_deleted(home: Home):
+    home.create("a", ["color"]).close()
+    (home.path / "a" / "catalog.db").write_bytes(b"damaged" * 1000)
+    with pytest.raises(StorageError, match="damaged"):
+        home.open("a")
+    home.delete("a")
+    assert home.names() == []
 
 
 def test_a_deleted_collection_that_is_still_open_says_so(home: Home):

@@ -69,12 +69,17 @@ def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(h
     (folder / "text.png").write_text("hello")
     (folder / "cut.png").write_bytes(good[: len(good) // 2])
     (folder / "gone.png").symlink_to(folder / "nowhere.png")
+    os.mkfifo(folder / "pipe.png")
+    with (folder / "huge.png").open("wb") as huge:
+        huge.truncate(extraction.MAX_FILE_BYTES + 1)
+    (folder / os.fsdecode(b"\xff.png")).write_bytes(good)
     (folder / "notes.txt").write_text("not a picture by its name, so not even tried")
     with home.create("mixed", VIEWS) as collection:
         report = collection.index([folder], labels="folder", workers=1)
-    assert report.added == 6
+        assert collection.item("mixed/\\xff.png").source == f"{folder}/\\xff.png"
+    assert report.added == 7
     reasons = {Path(failure.key).name: failure.reason for failure in report.failures}
-    assert set(reasons) == {"empty.jpg", "text.png", "cut.png", "gone.png"}
+    assert set(reasons) == {"empty.jpg", "text.png", "cut.png", "gone.png", "pipe.png", "huge.png"}
     assert "empty" in reasons["empty.jpg"]
     assert "No such file" in reasons["gone.png"]
 

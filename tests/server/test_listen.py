@@ -77,6 +77,18 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
     assert opened == ["drawn"]
 
 
+def test_a_collection_that_another_process_made_anew_is_opened_anew(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.create("a", ["color"]).close()
+    with RunningServer(home, port=0) as running, Client(running.address) as client:
+        assert [view.name for view in client.open("a").views()] == ["color"]
+        home.delete("a")
+        with pytest.raises(NotFoundError):
+            client.open("a").views()
+        home.create("a", ["gist"]).close()
+        assert [view.name for view in client.open("a").views()] == ["gist"]
+
+
 def test_stopping_does_not_wait_for_ever(tmp_path: Path) -> None:
     """A call that outlasts the grace is left behind, and stop says so."""
     running = RunningServer(Home(tmp_path), port=0)
