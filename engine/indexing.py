@@ -55,7 +55,7 @@ def index_files(
         missing = unfitted(tx.views.all())
     with Workers(workers) as processes:
         if missing and plan.extract:
-            _fit(catalog, plan, missing, processes, seed)
+            _fit(catalog, plan, missing, processes, progress, seed)
         with catalog.write() as tx:
             _apply(tx, plan)
             extractors = {view.name: load_extractor(tx, view) for view in tx.views.all()} if plan.extract else {}
@@ -107,14 +107,25 @@ def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
     return same
 
 
-def _fit(catalog: Catalog, plan: _Plan, missing: Mapping[str, Extractor], processes: Workers, seed: int) -> None:
+def _fit(
+    catalog: Catalog,
+    plan: _Plan,
+    missing: Mapping[str, Extractor],
+    processes: Workers,
+    progress: Progress | None,
+    seed: int,
+) -> None:
     """Fit the views that need it on a random sample of the files."""
     keys = list(plan.extract)
     chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
     sampled = [keys[number] for number in sorted(chosen)]
     answers = processes.run(sample_file, [plan.extract[key].path for key in sampled], missing)
-    found = {key: sample for key, (_, sample) in zip(sampled, answers, strict=True) if isinstance(sample, dict)}
-    samples = {key: sample for key, sample in found.items() if sample}
+    samples = {}
+    for done, (key, (_, sample)) in enumerate(zip(sampled, answers, strict=True), 1):
+        if isinstance(sample, dict) and sample:
+            samples[key] = sample
+        if progress:
+            progress("fitting", done, len(sampled))
     for view in missing:
         fit_view(catalog, view, [sample[view] for sample in samples.values()], seed, list(samples))
 
@@ -150,7 +161,7 @@ def _extract(
                 new = put_records(tx, records)
             added, updated = added + new, updated + len(records) - new
         if progress:
-            progress(done, len(plan.extract))
+            progress("indexing", done, len(plan.extract))
     return added, updated, failures
 
 
@@ -172,7 +183,7 @@ def _batches(results: Iterator[Answer], total: int, progress: Progress | None) -
                 yield done, batch
                 batch, last = [], time.monotonic()
             elif progress:
-                progress(done, total)
+                progress("indexing", done, total)
     except KeyboardInterrupt:
         if batch:
             yield done, batch

@@ -2,5 +2,5 @@
 
 from collections.abc import Callable
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total), from the thread that does the work."""
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, such as "indexing", how much of it is done, of how much)."""

@@ -46,7 +46,7 @@ def index(
     if labels is not None and str(labels) != "folder" and files and not any(label(file) for file in files):
         raise InvalidInputError(f"{labels} names none of the {len(files)} files found; paths are below the root")
     keyed = _keys(files, known := _known(collection))
-    _fit(collection, files)
+    _fit(collection, files, progress)
     views = {view.name for view in collection.views()}
     failures: list[Failure] = []
     reports: list[ImportReport] = []
@@ -58,7 +58,7 @@ def index(
             reports.append(collection.import_items(new))
         done, skipped = done + len(batch), skipped + len(batch) - len(new)
         if progress:
-            progress(done, len(keyed))
+            progress("indexing", done, len(keyed))
     report = merged(reports)
     unchanged = report.unchanged + skipped - len(failures)
     failed = (*failures, *_named(report.failures, keyed))
@@ -94,12 +94,20 @@ def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
     return {f"{aliases[readable(file.root)]}/{file.relative}": file for file in files}
 
 
-def _fit(collection: CollectionBackend, files: Sequence[SourceFile], seed: int = 0) -> None:
+def _fit(collection: CollectionBackend, files: Sequence[SourceFile], progress: Progress | None, seed: int = 0) -> None:
     if not files or all(view.fitted for view in collection.views()):
         return
     chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
-    pictures = (_read(files[number]) for number in sorted(chosen))
-    collection.fit_views((data for data in pictures if isinstance(data, bytes) and data), seed=seed)
+
+    def pictures() -> Iterator[bytes]:
+        for done, number in enumerate(sorted(chosen), 1):
+            data = _read(files[number])
+            if isinstance(data, bytes) and data:
+                yield data
+            if progress:
+                progress("fitting", done, len(chosen))
+
+    collection.fit_views(pictures(), seed=seed)
 
 
 def _entries(

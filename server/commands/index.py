@@ -54,7 +54,7 @@ def index(
     Stopped with Ctrl-C, the same command goes on from there. Files that cannot be read are listed, never fatal.
     """
     try:
-        with opened_collection(name, home, server) as collection, progress_bar("indexing", not as_json) as progress:
+        with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
             report = collection.index(paths, labels=labels, workers=workers, progress=progress)
     except KeyboardInterrupt:
         typer.echo("stopped; what was indexed is kept. The same command goes on from here.", err=True)
@@ -109,7 +109,7 @@ def fit(
 
 
 @contextmanager
-def progress_bar(what: str, wanted: bool = True) -> Iterator["Progress | None"]:
+def progress_bar(wanted: bool = True) -> Iterator["Progress | None"]:
     """A bar on stderr with pictures per second and the time left; nothing where stderr is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -126,9 +126,11 @@ def progress_bar(what: str, wanted: bool = True) -> Iterator["Progress | None"]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None, rate="")
+        task = bar.add_task("looking", total=None, rate="")
 
-        def advance(done: int, total: int) -> None:
+        def advance(what: str, done: int, total: int) -> None:
+            if bar.tasks[task].description != what:
+                bar.reset(task, description=what)
             speed = bar.tasks[task].speed
             bar.update(task, completed=done, total=total, rate=f"{speed:.1f} images/s" if speed else "")
 

@@ -129,10 +129,9 @@ def test_processes_give_the_same_rows_as_one(home: Home, pictures):
     for workers in (1, 2):
         with home.create(f"by-{workers}", VIEWS) as collection:
             seen: list[tuple[int, int]] = []
-            collection.index(
-                [pictures], workers=workers, progress=lambda done, total, seen=seen: seen.append((done, total))
-            )
-            assert seen[-1] == (18, 18)
+            collection.index([pictures], workers=workers, progress=lambda *said, seen=seen: seen.append(said))
+            assert seen[-1] == ("indexing", 18, 18)
+            assert ("fitting", 18, 18) in seen
             hits = collection.search([Query("sift", key="pictures/red/0.png")], k=18, space="raw")[0].hits
             answers.append([(hit.key, hit.distance) for hit in hits])
     assert answers[0] == answers[1]
@@ -157,7 +156,7 @@ def test_a_file_that_kills_its_worker_is_a_failure_and_the_others_are_done():
 def test_an_interruption_keeps_what_was_finished(home: Home, pictures):
     with home.create("stopped", ["color"]) as collection:
 
-        def stop(done: int, total: int) -> None:
+        def stop(what: str, done: int, total: int) -> None:
             if done == 7:
                 raise KeyboardInterrupt
 
@@ -175,7 +174,7 @@ from pathlib import Path
 from engine.home import Home
 if __name__ == "__main__":
     Home(sys.argv[1]).open("killed").index([Path(sys.argv[2])], labels="folder", workers=2,
-        progress=lambda done, total: print(done, flush=True))
+        progress=lambda what, done, total: print(done, flush=True))
 """
 
 

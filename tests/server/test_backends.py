@@ -99,14 +99,14 @@ def test_a_collection_lives_through_either(backend: Backend, pictures: Path, tmp
     (tmp_path / "bad.jpg").write_bytes(b"no picture")
     one = backend.create("other", views=VIEWS, description="a test")
     try:
-        seen: list[tuple[int, int]] = []
+        seen: list[tuple[str, int, int]] = []
         report = one.index(
             [pictures, tmp_path], labels="folder", progress=lambda *counts: seen.append(counts), workers=1
         )
         assert (report.added, report.updated, report.unchanged) == (18, 0, 0)
         assert [failure.key for failure in report.failures] == [str(tmp_path / "bad.jpg")]
         assert "not a picture" in report.failures[0].reason
-        assert seen[-1] == (19, 19)
+        assert seen[-1] == ("indexing", 19, 19)
         again = one.index([pictures], labels="folder")
         assert (again.added, again.updated, again.unchanged) == (0, 0, 18)
         kept = one.index([pictures])
