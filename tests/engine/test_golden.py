@@ -1,0 +1,22 @@
+"""What an earlier version stored is read by this one: the golden file was written once and is never made anew."""
+
+from pathlib import Path
+
+import numpy as np
+
+from engine.space import Placed, Space
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_a_stored_space_places_and_probes_as_it_did():
+    space = Space.from_state("golden", 1, (GOLDEN / "space.npz").read_bytes())
+    with np.load(GOLDEN / "answers.npz") as answers:
+        assert space.views == ("color", "sift")
+        assert space.revisions == {"color": 1, "sift": 2}
+        assert space.training_keys == {f"a/{number}.jpg" for number in range(12)}
+        assert space.settings == {"frozen": "sift"}
+        placed = space.place({"color": Placed(np.arange(3), answers["color"])})
+        np.testing.assert_allclose(placed["color"].vectors, answers["placed"], atol=1e-6)
+        probes = space.probe("sift", answers["sift"], ["color"])
+        np.testing.assert_allclose(probes["color"], answers["probed"], atol=1e-6)
