@@ -30,30 +30,28 @@ NAME = "multi-npp"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the benchmark; finished trials are kept beside the output and not run again."""
+    """Runs the benchmark; what is finished is kept beside the output (OUT.partial, OUT.cache) and not run again."""
     options = _options(arguments)
     console = Console()
     started = time.monotonic()
     cache = options.json.with_name(options.json.name + ".cache")
     images = photographs(options.data, cache)
     settings = _settings(images)
-    kept = options.json.with_name(options.json.name + ".partial")
-    trials = _finished(kept, settings)
+    kept = options.json.with_name(options.json.name + ".partial") / _digest(settings)[:16]
+    kept.mkdir(parents=True, exist_ok=True)
     seeds = range(options.first_seed, options.first_seed + options.trials)
-    missing = [seed for seed in seeds if str(seed) not in trials]
-    console.print(f"{len(images.labels)} images; {len(seeds)} trials, {len(seeds) - len(missing)} of them done before")
-    for seed, trial in _run(options.data, cache, missing, options.workers):
-        trials[str(seed)] = trial
-        write_json(kept, {"settings": settings, "trials": trials})
-    document = record(NAME, {**settings, "seeds": list(seeds)}, summary([trials[str(seed)]["rows"] for seed in seeds]))
-    document["chosen"] = [{"seed": seed, **one} for seed in seeds for one in trials[str(seed)]["chosen"]]
-    document["seconds"] = sum(trials[str(seed)]["seconds"] for seed in seeds)
+    begun = sum((kept / f"{seed}.jsonl").exists() for seed in seeds)
+    console.print(f"{len(images.labels)} images; {len(seeds)} trials, {begun} of them begun or done before")
+    trials = dict(_run(options.data, cache, kept, seeds, options.workers))
+    document = record(NAME, {**settings, "seeds": list(seeds)}, summary([trials[seed]["rows"] for seed in seeds]))
+    document["chosen"] = [{"seed": seed, **one} for seed in seeds for one in trials[seed]["chosen"]]
+    document["seconds"] = sum(trials[seed]["seconds"] for seed in seeds)
     write_json(options.json, document)
     text = report.markdown(document)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     if options.report:
         report.write(options.report, document, text)
-    console.print(f"{len(missing)} trials in {time.monotonic() - started:.0f} s")
+    console.print(f"{len(seeds)} trials in {time.monotonic() - started:.0f} s")
     return 0
 
 
@@ -99,31 +97,20 @@ def _settings(images: Photographs) -> dict[str, Any]:
     }
 
 
-def _finished(kept: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """The trials of an earlier run with the same settings."""
-    if not kept.exists():
-        return {}
-    document = json.loads(kept.read_text(encoding="utf-8"))
-    same = _digest(document["settings"]) == _digest(settings)
-    return dict(document["trials"]) if same else {}
-
-
 def _digest(settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def _run(data: Path, cache: Path, seeds: Sequence[int], workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    if not seeds:
-        return
+def _run(
+    data: Path, cache: Path, kept: Path, seeds: Sequence[int], workers: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(seeds)), mp_context=context) as pool:
-        pending = {pool.submit(_trial, data, cache, seed): seed for seed in seeds}
+        pending = {pool.submit(_trial, data, cache, kept / f"{seed}.jsonl", seed): seed for seed in seeds}
         for future in track(as_completed(pending), "Trials", total=len(pending)):
             yield pending[future], future.result()
 
 
-def _trial(data: Path, cache: Path, seed: int) -> dict[str, Any]:
-    started = time.monotonic()
+def _trial(data: Path, cache: Path, kept: Path, seed: int) -> dict[str, Any]:
     with threadpool_limits(limits=1):
-        found = run_trial(photographs(data, cache), seed)
-    return {**found, "seconds": round(time.monotonic() - started, 1)}
+        return run_trial(photographs(data, cache), seed, kept)

@@ -1,8 +1,11 @@
 """One trial of the Multi-NPP benchmark: split, codebook, settings by cross-validation, figures."""
 
 import dataclasses
+import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,21 +77,55 @@ class Split:
     test_labels: NDArray[Any]
 
 
-def run_trial(photographs: Photographs, seed: int) -> dict[str, Any]:
-    """Returns {"rows": figures of this trial, "chosen": what cross-validation chose, by method, dim and query view}."""
-    split = _split(photographs, seed)
-    rows: list[dict[str, Any]] = []
-    chosen: list[dict[str, Any]] = []
+def run_trial(photographs: Photographs, seed: int, kept: Path | None = None) -> dict[str, Any]:
+    """Returns a trial's figures as "rows", and what cross-validation chose, by method, dim and query view, as "chosen".
+
+    ``kept`` is a file of finished cells (a method, dimension and query view each), one JSON line for each: those in it
+    are not computed again, and new ones are added to it as they are done.
+    """
+    cells = _read_cells(kept)
+    split: Split | None = None
     for method, dim, view in _plan():
-        found, learner = _tuned(method, dim, view, split, seed)
-        chosen.append({"method": method.name, "dim": dim, "query_view": VIEWS[view], **found})
-        for database in range(len(VIEWS)):
-            queries = learner.transform(split.test[view], view=view)
-            items = learner.transform(split.train[database], view=database)
-            if queries.shape[1] == items.shape[1]:
-                key = {"method": method.name, "dim": dim, "query_view": VIEWS[view], "database_view": VIEWS[database]}
-                rows += [{**key, **row} for row in _figures(queries, items, split)]
-    return {"rows": rows + _headline(rows), "chosen": chosen}
+        name = json.dumps([method.name, dim, VIEWS[view]])
+        if name in cells:
+            continue
+        started = time.monotonic()
+        split = split or _split(photographs, seed)
+        cells[name] = _cell(method, dim, view, split, seed)
+        cells[name]["seconds"] = round(time.monotonic() - started, 2)
+        if kept is not None:
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"cell": name, **cells[name]}) + "\n")
+    rows = [row for cell in cells.values() for row in cell["rows"]]
+    return {
+        "rows": rows + _headline(rows),
+        "chosen": [cell["chosen"] for cell in cells.values()],
+        "seconds": round(sum(cell["seconds"] for cell in cells.values()), 1),
+    }
+
+
+def _read_cells(kept: Path | None) -> dict[str, dict[str, Any]]:
+    """The cells that an earlier run finished; a last line that was cut short is taken away."""
+    if kept is None or not kept.exists():
+        return {}
+    text = kept.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        kept.write_text(whole, encoding="utf-8")
+    found = [json.loads(line) for line in whole.splitlines()]
+    return {cell.pop("cell"): cell for cell in found}
+
+
+def _cell(method: Method, dim: int | None, view: int, split: Split, seed: int) -> dict[str, Any]:
+    found, learner = _tuned(method, dim, view, split, seed)
+    key = {"method": method.name, "dim": dim, "query_view": VIEWS[view]}
+    rows: list[dict[str, Any]] = []
+    for database in range(len(VIEWS)):
+        queries = learner.transform(split.test[view], view=view)
+        items = learner.transform(split.train[database], view=database)
+        if queries.shape[1] == items.shape[1]:
+            rows += [{**key, "database_view": VIEWS[database], **row} for row in _figures(queries, items, split)]
+    return {"rows": rows, "chosen": {**key, **found}}
 
 
 def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:

@@ -156,22 +156,33 @@ def test_unknown_benchmark_lists_the_known(capsys):
     assert "multi-npp,extract,storage" in capsys.readouterr().err
 
 
-def test_rerun_takes_finished_trials(lean, tmp_path, monkeypatch):
-    """A rerun with the same settings runs only the missing trials; with other settings, all."""
-    ran = []
+def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
+    """A rerun with the same settings computes only the missing cells, of begun trials too; with other settings, all."""
+    computed = []
 
-    def in_this_process(data, cache, seeds, workers):
+    def counted(method, dim, view, split, seed, cell=multi_npp_trial._cell):
+        computed.append((seed, method.name, dim, view))
+        return cell(method, dim, view, split, seed)
+
+    def in_this_process(data, cache, kept, seeds, workers):
         for seed in seeds:
-            ran.append(seed)
-            yield seed, {**multi_npp_trial.run_trial(drawn(), seed), "seconds": 1.0}
+            yield seed, multi_npp_trial.run_trial(drawn(), seed, kept / f"{seed}.jsonl")
 
     monkeypatch.setattr(multi_npp, "photographs", lambda data, cache: drawn())
     monkeypatch.setattr(multi_npp, "_run", in_this_process)
+    monkeypatch.setattr(multi_npp_trial, "_cell", counted)
     out = tmp_path / "out.json"
     arguments = ["--data", str(tmp_path), "--json", str(out), "--first-seed", "1000", "--trials"]
     assert multi_npp.main([*arguments, "1"]) == 0
+    first, cells = json.loads(out.read_text(encoding="utf-8"))["rows"], len(computed)
+    (lines,) = tmp_path.glob("out.json.partial/*/1000.jsonl")
+    text = lines.read_text(encoding="utf-8")
+    lines.write_text(text[: text.rfind("\n", 0, -1) + 30], encoding="utf-8")  # killed while writing the last one
+    assert multi_npp.main([*arguments, "1"]) == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["rows"] == first
+    assert len(computed) == cells + 1
     assert multi_npp.main([*arguments, "2"]) == 0
-    assert ran == [1000, 1001]
+    assert len(computed) == 2 * cells + 1
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["settings"]["seeds"] == [1000, 1001]
     assert set(document["rows"][0]) == {
@@ -181,7 +192,7 @@ def test_rerun_takes_finished_trials(lean, tmp_path, monkeypatch):
     assert {one["seed"] for one in document["chosen"]} == {1000, 1001}
     monkeypatch.setattr(multi_npp, "DIMS", (2,))
     multi_npp.main([*arguments, "1"])
-    assert ran == [1000, 1001, 1000]
+    assert len(computed) == 3 * cells + 1
 
 
 @pytest.mark.slow
