@@ -95,7 +95,8 @@ def _parse(part: str, settings: Mapping[str, Any]) -> MultiViewLearner:
     if colon:
         if learner.argument is None:
             raise ValueError(f"{name!r} takes no value, got {part!r}")
-        params = {learner.argument: _number(value, part)} | params
+        words = isinstance(learner().get_params()[learner.argument], str)
+        params = {learner.argument: value if words else _number(value, part)} | params
     if views:
         params["views"] = [int(_number(view, part)) for view in views.split("+")]
     known = sorted(set(learner().get_params()) - {"view_slices"})

@@ -5,12 +5,14 @@ from typing import Any
 from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
 from .hybrid import Hybrid
+from .kernels import KernelMap
 from .multi_npp import MultiNPP
 from .pca import PCA
 from .steps import L1, L2, Sqrt, Standardize
 
 LEARNERS: dict[str, type[MultiViewLearner]] = {
-    learner.name: learner for learner in (PCA, CanonicalCorrelation, MultiNPP, Hybrid, L1, L2, Sqrt, Standardize)
+    learner.name: learner
+    for learner in (PCA, CanonicalCorrelation, MultiNPP, Hybrid, L1, L2, Sqrt, Standardize, KernelMap)
 }
 
 

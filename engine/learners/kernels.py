@@ -1,0 +1,108 @@
+"""Kernel maps: rows as vectors whose inner products are a kernel, so that linear learners become kernel learners."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
+from sklearn.utils import check_random_state
+
+from .base import MultiViewLearner, Rows
+
+KERNELS = ("rbf", "chi2", "linear")
+_SMALLEST = 1e-9
+"""Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
+
+
+class KernelMap(MultiViewLearner):
+    """Maps each view by its kernel with some of its training rows, the landmarks.
+
+    The kernel matrix of the landmarks is K = V diag(l) V^T, and a row x becomes diag(l)^(-1/2) V^T k(landmarks, x): the
+    empirical kernel map where every training row is a landmark, Nystroem's approximation (Williams and Seeger, NIPS
+    2000) where only some are. The landmarks are kept, so that queries are mapped out of sample.
+
+    The kernels are exp(-d / m) with d the squared Euclidean ("rbf") or the chi-squared distance sum (x - y)^2 / (x + y)
+    ("chi2", for histograms) and m its mean over the landmarks times ``bandwidth`` (the mean-distance rule), or x . y
+    ("linear").
+
+    Args:
+        kernel: "rbf", "chi2" or "linear".
+        n_landmarks: at most so many training rows, drawn by chance.
+        bandwidth: factor of m, > 0.
+        random_state: seed of the draw.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        landmarks_: list of (m, d_v) arrays.
+        maps_: list of (m, r_v) arrays, V diag(l)^(-1/2).
+        scales_: list of float, the mean distances times the bandwidth; 1 for "linear".
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range; with "chi2" for negative values, from ``transform`` too.
+    """
+
+    name = "kernel"
+    argument = "kernel"
+
+    landmarks_: list[Rows]
+    maps_: list[Rows]
+    scales_: list[float]
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        n_landmarks: int = 1000,
+        bandwidth: float = 1.0,
+        random_state: int | np.random.RandomState | None = None,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.bandwidth = bandwidth
+        self.random_state = random_state
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        if self.kernel not in KERNELS:
+            raise ValueError(f"kernel={self.kernel!r} must be one of {', '.join(KERNELS)}")
+        if self.n_landmarks < 1 or not self.bandwidth > 0:
+            raise ValueError("n_landmarks must be at least 1 and bandwidth positive")
+        count = len(views[0])
+        chosen = np.arange(count)
+        if count > self.n_landmarks:
+            chosen = np.sort(check_random_state(self.random_state).permutation(count)[: self.n_landmarks])
+        self.landmarks_ = [rows[chosen] for rows in views]
+        self.scales_ = [self._scale(rows) for rows in self.landmarks_]
+        self.maps_ = [
+            _inverse_root(self._kernel(rows, rows, scale))
+            for rows, scale in zip(self.landmarks_, self.scales_, strict=True)
+        ]
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        mapped: Rows = self._kernel(rows, self.landmarks_[view], self.scales_[view]) @ self.maps_[view]
+        return mapped
+
+    def _scale(self, rows: Rows) -> float:
+        if self.kernel == "linear":
+            return 1.0
+        return self.bandwidth * (float(self._distances(rows, rows).mean()) or 1.0)
+
+    def _kernel(self, rows: Rows, others: Rows, scale: float) -> Rows:
+        if self.kernel == "linear":
+            return rows @ others.T
+        return np.exp(-self._distances(rows, others) / scale)
+
+    def _distances(self, rows: Rows, others: Rows) -> Rows:
+        if self.kernel == "rbf":
+            return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
+        return -np.asarray(additive_chi2_kernel(rows, others), dtype=np.float64)
+
+
+def _inverse_root(matrix: Rows) -> Rows:
+    """Returns V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
+    kept[-1] = True
+    root: Rows = vectors[:, kept] / np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
+    return root

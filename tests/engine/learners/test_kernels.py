@@ -1,0 +1,77 @@
+"""Kernel maps give vectors whose inner products are the kernel, in and out of sample."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
+
+from engine.learners.chain import parse_chain
+from engine.learners.kernels import KernelMap
+
+
+def histograms(count, width, seed):
+    return np.random.default_rng(seed).dirichlet(np.ones(width), size=count)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "chi2", "linear"])
+def test_inner_products_of_the_empirical_map_are_the_kernel(kernel):
+    """Exactly on the training rows; a new row keeps its kernel values with all of them."""
+    train, new = histograms(30, 6, 0), histograms(5, 6, 1)
+    fitted = KernelMap(kernel).fit([train])
+    (scale,) = fitted.scales_
+    if kernel == "rbf":
+        matrix, across = rbf_kernel(train, gamma=1 / scale), rbf_kernel(new, train, gamma=1 / scale)
+    elif kernel == "chi2":
+        matrix, across = chi2_kernel(train, gamma=1 / scale), chi2_kernel(new, train, gamma=1 / scale)
+    else:
+        matrix, across = train @ train.T, new @ train.T
+    mapped, mapped_new = fitted.transform(train, view=0), fitted.transform(new, view=0)
+    np.testing.assert_allclose(mapped @ mapped.T, matrix, atol=1e-6)
+    np.testing.assert_allclose(mapped_new @ mapped.T, across, atol=1e-4)
+
+
+def test_the_bandwidth_follows_the_mean_distance():
+    """Scaling the data changes nothing."""
+    train = histograms(20, 4, 0)
+    one, other = KernelMap().fit([train]), KernelMap().fit([10 * train])
+    np.testing.assert_allclose(one.transform(train, view=0), other.transform(10 * train, view=0), atol=1e-6)
+
+
+def test_few_landmarks_approximate_the_kernel():
+    """Nystroem's map has at most so many columns and comes close where the kernel is smooth."""
+    train = histograms(200, 3, 0)
+    fitted = KernelMap(n_landmarks=40, bandwidth=4.0, random_state=0).fit([train])
+    mapped = fitted.transform(train, view=0)
+    assert mapped.shape[1] <= 40
+    np.testing.assert_allclose(mapped @ mapped.T, rbf_kernel(train, gamma=1 / fitted.scales_[0]), atol=1e-2)
+
+
+def test_a_kernel_makes_multi_npp_follow_curved_classes():
+    """Rings inside each other cannot be told apart by lines; a query across views finds its ring all the same."""
+    generator = np.random.default_rng(0)
+    labels = np.repeat(["in", "out"], 60)
+    radii = np.repeat([1.0, 3.0], 60)
+
+    def rings():
+        angles = generator.uniform(0, 2 * np.pi, 120)
+        return radii[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]) + generator.normal(0, 0.1, (120, 2))
+
+    def accuracy(spec):
+        views, queries = [rings(), rings()], rings()
+        chain = parse_chain(spec, {"random_state": 0}).fit(views, labels)
+        asked, there = chain.transform(queries, view=0), chain.transform(views[1], view=1)
+        nearest = np.linalg.norm(asked[:, None] - there[None], axis=2).argmin(axis=1)
+        return (labels[nearest] == labels).mean()
+
+    assert accuracy("multi-npp:2") < 0.9
+    assert accuracy("kernel:rbf,multi-npp:2") > 0.97
+
+
+@pytest.mark.parametrize("params", [{"kernel": "magic"}, {"n_landmarks": 0}, {"bandwidth": 0.0}])
+def test_parameters_out_of_range_are_refused(params):
+    with pytest.raises(ValueError, match="must be"):
+        KernelMap(**params).fit([histograms(5, 3, 0)])
+
+
+def test_chi2_refuses_negative_values():
+    with pytest.raises(ValueError, match="negative"):
+        KernelMap("chi2").fit([-histograms(5, 3, 0)])
