@@ -6,13 +6,29 @@ from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
 from .hybrid import Hybrid
 from .kernels import KernelMap
+from .lda import LinearDiscriminants
 from .multi_npp import MultiNPP
 from .pca import PCA
+from .pls import PartialLeastSquares
+from .semantic import SemanticMatching
 from .steps import L1, L2, Sqrt, Standardize
 
 LEARNERS: dict[str, type[MultiViewLearner]] = {
     learner.name: learner
-    for learner in (PCA, CanonicalCorrelation, MultiNPP, Hybrid, L1, L2, Sqrt, Standardize, KernelMap)
+    for learner in (
+        PCA,
+        CanonicalCorrelation,
+        MultiNPP,
+        Hybrid,
+        L1,
+        L2,
+        Sqrt,
+        Standardize,
+        KernelMap,
+        SemanticMatching,
+        PartialLeastSquares,
+        LinearDiscriminants,
+    )
 }
 
 

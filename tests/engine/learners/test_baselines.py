@@ -1,4 +1,4 @@
-"""PCA, CCA and the normalisation steps."""
+"""PCA, CCA, PLS and the normalisation steps."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from engine.learners.cca import CanonicalCorrelation
 from engine.learners.pca import PCA
+from engine.learners.pls import PartialLeastSquares
 from engine.learners.registry import LEARNERS
 from engine.learners.steps import L1, L2, Sqrt, Standardize
 
@@ -133,3 +134,26 @@ def test_steps_leave_other_views_alone(name):
     assert not np.allclose(step.transform(views[1], view=1), views[1])
     with pytest.raises(ValueError, match="2 views, counted from 0"):
         LEARNERS[name](views=[2]).fit(views)
+
+
+def test_pls_is_scikit_learns():
+    """Directions are scikit-learn's PLSSVD up to sign, whose deviations divide by n - 1 and ours by n."""
+    views = correlated()
+    views[1][:, 2] = 5.0
+    ours = PartialLeastSquares(3).fit(views).transform(views)
+    theirs = sklearn.cross_decomposition.PLSSVD(3).fit_transform(*views)
+    scale = np.sqrt(len(views[0]) / (len(views[0]) - 1))
+    for embedded, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(np.abs(embedded), scale * np.abs(expected), atol=1e-9)
+
+
+def test_pls_keeps_what_covaries():
+    """Directions end at the rank of the cross-covariance, and their covariances descend."""
+    views = correlated(noise=0.0)
+    learner = PartialLeastSquares().fit(views)
+    first, second = learner.transform(views)
+    assert first.shape[1] == second.shape[1] == 3
+    np.testing.assert_allclose((first * second).mean(axis=0), learner.covariances_)
+    assert (np.diff(learner.covariances_) <= 0).all()
+    with pytest.raises(ValueError, match="takes 2 views, got 3"):
+        PartialLeastSquares().fit([*views, views[0]])

@@ -1,0 +1,89 @@
+"""Linear discriminant analysis, view by view."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Rows
+from .cca import Shrinkage, shrinkages, whitener
+from .classes import with_classes
+from .linear import LinearLearner
+from .steps import Standardize
+
+_ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
+
+
+class LinearDiscriminants(LinearLearner):
+    """Projects each view on the directions that tell its classes apart best; two views' are not comparable.
+
+    Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
+    the principal directions of the class means. Columns are standardised first, and that covariance S is shrunk to
+    (1 - s) S + s tr(S)/d I, so columns that are constant, dependent or more than the rows do no harm. Rows alone in
+    their class, as unlabelled items are, are left out.
+
+    Args:
+        n_components: at most so many directions; there are no more than classes less one. None: all.
+        shrinkage: s in [0, 1], one for all views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        classes_: (K,) the classes.
+        shrinkage_: list of the shrinkages used, one per view.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, or a
+            view that does not vary within any class.
+    """
+
+    name = "lda"
+    needs_labels = True
+    argument = "n_components"
+
+    classes_: NDArray[Any]
+    shrinkage_: list[float]
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        shrinkage: Shrinkage = "auto",
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+        if self.n_components is not None and self.n_components < 1:
+            raise ValueError(f"n_components={self.n_components} must be at least 1, or None")
+        views, codes, self.classes_ = with_classes(views, np.asarray(labels))
+        count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
+        scaler = Standardize().fit(views)
+        standard = scaler.transform(views)
+        means = [_class_means(rows, codes) for rows in standard]
+        within = [rows - mean[codes] for rows, mean in zip(standard, means, strict=True)]
+        self.shrinkage_ = shrinkages(within, self.shrinkage)
+        shares = np.bincount(codes) / len(codes)
+        self.means_ = scaler.means_
+        self.weights_ = [
+            _discriminants(rows, mean, shares, shrinkage, count) / scale
+            for rows, mean, shrinkage, scale in zip(within, means, self.shrinkage_, scaler.deviations_, strict=True)
+        ]
+
+
+def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:
+    members = np.eye(codes.max() + 1)[:, codes]
+    means: Rows = members @ rows / members.sum(axis=1, keepdims=True)
+    return means
+
+
+def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
+    """Returns the (D, d) directions, D <= count, given deviations from the class means (n, d) and these (K, d)."""
+    if np.abs(within).max() < _ROUNDING:
+        raise ValueError("the rows of each class are all alike, so there is no scatter to compare the classes with")
+    whitening = whitener(within, shrinkage)
+    _, spreads, directions = np.linalg.svd(np.sqrt(shares)[:, None] * means @ whitening, full_matrices=False)
+    rank = int((spreads > max(means.shape) * np.finfo(float).eps * spreads[0]).sum())
+    kept: Rows = directions[: min(count, max(rank, 1))] @ whitening.T
+    return kept
