@@ -1,5 +1,6 @@
 PYTHON ?= python3
 DATA ?= ../shared/data/corel1k
+WIKIPEDIA ?= ../shared/data/wikipedia_crossmodal
 OUT ?= bench-out
 BIN := .venv/bin
 READY := .venv/.ready
@@ -38,6 +39,7 @@ bench: setup
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
 	$(BIN)/python -m benchmarks multi-npp --data $(DATA) --trials 10 --json $(OUT)/multi-npp.json --report $(OUT)/multi-npp
+	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia
 
 clean:
 	rm -rf .venv build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

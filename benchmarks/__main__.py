@@ -7,6 +7,7 @@ BENCHMARKS = {
     "multi-npp": "benchmarks.multi_npp",
     "extract": "benchmarks.extract",
     "storage": "benchmarks.storage",
+    "wikipedia": "benchmarks.wikipedia",
 }
 
 

@@ -1,0 +1,157 @@
+"""The Wikipedia benchmark: its protocol, its measures and its form."""
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from benchmarks import wikipedia, wikipedia_report
+from benchmarks.__main__ import main as run_named
+from benchmarks.wikipedia_methods import METHODS, Method
+from engine.learners.chain import parse_chain
+
+DATA = Path(__file__).resolve().parents[2] / "../shared/data/wikipedia_crossmodal"
+LEAN = (
+    Method("cca", {"spec": ["l1,cca,l2", "l1,cca"], "n_components": [2, 3]}),
+    Method("multi-npp", {"spec": ["l1,sqrt,multi-npp,l2"]}, {"n_components": 3, "max_iter": 1, "random_state": 0}),
+)
+
+
+def planted(folder, n=80, seed=0):
+    """Four classes that differ in both views, in the form of the real file; three quarters are to train on."""
+    generator = np.random.default_rng(seed)
+    y = generator.permutation(np.arange(n) % 4).astype(np.int32)
+    views = []
+    for width, noise in ((12, 0.02), (5, 0.05)):
+        rows = generator.dirichlet(np.ones(width) / 3, size=4)[y] + noise * generator.random((n, width))
+        views.append((rows / rows.sum(axis=1, keepdims=True)).astype(np.float32))
+    content = {
+        "image_sift_bow128": views[0],
+        "text_lda10": views[1],
+        "y": y,
+        "class_names": np.array(["art", "history", "music", "sport"]),
+        "is_train": np.arange(n) < 3 * n // 4,
+        "text_id": np.array([f"text {i}" for i in range(n)]),
+    }
+    folder.mkdir(exist_ok=True)
+    np.savez(folder / "wikipedia_crossmodal.npz", **content)
+    return folder
+
+
+@pytest.fixture
+def lean(monkeypatch):
+    """Two methods with few settings."""
+    monkeypatch.setattr(wikipedia, "METHODS", LEAN)
+
+
+def test_reads_the_given_split(tmp_path):
+    """The file's own split is kept, and classes have their names."""
+    documents = wikipedia.read_documents(planted(tmp_path))
+    assert [rows.shape for rows in documents.train] == [(60, 12), (60, 5)]
+    assert [rows.shape for rows in documents.test] == [(20, 12), (20, 5)]
+    assert set(documents.train_labels) == {"art", "history", "music", "sport"}
+    assert len(documents.test_labels) == 20
+
+
+def test_says_what_is_missing(tmp_path):
+    """A folder without the file, or a file without a part, ends the program with a sentence."""
+    with pytest.raises(SystemExit, match=r"holds no wikipedia_crossmodal\.npz"):
+        wikipedia.read_documents(tmp_path)
+    np.savez(tmp_path / "wikipedia_crossmodal.npz", y=np.zeros(3))
+    with pytest.raises(SystemExit, match="has no class_names, image_sift_bow128, is_train, text_lda10"):
+        wikipedia.read_documents(tmp_path)
+
+
+def test_measure_is_mean_average_precision():
+    """The measure that settings are chosen by is mAP over the whole database."""
+    squared = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+    database = np.array(["a", "b", "a"])
+    measured = wikipedia.mean_average_precision(squared, np.array(["a", "b"]), database)
+    assert measured == pytest.approx((5 / 6 + 1 / 2) / 2)
+
+
+def test_interpolated_precision_by_hand():
+    """At each recall it is the greatest precision from there on; queries without relevant items do not count."""
+    ranked = np.array([[0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 1, 0, 0, 0]], bool)
+    points = wikipedia.interpolated_precision(ranked)
+    np.testing.assert_allclose(points, [[0.5] * 11, [1.0] * 11])
+    (points,) = wikipedia.interpolated_precision(np.array([[1, 0, 0, 1]], bool))
+    np.testing.assert_allclose(points, [1.0] * 6 + [0.5] * 5)
+
+
+def test_interpolated_precision_by_definition():
+    """It agrees with the definition, point by point, and never rises with recall."""
+    ranked = np.random.default_rng(0).random((30, 40)) < 0.25
+    points = wikipedia.interpolated_precision(ranked)
+    for relevant, line in zip(ranked, points, strict=True):
+        total, found = relevant.sum(), relevant.cumsum()
+        precision = found / np.arange(1, 41)
+        expected = [precision[10 * found >= tenth * total].max() for tenth in range(11)]
+        np.testing.assert_allclose(line, expected)
+    assert (np.diff(points, axis=1) <= 0).all()
+
+
+def test_figures_and_choice(tmp_path):
+    """A method has every figure in both directions, planted classes are found, and the best score was chosen."""
+    rows, chosen = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))
+    pairs = {(row["query_view"], row["database_view"]) for row in rows if row["metric"] == "map"}
+    assert pairs == {("image", "text"), ("text", "image"), ("both", "both")}
+    values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
+    assert values["both"] == pytest.approx((values["image"] + values["text"]) / 2)
+    assert values["both"] > 0.6
+    assert [row["recall"] for row in rows if "recall" in row] == 2 * [n / 10 for n in range(11)]
+    assert chosen["score"] == max(one["score"] for one in chosen["tried"])
+    assert len(chosen["tried"]) == 4
+
+
+def test_test_documents_choose_nothing(tmp_path):
+    """Other test documents change neither the settings chosen nor their scores."""
+    documents = wikipedia.read_documents(planted(tmp_path))
+    chosen = wikipedia.run(LEAN[0], documents)[1]
+    documents.test[0][:] = documents.test[0][::-1].copy()
+    documents.test_labels[:] = documents.test_labels[::-1].copy()
+    again = wikipedia.run(LEAN[0], documents)[1]
+    assert {**chosen, "seconds": 0} == {**again, "seconds": 0}
+
+
+def test_command(lean, tmp_path, capsys):
+    """The command writes JSON, Markdown and plot, and a second run gives the same figures."""
+    pytest.importorskip("matplotlib")
+    data, out, folder = planted(tmp_path / "data"), tmp_path / "out.json", tmp_path / "report"
+    arguments = ["wikipedia", "--data", str(data), "--json", str(out)]
+    assert run_named([*arguments, "--report", str(folder)]) == 0
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert document["settings"]["train"] == 60
+    assert {row["method"] for row in document["rows"]} == {"cca", "multi-npp"}
+    names = {"method", "query_view", "database_view", "metric", "k", "value", "std"}
+    assert all(set(row) - {"recall"} == names and 0 <= row["value"] <= 1 for row in document["rows"])
+    text = (folder / "wikipedia.md").read_text(encoding="utf-8")
+    assert "| JFSSL (published) | 0.3063 | 0.2275 | 0.2669 |" in text
+    assert text.startswith(capsys.readouterr().out.partition("# Images")[1])
+    assert cv2.imread(str(folder / "wikipedia.png")) is not None
+    assert run_named(arguments) == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["rows"] == document["rows"]
+
+
+def test_table_of_methods_is_sound():
+    """Every chain of the table exists and takes the settings of its grid, and its views share a space."""
+    for method in METHODS:
+        settings = {name: values[0] for name, values in method.grid.items() if name != "spec"}
+        chains = [parse_chain(spec, {**method.fixed, **settings}) for spec in method.grid["spec"]]
+        assert all(chain.cross_view for chain in chains)
+    assert len({method.name for method in METHODS}) == len(METHODS) <= len(wikipedia_report.COLORS)
+
+
+@pytest.mark.slow
+def test_real_documents():
+    """On the real documents CCA is far better than chance (0.12) in both directions."""
+    if not DATA.is_dir():
+        pytest.skip("needs ../shared/data/wikipedia_crossmodal")
+    documents = wikipedia.read_documents(DATA)
+    assert (len(documents.train_labels), len(documents.test_labels)) == (2173, 693)
+    rows, _ = wikipedia.run(Method("cca", {"spec": ["l1,standardize,cca,l2"]}), documents)
+    values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
+    assert values["image"] > 0.2
+    assert values["text"] > 0.17
