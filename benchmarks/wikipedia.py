@@ -100,6 +100,7 @@ def run(method: Method, documents: Documents) -> tuple[list[Row], dict[str, Any]
         crossings=CROSSINGS,
         folds=FOLDS,
         seed=SEED,
+        unseen=True,
     )
     chain = parse_chain(selection.spec, selection.settings).fit(documents.train, documents.train_labels)
     embeddings = [chain.transform(rows, view=view) for view, rows in enumerate(documents.test)]
@@ -170,9 +171,8 @@ def _settings(documents: Documents) -> dict[str, Any]:
         "test": len(documents.test_labels),
         "classes": sorted(set(documents.train_labels.tolist())),
         "seed": SEED,
-        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries in the "
-        "other folds, mean of both directions; alpha of semantic matching with the held-out fold as the database too, "
-        "beforehand",
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries among "
+        "the held-out documents, as in the test; mean of both directions",
         "std": "over the queries",
         "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 STEPS = ("l1,sqrt", "l1,sqrt,standardize", "l1,standardize", "l1")
 UNSCALED = ("l1,sqrt", "l1")  # for learners that standardise the columns themselves
+ALPHAS = (0.1, 0.01, 1.0)
 _SHAPES: Mapping[str, Sequence[Any]] = {"normalize": [True, False], "center": [True, False]}
 
 
@@ -31,9 +32,6 @@ class Method:
     """Whether every combination is tried; or else the parameters are chosen one after another."""
 
 
-# The penalties alpha of semantic matching are fixed. Selection matches held-out queries with the rows that were fitted,
-# whose predicted classes are the better the weaker the penalty, while here queries and database are both unseen. They
-# are the best by mAP in 3-fold cross-validation of the training part with the held-out fold as the database too.
 METHODS: tuple[Method, ...] = (
     Method(
         "cca",
@@ -52,12 +50,26 @@ METHODS: tuple[Method, ...] = (
         exhaustive=False,
     ),
     Method("pls", {"spec": _specs("pls", UNSCALED), "n_components": [10, 7, 5]}),
-    Method("semantic, ridge", {"spec": _semantic(UNSCALED), **_SHAPES}, {"regression": "ridge", "alpha": 1.0}),
-    Method("semantic, logistic", {"spec": _semantic(UNSCALED), **_SHAPES}, {"regression": "logistic", "alpha": 0.1}),
+    Method(
+        "semantic, ridge",
+        {"spec": _semantic(UNSCALED), "alpha": ALPHAS, **_SHAPES},
+        {"regression": "ridge"},
+        exhaustive=False,
+    ),
+    Method(
+        "semantic, logistic",
+        {"spec": _semantic(UNSCALED), "alpha": ALPHAS, **_SHAPES},
+        {"regression": "logistic"},
+        exhaustive=False,
+    ),
     Method(
         "scm",
-        {"spec": _semantic([f"{steps},cca:10" for steps in STEPS]), "regression": ["logistic", "ridge"], **_SHAPES},
-        {"alpha": 0.01},
+        {
+            "spec": _semantic([f"{steps},cca:10" for steps in STEPS]),
+            "regression": ["logistic", "ridge"],
+            "alpha": ALPHAS,
+            **_SHAPES,
+        },
         exhaustive=False,
     ),
 )

@@ -43,10 +43,12 @@ def cross_validate(
     crossings: Sequence[Crossing],
     folds: int = 3,
     seed: int = 0,
+    unseen: bool = False,
 ) -> float:
     """Returns the mean measure of one chain over folds and crossings.
 
-    In each fold the chain is fitted on the other folds, whose rows are the database, and the fold's rows are queries.
+    In each fold the chain is fitted on the other folds, whose rows are the database (but see ``unseen``); the fold's own
+    rows are the queries.
 
     Args:
         spec: the chain, as ``parse_chain`` reads it.
@@ -57,6 +59,8 @@ def cross_validate(
         crossings: (query view, database view) pairs.
         folds: at least 2.
         seed: shuffles the folds.
+        unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
+            then be of two views, or an item would find itself.
 
     Raises:
         ValueError: for an unknown learner, parameter or value of one, or too few rows.
@@ -68,8 +72,9 @@ def cross_validate(
         chain = parse_chain(spec, settings).fit([rows[train] for rows in views], labels[train])
         for query, database in crossings:
             queries = chain.transform(views[query][held], view=query)
-            items = chain.transform(views[database][train], view=database)
-            scores.append(measure(distances(queries, items), labels[held], labels[train]))
+            there = held if unseen else train
+            items = chain.transform(views[database][there], view=database)
+            scores.append(measure(distances(queries, items), labels[held], labels[there]))
     return float(np.mean(scores))
 
 
@@ -91,7 +96,7 @@ def select(
         fixed: parameters that are the same throughout.
         exhaustive: try every combination; or else start from every first value and choose the parameters one after
             another, in the order of the grid, which needs a sum of fits instead of a product.
-        how: ``measure``, ``crossings``, ``folds`` and ``seed`` of ``cross_validate``.
+        how: ``measure``, ``crossings``, ``folds``, ``seed`` and ``unseen`` of ``cross_validate``.
 
     Of equal scores the first wins.
 

@@ -133,3 +133,19 @@ def test_state_values():
     assert again["d"].dtype.kind == "U"
     with pytest.raises(TypeError, match="cannot store a RandomState"):
         encode(np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_the_database_of_cross_validation_is_seen_or_unseen(unseen):
+    """Of 40 rows in 4 folds, 10 are queries; the database is the other 30, or with ``unseen`` the same 10."""
+    generator = np.random.default_rng(0)
+    views, labels = [generator.random((40, 3)), generator.random((40, 4))], np.repeat([0, 1], 20)
+    shapes = []
+
+    def measure(squared, query_labels, item_labels):
+        shapes.append((squared.shape, len(query_labels), len(item_labels)))
+        return 1.0
+
+    cross_validate("cca:2", {}, views, labels, measure=measure, crossings=[(0, 1)], folds=4, unseen=unseen)
+    items = 10 if unseen else 30
+    assert shapes == [((10, items), 10, items)] * 4
