@@ -47,8 +47,8 @@ def cross_validate(
 ) -> float:
     """Returns the mean measure of one chain over folds and crossings.
 
-    In each fold the chain is fitted on the other folds, whose rows are the database (but see ``unseen``); the fold's own
-    rows are the queries.
+    In each fold the chain is fitted on the other folds, whose rows are the database unless ``unseen``, and the rows of
+    the fold are the queries.
 
     Args:
         spec: the chain, as ``parse_chain`` reads it.
