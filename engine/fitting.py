@@ -40,7 +40,8 @@ def fit_pictures(
 ) -> None:
     """Fit the named views, or all that need it, on encoded pictures; unreadable ones are left out.
 
-    Raises InvalidInputError for a view that learns nothing, is fitted already (unless ``refit``), or pictures too few.
+    Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
+    an unknown one, NotReadyError where the pictures are too few.
     """
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)

@@ -74,11 +74,6 @@ class Space:
         """Return the views whose rows are filed under a target."""
         return (target,)
 
-    @property
-    def comparable(self) -> bool:
-        """Whether distances of different targets have one scale, so that lists merge by distance; none here have."""
-        return False
-
     def place(self, rows: Mapping[str, Placed]) -> dict[str, Placed]:
         """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed."""
         return {
