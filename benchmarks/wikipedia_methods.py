@@ -55,7 +55,7 @@ METHODS: tuple[Method, ...] = (
     Method("multi-npp, start", {"spec": _specs("multi-npp", STEPS[:2])}, _START),
     Method(
         "multi-npp",
-        {"spec": _specs("multi-npp", STEPS[:2]), "max_iter": [2, 1], "eta": [0.1, 1e-2, 1e-6], "gamma": [0.1, 1e-6]},
+        {"spec": _specs("multi-npp", STEPS[:2]), "max_iter": [2, 1], "eta": [0.1, 1e-3], "gamma": [0.1, 1e-3]},
         _NPP,
         exhaustive=False,
     ),

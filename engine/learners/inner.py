@@ -15,10 +15,9 @@ class InnerProduct(Step):
 
     A row x of view v becomes (x, 0, ..., sqrt(R^2 - |x|^2), ..., 0) / R with R the greatest length of the view's
     training rows, and the added columns are one per view, zero but for its own. Across views the squared distance is
-    therefore 2 - 2 <x, y> / (R_v R_w); within a view it is that of the rows and of the added column. A view that is added later adds a column of zeros to the others' rows,
-    and their distances stay. After Bachrach et
-    al., "Speeding up the Xbox recommender system using a Euclidean transformation for inner-product spaces" (RecSys
-    2014).
+    therefore 2 - 2 <x, y> / (R_v R_w); within a view it is that of the rows and of the added column. A view that is
+    added later adds a column of zeros to the others' rows, and their distances stay. After Bachrach et al., "Speeding
+    up the Xbox recommender system using a Euclidean transformation for inner-product spaces" (RecSys 2014).
 
     Cosine takes a row that is near nothing for as good an answer as one that is near something; and squared distance
     prefers short rows. Of class posteriors the inner product is the probability that two items are of the same class,

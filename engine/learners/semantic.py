@@ -1,7 +1,7 @@
 """Semantic matching: each view predicts the classes, and the predictions are the shared space."""
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ class SemanticMatching(LinearLearner, SeparateLearner):
         regression: "ridge" regresses on one-hot classes by least squares; "logistic" is multinomial and embeds a row
             as its class posteriors.
         alpha: the penalty: alpha |W|^2 is added to the mean squared error, alpha/2 |W|^2 to the mean log loss; or one
-            for each view (one that is added later has None). None: for ridge the best of 13 values from 1e-4 to 100 by leave-one-out error, view by view;
-            for logistic 0.01.
+            for each view. None, and for views added beyond these: for ridge the best of 13 values from 1e-4 to 100 by
+            leave-one-out error, view by view; for logistic 0.01.
         standardize: divide each column by its standard deviation first, so that the penalty treats columns alike
             whatever their units. False: divide all columns of a view by one number, which makes their mean variance 1;
             columns then keep their relative sizes, which those of a kernel map or of a PCA need.
@@ -87,20 +87,24 @@ class SemanticMatching(LinearLearner, SeparateLearner):
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
         mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
-        alphas = [*self.alpha, None] if _is_sequence(self.alpha) else [self.alpha]
+        alphas = self._alphas(view + 1)
         regress = _ridge if self.regression == "ridge" else _logistic
-        scaled, alpha = (rows - mean) / deviation, alphas[min(view, len(alphas) - 1)]
-        weights, offsets, alpha = regress(scaled, codes, len(self.classes_), alpha)
+        weights, offsets, alpha = regress((rows - mean) / deviation, codes, len(self.classes_), alphas[view])
         weights = weights / deviation
         center = self._activate((rows - mean) @ weights.T + offsets).mean(axis=0)
         return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
 
     def _check_alpha(self, count: int) -> None:
-        alphas = list(self.alpha) if _is_sequence(self.alpha) else [self.alpha] * count
-        if len(alphas) != count:
+        if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != count:
             raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {count} views")
-        if any(alpha is not None and not 0 < alpha < np.inf for alpha in alphas):
+        if any(alpha is not None and not 0 < alpha < np.inf for alpha in self._alphas(count)):
             raise ValueError(f"alpha={self.alpha} must be positive, or None")
+
+    def _alphas(self, count: int) -> list[float | None]:
+        """Returns the penalties of so many views; None for those that were not given one."""
+        given: Any = self.alpha
+        each: list[float | None] = list(given) if isinstance(given, Sequence | np.ndarray) else [given] * count
+        return each + [None] * (count - len(each))
 
     def _activate(self, predictions: Rows) -> Rows:
         return softmax(predictions, axis=1) if self.regression == "logistic" else predictions
@@ -113,10 +117,6 @@ class SemanticMatching(LinearLearner, SeparateLearner):
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
             embeddings = np.divide(embeddings, lengths, out=np.zeros_like(embeddings), where=lengths > _ROUNDING)
         return embeddings
-
-
-def _is_sequence(alpha: Any) -> TypeGuard[Sequence[Any]]:
-    return isinstance(alpha, Sequence | np.ndarray)
 
 
 def _deviations(rows: Rows, standardize: bool) -> Rows:

@@ -140,6 +140,16 @@ def test_dot_ranks_by_inner_product():
     assert (within + 1e-12 >= np.linalg.norm(views[0][:, None] - views[0][None], axis=2) / longest[0]).all()
 
 
+def test_dot_keeps_distances_when_a_view_is_added():
+    """A further view adds a column of zeros to the others' rows, and nothing else."""
+    views = [np.random.default_rng(0).normal(size=(20, 3)) for _ in range(3)]
+    fitted = InnerProduct().fit(views[:2])
+    before = fitted.transform(views[:2])
+    after = fitted.add_view(views).transform(views)
+    for rows, wider in zip(before, after, strict=False):
+        np.testing.assert_array_equal(np.hstack([rows, np.zeros((20, 1))]), wider)
+
+
 def test_dot_shortens_rows_longer_than_it_was_fitted_on():
     """A long query ranks as its direction does; rows of zeros are as far from everything."""
     views = [np.random.default_rng(0).normal(size=(20, 3)) for _ in range(2)]

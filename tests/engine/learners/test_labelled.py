@@ -86,6 +86,8 @@ def test_semantic_penalises_views_apart(regression):
     for view, alpha in enumerate(both.alphas_):
         alone = SemanticMatching(regression, alpha).fit([train[view]], labels)
         np.testing.assert_array_equal(both.transform(test[view], view=view), alone.transform(test[view], view=0))
+    both.add_view([*train, train[1]], labels)
+    assert both.alphas_ == [0.3, 0.001, SemanticMatching(regression).fit([train[1]], labels).alphas_[0]]
 
 
 def test_semantic_may_keep_the_sizes_of_columns():
