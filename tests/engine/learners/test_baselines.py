@@ -134,10 +134,10 @@ def test_dot_ranks_by_inner_product():
     for rows in lifted:
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
     squared = ((lifted[0][:, None] - lifted[1][None]) ** 2).sum(axis=2)
-    longest = [np.linalg.norm(rows, axis=1).max() for rows in views]
-    np.testing.assert_allclose(squared, 2 - 2 * views[0] @ views[1].T / np.prod(longest), atol=1e-12)
+    radii = [np.sqrt(2) * np.linalg.norm(rows, axis=1).max() for rows in views]
+    np.testing.assert_allclose(squared, 2 - 2 * views[0] @ views[1].T / np.prod(radii), atol=1e-12)
     within = np.linalg.norm(lifted[0][:, None] - lifted[0][None], axis=2)
-    assert (within + 1e-12 >= np.linalg.norm(views[0][:, None] - views[0][None], axis=2) / longest[0]).all()
+    assert (within + 1e-12 >= np.linalg.norm(views[0][:, None] - views[0][None], axis=2) / radii[0]).all()
 
 
 def test_dot_keeps_distances_when_a_view_is_added():
@@ -155,7 +155,7 @@ def test_dot_shortens_rows_longer_than_it_was_fitted_on():
     views = [np.random.default_rng(0).normal(size=(20, 3)) for _ in range(2)]
     fitted = InnerProduct().fit(views)
     longest = max(views[0], key=np.linalg.norm)
-    near, far = fitted.transform(np.array([longest, 5 * longest]), view=0)
+    near, far = fitted.transform(np.array([2 * longest, 5 * longest]), view=0)
     np.testing.assert_allclose(near, far, atol=1e-7)
     nothing = fitted.transform(np.zeros((1, 3)), view=0)
     np.testing.assert_allclose(np.linalg.norm(fitted.transform(views[1], view=1) - nothing, axis=1), np.sqrt(2))
