@@ -6,18 +6,24 @@ from typing import Any
 
 STEPS = ("l1,sqrt", "l1,sqrt,standardize", "l1,standardize", "l1")
 UNSCALED = ("l1,sqrt", "l1")  # for learners that standardise the columns themselves
+KERNELS = ("l1,kernel:chi2", "l1,sqrt,kernel:rbf")
+ENDS = (",dot", ",l2", "")
 ALPHAS = (0.1, 0.01, 1.0)
-_SHAPES: Mapping[str, Sequence[Any]] = {"normalize": [True, False], "center": [True, False]}
+# One for the 128 visual words, one for the 10 topics: the more columns, the more there is to be held back.
+PAIRS_OF_ALPHAS = tuple((image, text) for image in (0.1, 0.3, 0.03) for text in (0.001, 0.01, 0.1))
+_CENTER: Mapping[str, Sequence[Any]] = {"center": [False, True]}
+_PLAIN: Mapping[str, Any] = {"normalize": False}  # the chain says how embeddings end
+_KERNEL: Mapping[str, Any] = {**_PLAIN, "standardize": False}
 
 
-def _specs(learner: str, steps: Sequence[str] = STEPS) -> list[str]:
-    """The chains of a learner after each of the steps, with embeddings of unit length first, and as they are."""
-    return [f"{before},{learner}{after}" for after in (",l2", "") for before in steps]
+def _specs(learner: str, steps: Sequence[str] = STEPS, ends: Sequence[str] = ENDS) -> list[str]:
+    """The chains of a learner after each of the steps: embeddings compared by product, by cosine, and as they are."""
+    return [f"{before},{learner}{after}" for after in ends for before in steps]
 
 
-def _semantic(steps: Sequence[str]) -> list[str]:
-    """The chains of semantic matching, which gives its embeddings unit length by a parameter of its own."""
-    return [f"{before},semantic" for before in steps]
+def _kernel_specs(learner: str) -> list[str]:
+    """The same on kernel maps; cosine for the first kernel only, as these take longest."""
+    return [*_specs(learner, KERNELS, ENDS[:1]), *_specs(learner, KERNELS[:1], ENDS[1:2])]
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Method:
     """Whether every combination is tried; or else the parameters are chosen one after another."""
 
 
+_NPP: Mapping[str, Any] = {"n_components": 10, "random_state": 0}
+_START: Mapping[str, Any] = {**_NPP, "max_iter": 0}
 METHODS: tuple[Method, ...] = (
     Method(
         "cca",
@@ -43,33 +51,54 @@ METHODS: tuple[Method, ...] = (
         {"n_components": 10},
         exhaustive=False,
     ),
+    Method("pls", {"spec": _specs("pls", UNSCALED), "n_components": [10, 7, 5]}),
+    Method("multi-npp, start", {"spec": _specs("multi-npp", STEPS[:2])}, _START),
     Method(
         "multi-npp",
-        {"spec": _specs("multi-npp", STEPS[:2]), "max_iter": [2, 1], "eta": [1e-6, 1e-2], "gamma": [1e-6, 1e-2]},
-        {"n_components": 10, "random_state": 0},
+        {"spec": _specs("multi-npp", STEPS[:2]), "max_iter": [2, 1], "eta": [0.1, 1e-3], "gamma": [0.1, 1e-3]},
+        _NPP,
         exhaustive=False,
     ),
-    Method("pls", {"spec": _specs("pls", UNSCALED), "n_components": [10, 7, 5]}),
+    Method("kernel multi-npp, start", {"spec": _kernel_specs("multi-npp")}, _START),
     Method(
-        "semantic, ridge",
-        {"spec": _semantic(UNSCALED), "alpha": ALPHAS, **_SHAPES},
-        {"regression": "ridge"},
-        exhaustive=False,
-    ),
-    Method(
-        "semantic, logistic",
-        {"spec": _semantic(UNSCALED), "alpha": ALPHAS, **_SHAPES},
-        {"regression": "logistic"},
+        "kernel multi-npp",
+        {"spec": _kernel_specs("multi-npp"), "max_iter": [1, 2], "eta": [0.3, 0.1], "gamma": [0.3, 0.1]},
+        _NPP,
         exhaustive=False,
     ),
     Method(
         "scm",
         {
-            "spec": _semantic([f"{steps},cca:10" for steps in STEPS]),
+            "spec": _specs("semantic", [f"{steps},cca:10" for steps in STEPS]),
             "regression": ["logistic", "ridge"],
             "alpha": ALPHAS,
-            **_SHAPES,
+            **_CENTER,
         },
+        _PLAIN,
+        exhaustive=False,
+    ),
+    Method(
+        "semantic, ridge",
+        {"spec": _specs("semantic", UNSCALED), "alpha": [None, *ALPHAS], **_CENTER},
+        {**_PLAIN, "regression": "ridge"},
+        exhaustive=False,
+    ),
+    Method(
+        "semantic, logistic",
+        {"spec": _specs("semantic", UNSCALED), "alpha": PAIRS_OF_ALPHAS, **_CENTER},
+        {**_PLAIN, "regression": "logistic"},
+        exhaustive=False,
+    ),
+    Method(
+        "kernel semantic, ridge",
+        {"spec": _kernel_specs("semantic"), **_CENTER},
+        {**_KERNEL, "regression": "ridge"},
+        exhaustive=False,
+    ),
+    Method(
+        "kernel semantic, logistic",
+        {"spec": _kernel_specs("semantic"), "alpha": [0.3, 0.1, 1.0], **_CENTER},
+        {**_KERNEL, "regression": "logistic"},
         exhaustive=False,
     ),
 )

@@ -17,6 +17,7 @@ SOURCE = (
 )
 # Told apart in the common kinds of colour blindness; in the order of the methods.
 COLORS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#555555")
+STYLES = ("-", "--")  # the second for the methods after those that have used up the colours
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -27,16 +28,19 @@ def markdown(document: Mapping[str, Any]) -> str:
         "classes are queries and database. mAP over the whole ranking; P@10 is the precision at 10. "
         f"Settings: {settings['tuning']}."
     )
-    lines = [["method", "image → text", "text → image", "mean", "P@10 image → text", "P@10 text → image"]]
+    heads = ["method", "image → text", "text → image", "mean", "mean in cross-validation"]
+    lines = [[*heads, "P@10 image → text", "P@10 text → image"]]
     for one in document["chosen"]:
-        precisions = [("map", None, pair) for pair in DIRECTIONS] + [("precision", 10, pair) for pair in DIRECTIONS[:2]]
-        lines.append([one["method"], *(_cell(document, one["method"], *which) for which in precisions)])
+        name = one["method"]
+        found = [_cell(document, name, "map", None, pair) for pair in DIRECTIONS]
+        precisions = [_cell(document, name, "precision", 10, pair) for pair in DIRECTIONS[:2]]
+        lines.append([name, *found, f"{one['score']:.4f}", *precisions])
     for name, image, text in PUBLISHED:
-        lines.append([f"{name} (published)", f"{image:.4f}", f"{text:.4f}", f"{(image + text) / 2:.4f}", "", ""])
-    chosen = [["method", "chain", "settings", "mAP in cross-validation", "seconds"]]
+        lines.append([f"{name} (published)", f"{image:.4f}", f"{text:.4f}", f"{(image + text) / 2:.4f}", "", "", ""])
+    chosen = [["method", "chain", "settings", "seconds"]]
     for one in document["chosen"]:
         given = ", ".join(f"{name}={value}" for name, value in one["settings"].items())
-        chosen.append([one["method"], one["spec"], given, f"{one['score']:.4f}", f"{one['seconds']:.0f}"])
+        chosen.append([one["method"], one["spec"], given, f"{one['seconds']:.0f}"])
     parts = ["# Images and texts of Wikipedia, after Rasiwasia et al. (ACM Multimedia 2010)", protocol, _table(lines)]
     parts += [SOURCE, f"## Chosen settings\n\n{_table(chosen)}", f"The run took {document['seconds']:.0f} s."]
     return "\n\n".join(parts) + "\n"
@@ -64,14 +68,17 @@ def plot(path: Path, document: Mapping[str, Any]) -> None:
         for number, method in enumerate(methods):
             rows = _rows(document, method, query, database, "interpolated precision")
             points = [row["recall"] for row in rows], [row["value"] for row in rows]
-            axis.plot(*points, color=COLORS[number % len(COLORS)], marker="o", markersize=3, label=method)
+            look = {"color": COLORS[number % len(COLORS)], "linestyle": STYLES[number // len(COLORS)]}
+            axis.plot(*points, **look, marker="o", markersize=3, label=method)
         axis.set_title(f"{query} query, {database} database")
         axis.set_xlabel("recall")
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("interpolated precision, mean over queries")
     axes[0].set_ylim(bottom=0)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(methods), frameon=False)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(len(methods), 4), frameon=False
+    )
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
 

@@ -31,7 +31,7 @@ class KernelMap(Step):
         kernel: "rbf", "chi2", "linear" or "precomputed".
         n_landmarks: at most so many training rows, drawn by chance.
         bandwidth: factor of m, > 0.
-        random_state: seed of the draw.
+        random_state: seed of the draw; None draws anew each time.
         views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -57,7 +57,7 @@ class KernelMap(Step):
         kernel: str = "rbf",
         n_landmarks: int = 1000,
         bandwidth: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         views: Sequence[int] | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
 from .hybrid import Hybrid
+from .inner import InnerProduct
 from .kernels import KernelMap
 from .lda import LinearDiscriminants
 from .multi_npp import MultiNPP
@@ -24,6 +25,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         L2,
         Sqrt,
         Standardize,
+        InnerProduct,
         KernelMap,
         SemanticMatching,
         PartialLeastSquares,

@@ -24,15 +24,18 @@ _ROUNDING = 1e-12  # predictions are of order one, so whatever is shorter than t
 class SemanticMatching(LinearLearner, SeparateLearner):
     """Regresses each view by itself on the classes and embeds a row as its K predictions, one per class.
 
-    Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). Columns
-    are standardised inside, so that the penalty treats them alike whatever their units. Rows alone in their class,
-    as unlabelled items are, are left out.
+    Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). Rows
+    alone in their class, as unlabelled items are, are left out.
 
     Args:
         regression: "ridge" regresses on one-hot classes by least squares; "logistic" is multinomial and embeds a row
             as its class posteriors.
-        alpha: the penalty: alpha |W|^2 is added to the mean squared error, alpha/2 |W|^2 to the mean log loss. None:
-            for ridge the best of 13 values from 1e-4 to 100 by leave-one-out error, view by view; for logistic 0.01.
+        alpha: the penalty: alpha |W|^2 is added to the mean squared error, alpha/2 |W|^2 to the mean log loss; or one
+            for each view. None, and for views added beyond these: for ridge the best of 13 values from 1e-4 to 100 by
+            leave-one-out error, view by view; for logistic 0.01.
+        standardize: divide each column by its standard deviation first, so that the penalty treats columns alike
+            whatever their units. False: divide all columns of a view by one number, which makes their mean variance 1;
+            columns then keep their relative sizes, which those of a kernel map or of a PCA need.
         center: subtract the mean of the training predictions.
         normalize: divide each embedding by its Euclidean length, so that distances rank as the cosine does; embeddings
             of zeros stay.
@@ -61,13 +64,15 @@ class SemanticMatching(LinearLearner, SeparateLearner):
     def __init__(
         self,
         regression: str = "ridge",
-        alpha: float | None = None,
+        alpha: float | Sequence[float] | None = None,
+        standardize: bool = True,
         center: bool = True,
         normalize: bool = True,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.regression = regression
         self.alpha = alpha
+        self.standardize = standardize
         self.center = center
         self.normalize = normalize
         self.view_slices = view_slices
@@ -75,19 +80,31 @@ class SemanticMatching(LinearLearner, SeparateLearner):
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         if self.regression not in ("ridge", "logistic"):
             raise ValueError(f'regression={self.regression!r} must be "ridge" or "logistic"')
-        if self.alpha is not None and not 0 < self.alpha < np.inf:
-            raise ValueError(f"alpha={self.alpha} must be positive, or None")
+        self._check_alpha(len(views))
         self.classes_ = shared_classes(labels)
         super()._fit(views, labels, mask)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
-        scaler = Standardize().fit([rows])
+        mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
+        alphas = self._alphas(view + 1)
         regress = _ridge if self.regression == "ridge" else _logistic
-        weights, offsets, alpha = regress(scaler.transform(rows, view=0), codes, len(self.classes_), self.alpha)
-        weights, mean = weights / scaler.deviations_[0], scaler.means_[0]
+        weights, offsets, alpha = regress((rows - mean) / deviation, codes, len(self.classes_), alphas[view])
+        weights = weights / deviation
         center = self._activate((rows - mean) @ weights.T + offsets).mean(axis=0)
         return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
+
+    def _check_alpha(self, count: int) -> None:
+        if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != count:
+            raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {count} views")
+        if any(alpha is not None and not 0 < alpha < np.inf for alpha in self._alphas(count)):
+            raise ValueError(f"alpha={self.alpha} must be positive, or None")
+
+    def _alphas(self, count: int) -> list[float | None]:
+        """Returns the penalties of so many views; None for those that were not given one."""
+        given: Any = self.alpha
+        each: list[float | None] = list(given) if isinstance(given, Sequence | np.ndarray) else [given] * count
+        return each + [None] * (count - len(each))
 
     def _activate(self, predictions: Rows) -> Rows:
         return softmax(predictions, axis=1) if self.regression == "logistic" else predictions
@@ -100,6 +117,15 @@ class SemanticMatching(LinearLearner, SeparateLearner):
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
             embeddings = np.divide(embeddings, lengths, out=np.zeros_like(embeddings), where=lengths > _ROUNDING)
         return embeddings
+
+
+def _deviations(rows: Rows, standardize: bool) -> Rows:
+    """Returns what columns are divided by: (d,) standard deviations, 1 for constant ones; or all the same."""
+    if standardize:
+        return Standardize().fit([rows]).deviations_[0]
+    deviation = float(np.sqrt(rows.var(axis=0).mean()))
+    rounding = 10 * np.finfo(np.float64).eps * float(np.abs(rows).max())
+    return np.full(rows.shape[1], deviation if deviation > rounding else 1.0)
 
 
 def _ridge(

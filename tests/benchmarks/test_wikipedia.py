@@ -141,7 +141,11 @@ def test_table_of_methods_is_sound():
         settings = {name: values[0] for name, values in method.grid.items() if name != "spec"}
         chains = [parse_chain(spec, {**method.fixed, **settings}) for spec in method.grid["spec"]]
         assert all(chain.cross_view for chain in chains)
-    assert len({method.name for method in METHODS}) == len(METHODS) <= len(wikipedia_report.COLORS)
+    assert (
+        len({method.name for method in METHODS})
+        == len(METHODS)
+        <= len(wikipedia_report.COLORS) * len(wikipedia_report.STYLES)
+    )
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from engine.learners.cca import CanonicalCorrelation
+from engine.learners.inner import InnerProduct
 from engine.learners.pca import PCA
 from engine.learners.pls import PartialLeastSquares
 from engine.learners.registry import LEARNERS
@@ -123,6 +124,42 @@ def test_standardize():
     standard = Standardize().fit([rows]).transform(rows, view=0)
     np.testing.assert_allclose(standard.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(standard.std(axis=0), [1, 0, 1], atol=1e-12)
+
+
+def test_dot_ranks_by_inner_product():
+    """Lifted rows have unit length; across views the nearest has the greatest inner product, within a view itself."""
+    generator = np.random.default_rng(0)
+    views = [generator.gamma(1, size=(30, 4)) * generator.gamma(1, size=(30, 1)) for _ in range(2)]
+    lifted = InnerProduct().fit(views).transform(views)
+    for rows in lifted:
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
+    squared = ((lifted[0][:, None] - lifted[1][None]) ** 2).sum(axis=2)
+    radii = [np.sqrt(2) * np.linalg.norm(rows, axis=1).max() for rows in views]
+    np.testing.assert_allclose(squared, 2 - 2 * views[0] @ views[1].T / np.prod(radii), atol=1e-12)
+    within = np.linalg.norm(lifted[0][:, None] - lifted[0][None], axis=2)
+    assert (within + 1e-12 >= np.linalg.norm(views[0][:, None] - views[0][None], axis=2) / radii[0]).all()
+
+
+def test_dot_keeps_distances_when_a_view_is_added():
+    """A further view adds a column of zeros to the others' rows, and nothing else."""
+    views = [np.random.default_rng(0).normal(size=(20, 3)) for _ in range(3)]
+    fitted = InnerProduct().fit(views[:2])
+    before = fitted.transform(views[:2])
+    after = fitted.add_view(views).transform(views)
+    for rows, wider in zip(before, after, strict=False):
+        np.testing.assert_array_equal(np.hstack([rows, np.zeros((20, 1))]), wider)
+
+
+def test_dot_shortens_rows_longer_than_it_was_fitted_on():
+    """A long query ranks as its direction does; rows of zeros are as far from everything."""
+    views = [np.random.default_rng(0).normal(size=(20, 3)) for _ in range(2)]
+    fitted = InnerProduct().fit(views)
+    longest = max(views[0], key=np.linalg.norm)
+    near, far = fitted.transform(np.array([2 * longest, 5 * longest]), view=0)
+    np.testing.assert_allclose(near, far, atol=1e-7)
+    nothing = fitted.transform(np.zeros((1, 3)), view=0)
+    np.testing.assert_allclose(np.linalg.norm(fitted.transform(views[1], view=1) - nothing, axis=1), np.sqrt(2))
+    np.testing.assert_array_equal(InnerProduct().fit([np.zeros((2, 3))]).transform(np.zeros((1, 3)), view=0)[0, 3], 1)
 
 
 @pytest.mark.parametrize("name", ["l1", "l2", "sqrt", "standardize"])

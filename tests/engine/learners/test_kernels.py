@@ -45,6 +45,13 @@ def test_few_landmarks_approximate_the_kernel():
     np.testing.assert_allclose(mapped @ mapped.T, rbf_kernel(train, gamma=1 / fitted.scales_[0]), atol=1e-2)
 
 
+def test_the_same_landmarks_are_drawn_again():
+    """A default seed: what was chosen for a chain by cross-validation holds for the chain that is fitted then."""
+    train = histograms(50, 3, 0)
+    one, other = (KernelMap(n_landmarks=10).fit([train]) for _ in range(2))
+    np.testing.assert_array_equal(one.landmarks_[0], other.landmarks_[0])
+
+
 def test_a_kernel_makes_multi_npp_follow_curved_classes():
     """Rings inside each other cannot be told apart by lines; a query across views finds its ring all the same."""
     generator = np.random.default_rng(0)

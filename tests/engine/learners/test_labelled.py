@@ -76,6 +76,36 @@ def test_semantic_centers_and_leaves_zeros():
         np.testing.assert_array_equal(blind, 0)
 
 
+@pytest.mark.parametrize("regression", ["ridge", "logistic"])
+def test_semantic_penalises_views_apart(regression):
+    """One alpha for each view is the same as fitting each view by itself with its own."""
+    train, test, labels = planted(widths=(6, 9))
+    labels = labels[: len(train[0])]
+    both = SemanticMatching(regression, [0.3, 0.001]).fit(train, labels)
+    assert both.alphas_ == [0.3, 0.001]
+    for view, alpha in enumerate(both.alphas_):
+        alone = SemanticMatching(regression, alpha).fit([train[view]], labels)
+        np.testing.assert_array_equal(both.transform(test[view], view=view), alone.transform(test[view], view=0))
+    both.add_view([*train, train[1]], labels)
+    assert both.alphas_ == [0.3, 0.001, SemanticMatching(regression).fit([train[1]], labels).alphas_[0]]
+
+
+def test_semantic_may_keep_the_sizes_of_columns():
+    """Unstandardised, a view may turn and grow as a whole and predictions stay; standardised, they change."""
+    (rows, *_), _, labels = planted()
+    labels = labels[: len(rows)]
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    turned = 7 * rows @ turn
+
+    def predicted(rows, standardize):
+        learner = SemanticMatching("ridge", 0.1, standardize=standardize)
+        return learner.fit([rows], labels).transform(rows, view=0)
+
+    np.testing.assert_allclose(predicted(rows, False), predicted(turned, False), atol=1e-10)
+    assert not np.allclose(predicted(rows, True), predicted(turned, True), atol=1e-2)
+    np.testing.assert_array_equal(predicted(np.full_like(rows, 0.1), False), 0)
+
+
 @pytest.mark.parametrize("name", ["semantic", "lda"])
 def test_rows_alone_in_their_class_teach_nothing(name):
     """Rows of a class of one, such as unlabelled items, change nothing."""
@@ -105,6 +135,8 @@ def test_labels_are_checked(name):
         ("semantic", {"regression": "svm"}),
         ("semantic", {"alpha": 0.0}),
         ("semantic", {"alpha": np.inf}),
+        ("semantic", {"alpha": [0.1, -0.1]}),
+        ("semantic", {"alpha": [0.1, 0.1, 0.1]}),
         ("pls", {"n_components": 0}),
         ("lda", {"n_components": 0}),
         ("lda", {"shrinkage": 2.0}),
@@ -143,7 +175,14 @@ def test_lda_survives_hard_views():
 
 @pytest.mark.parametrize(
     ("spec", "crosses"),
-    [("l1,semantic", True), ("sqrt,semantic:0.1,l2", True), ("l1,pls:3", True), ("l1,lda:2", False)],
+    [
+        ("l1,semantic", True),
+        ("l1,semantic,dot", True),
+        ("l1,dot", False),
+        ("sqrt,semantic:0.1,l2", True),
+        ("l1,pls:3", True),
+        ("l1,lda:2", False),
+    ],
 )
 def test_baselines_in_a_chain(spec, crosses):
     """Baselines work in a spec, their chains come back from their state, and only shared spaces cross views."""

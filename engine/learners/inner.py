@@ -1,0 +1,52 @@
+"""Distances that rank as inner products do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Rows
+from .steps import Step
+
+
+class InnerProduct(Step):
+    """Lifts rows to unit length such that rows of two views are the nearer, the greater their inner product is.
+
+    A row x of view v becomes (x, 0, ..., sqrt(R^2 - |x|^2), ..., 0) / R with R^2 twice the greatest squared length of
+    the view's training rows, and the added columns are one per view, zero but for its own. Across views the squared
+    distance is therefore 2 - 2 <x, y> / (R_v R_w); within a view it is that of the rows and of the added column. A view
+    that is added later adds a column of zeros to the others' rows, and their distances stay. After Bachrach et al.,
+    "Speeding up the Xbox recommender system using a Euclidean transformation for inner-product spaces" (RecSys 2014),
+    who take the greatest length itself: that leaves no room for longer rows, and near it the root magnifies rounding.
+
+    Cosine takes a row that is near nothing for as good an answer as one that is near something; and squared distance
+    prefers short rows. Of class posteriors the inner product is the probability that two items are of the same class,
+    and to rank by it is what retrieval wants (the probability ranking principle).
+
+    Args:
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        radii_: list of float, R of each view. Longer rows are shortened to it.
+    """
+
+    name = "dot"
+    keeps_space = True
+    views: Sequence[int] | None = None  # of all views or none: one that is left out would keep another width
+
+    radii_: list[float]
+
+    def __init__(self, view_slices: Sequence[int] | None = None) -> None:
+        self.view_slices = view_slices
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        return {"radii_": float(np.sqrt(2.0) * np.linalg.norm(rows, axis=1).max()) or 1.0}
+
+    def _map(self, rows: Rows, view: int) -> Rows:
+        rows = rows / self.radii_[view]
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.maximum(lengths, 1.0)
+        added = np.zeros((len(rows), len(self.radii_)))
+        added[:, view] = np.sqrt(np.maximum(1.0 - (rows * rows).sum(axis=1), 0.0))
+        return np.hstack([rows, added])
