@@ -1,6 +1,6 @@
 """Choosing settings by cross-validation inside the training part."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,14 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from .base import Rows
-from .chain import parse_chain
+from .base import MultiViewLearner, Rows
+from .chain import Chain, parse_chain
+from .steps import Step
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]
 """Quality, larger is better, from (q, n) distances, (q,) labels of the queries and (n,) labels of the database."""
 Crossing = tuple[int, int]
 """The view of the queries and the view of the database, counted from 0."""
+Heads = MutableMapping[tuple[int, str], tuple[list[Rows], list[Rows]]]
+"""What the steps before a chain's learner made of a fold's training and held-out rows, by fold and steps."""
 SPEC = "spec"
 
 
@@ -44,6 +47,7 @@ def cross_validate(
     folds: int = 3,
     seed: int = 0,
     unseen: bool = False,
+    heads: Heads | None = None,
 ) -> float:
     """Returns the mean measure of one chain over folds and crossings.
 
@@ -61,6 +65,8 @@ def cross_validate(
         seed: shuffles the folds.
         unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
             then be of two views, or an item would find itself.
+        heads: a dict to keep what the steps before the learner make of the rows, and to take it from: a kernel is then
+            mapped once for all settings of the learner after it. For calls with equal views, labels, folds and seed.
 
     Raises:
         ValueError: for an unknown learner, parameter or value of one, or too few rows.
@@ -68,14 +74,37 @@ def cross_validate(
     smallest = np.unique(labels, return_counts=True)[1].min()
     splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
     scores = []
-    for train, held in splitter.split(views[0], labels):
-        chain = parse_chain(spec, settings).fit([rows[train] for rows in views], labels[train])
+    for fold, (train, held) in enumerate(splitter.split(views[0], labels)):
+        steps = parse_chain(spec, settings).steps
+        learner = max((i for i, step in enumerate(steps) if not isinstance(step, Step)), default=0)
+        parts = [[rows[part] for rows in views] for part in (train, held)]
+        fitted_on, asked = _through(steps[:learner], parts[0], parts[1], labels[train], fold, heads)
+        chain = Chain(steps[learner:]).fit(fitted_on, labels[train])
+        stored, there = (asked, held) if unseen else (fitted_on, train)
         for query, database in crossings:
-            queries = chain.transform(views[query][held], view=query)
-            there = held if unseen else train
-            items = chain.transform(views[database][there], view=database)
+            queries = chain.transform(asked[query], view=query)
+            items = chain.transform(stored[database], view=database)
             scores.append(measure(distances(queries, items), labels[held], labels[there]))
     return float(np.mean(scores))
+
+
+def _through(
+    steps: Sequence[MultiViewLearner],
+    train: list[Rows],
+    held: list[Rows],
+    labels: Labels,
+    fold: int,
+    heads: Heads | None,
+) -> tuple[list[Rows], list[Rows]]:
+    """Returns both parts after the steps, fitted on the first."""
+    key = fold, repr([(step.name, step.get_params()) for step in steps])
+    if heads is not None and key in heads:
+        return heads[key]
+    chain = Chain(steps).fit(train, labels)
+    found = chain.transform(train), chain.transform(held)
+    if heads is not None:
+        heads[key] = found
+    return found
 
 
 def select(
@@ -85,6 +114,7 @@ def select(
     *,
     fixed: Mapping[str, Any] | None = None,
     exhaustive: bool = True,
+    heads: Heads | None = None,
     **how: Any,
 ) -> Selection:
     """Returns the best settings of a grid by ``cross_validate``.
@@ -96,6 +126,7 @@ def select(
         fixed: parameters that are the same throughout.
         exhaustive: try every combination; or else start from every first value and choose the parameters one after
             another, in the order of the grid, which needs a sum of fits instead of a product.
+        heads: as in ``cross_validate``; None: what is kept is kept for this call.
         how: ``measure``, ``crossings``, ``folds``, ``seed`` and ``unseen`` of ``cross_validate``.
 
     Of equal scores the first wins.
@@ -106,11 +137,12 @@ def select(
     if SPEC not in grid:
         raise ValueError('a grid needs "spec", the chains to try')
     scores: dict[tuple[int, ...], float] = {}
+    kept: Heads = {} if heads is None else heads
 
     def score(point: tuple[int, ...]) -> float:
         if point not in scores:
             spec, settings = _at(grid, point, fixed)
-            scores[point] = cross_validate(spec, settings, views, labels, **how)
+            scores[point] = cross_validate(spec, settings, views, labels, heads=kept, **how)
         return scores[point]
 
     sizes = [len(values) for values in grid.values()]

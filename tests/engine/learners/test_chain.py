@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.learners.chain import Chain, parse_chain
+from engine.learners.kernels import KernelMap
 from engine.learners.selection import cross_validate, distances, select
 from engine.learners.state import decode, encode
 
@@ -95,6 +96,23 @@ def test_selection_finds_the_better_settings():
     assert len(quick.tried) == 4
     assert quick.score <= whole.score
     json.dumps(whole.tried)
+
+
+def test_selection_maps_a_kernel_once_for_all_settings(monkeypatch):
+    """The steps before the learner are fitted once per fold, for several calls too, and the scores stay the same."""
+    views, labels = two_views()
+    how = {"measure": accuracy, "crossings": [(0, 1)], "folds": 3}
+    grid = {"spec": ["l1,kernel:rbf,cca,l2", "l1,kernel:chi2,cca"], "power": [0.0, 1.0, 2.0]}
+    fitted = []
+    fit = KernelMap._fit
+    monkeypatch.setattr(KernelMap, "_fit", lambda self, *rows: (fitted.append(self.kernel), fit(self, *rows))[1])
+    heads = {}
+    found = select(grid, views, labels, heads=heads, **how)
+    assert fitted == ["rbf"] * 3 + ["chi2"] * 3
+    assert select(grid, views, labels, heads=heads, **how) == found
+    assert len(fitted) == 6
+    for one in found.tried:
+        assert cross_validate(one["spec"], one["settings"], views, labels, **how) == one["score"]
 
 
 def test_held_out_rows_are_not_trained_on():
