@@ -52,7 +52,16 @@ _HYBRID: Grid = {
     "spread": [0.5, 0.35, 1.0],
     "max_iter": [1, 3],
 }
-_ALTERNATING: Grid = {"max_iter": [1, 3], "eta": [1e-3, 1e-1, 3e-2, 3e-1], "gamma": [1e-3, 1e-1, 3e-2, 3e-1]}
+_BANDWIDTHS = {"kernel__bandwidth": [1.0, 0.5, 2.0]}
+_ALTERNATING: Grid = {
+    **_BANDWIDTHS,
+    "eta": [1e-3, 1e-1, 3e-2, 3e-1],
+    "gamma": [1e-3, 1e-1, 3e-2, 3e-1],
+    "max_iter": [1, 3],
+    "init": ["neighbors", "cca"],
+}
+"""The view that asks may want another penalty than the views that are asked."""
+_FEW = {"random_state": 0}
 _RIDGE: Grid = {"alpha": [None, 1e-1, 1.0], "normalize": [True, False], "center": [True, False]}
 _LOGISTIC: Grid = {"alpha": [1e-2, 1e-3, 1e-1], "normalize": [True, False], "center": [True, False]}
 
@@ -90,52 +99,62 @@ LINEAR = (
 KERNEL = (
     Method(
         "kernel cca",
-        {"spec": both("cca", KERNELS), "shrinkage": [0.6, "auto", 0.3, 0.9], "power": [4.0, 1.0, 2.0, 8.0]},
+        {
+            "spec": both("cca", KERNELS),
+            **_BANDWIDTHS,
+            "shrinkage": [0.6, "auto", 0.3, 0.9],
+            "power": [4.0, 1.0, 2.0, 8.0],
+        },
         exhaustive=False,
         dims=WIDEST,
     ),
     Method(
         "kernel semantic ridge",
-        {"spec": specs("semantic", KERNELS), **_RIDGE},
+        {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, **_RIDGE},
         {"regression": "ridge"},
         exhaustive=False,
         dims=(None,),
     ),
     Method(
         "kernel semantic logistic",
-        {"spec": specs("semantic", KERNELS), **_LOGISTIC},
+        {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, **_LOGISTIC},
         {"regression": "logistic"},
         exhaustive=False,
         dims=(None,),
     ),
     Method(
         "kernel multi-npp, random start",
-        {"spec": both("multi-npp", KERNELS), **_ALTERNATING, "max_iter": [5, 15]},
-        {"init": "random", "random_state": 0},
+        {"spec": both("multi-npp", KERNELS), **_ALTERNATING, "max_iter": [5, 15], "init": ["random"]},
+        {"random_state": 0},
         exhaustive=False,
         dims=WIDEST,
     ),
     Method(
         "kernel start",
-        {"spec": both("multi-npp", KERNELS)},
-        {"max_iter": 0, "random_state": 0},
+        {"spec": both("multi-npp", KERNELS), **_BANDWIDTHS, "init": _ALTERNATING["init"]},
+        {"max_iter": 0, **_FEW},
+        exhaustive=False,
         dims=WIDEST,
     ),
     Method(
-        "kernel multi-npp",
-        {"spec": both("multi-npp", KERNELS), **_ALTERNATING},
-        {"random_state": 0},
-        exhaustive=False,
-        dims=WIDEST,
+        "kernel multi-npp", {"spec": both("multi-npp", KERNELS), **_ALTERNATING}, _FEW, exhaustive=False, dims=WIDEST
     ),
 )
 THREE_VIEWS = (
     Method(
         "kernel semantic ridge, 3 views",
-        {"spec": specs("semantic", KERNELS_3), **_RIDGE},
+        {"spec": specs("semantic", KERNELS_3), **_BANDWIDTHS, **_RIDGE},
         {"regression": "ridge"},
         exhaustive=False,
         dims=(None,),
+        views=VIEWS,
+    ),
+    Method(
+        "kernel multi-npp, 3 views",
+        {"spec": both("multi-npp", KERNELS_3[:2]), **_ALTERNATING},
+        _FEW,
+        exhaustive=False,
+        dims=WIDEST,
         views=VIEWS,
     ),
 )

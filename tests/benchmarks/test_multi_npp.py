@@ -30,6 +30,7 @@ LEAN = {
     "kernel semantic ridge": {"spec": ["l1,kernel:chi2,semantic", "l1,kernel:rbf,semantic"]},
     "kernel multi-npp": {"spec": ["l1,kernel:chi2,multi-npp,l2"], "max_iter": [1]},
     "kernel semantic ridge, 3 views": {"spec": ["l1@0+1,kernel:chi2,semantic"]},
+    "kernel multi-npp, 3 views": {"spec": ["l1@0+1,kernel:chi2,multi-npp"], "max_iter": [1]},
 }
 LEAN_DIMS = {(10, 30, 50): (2, 4), (50,): (4,), (None,): (None,)}
 
@@ -84,8 +85,8 @@ def test_trial_gives_every_figure(lean):
     pairs = [(query, database) for query in ("color", "sift") for database in ("color", "sift")]
     shared = ("cca", "multi-npp", "hybrid-color", "hybrid-sift")
     assert found >= {(method, dim, *pair) for method in shared for dim in (2, 4) for pair in pairs}
-    whole = ("kernel semantic ridge, 3 views", None)
-    assert found >= {(*whole, query, database) for query in VIEWS for database in VIEWS}
+    whole = (("kernel semantic ridge, 3 views", None), ("kernel multi-npp, 3 views", 4))
+    assert found >= {(*one, query, database) for one in whole for query in VIEWS for database in VIEWS}
     assert found >= {("original", None, view, view) for view in VIEWS}
     assert ("kernel multi-npp", 4, "color", "sift") in found
     assert ("original", None, "color", "sift") not in found
