@@ -1,4 +1,4 @@
-"""The two views of the Multi-NPP benchmark: colour histograms and colour SIFT words of a folder of classes."""
+"""The views of the Multi-NPP benchmark: colour histograms, colour SIFT words and GIST of a folder of classes."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from rich.progress import track
 from features.color import Color
 from features.decode import decode
 from features.descriptors import color_sift
+from features.gist import Gist
 from features.sift import DESCRIPTORS_PER_IMAGE, Sift
 from features.words import count_words
 
@@ -28,6 +29,8 @@ class Photographs:
     """(n,) class names."""
     color: NDArray[np.float32]
     """(n, 64) histograms."""
+    gist: NDArray[np.float32]
+    """(n, 512) rows."""
     descriptors: NDArray[Any]
     """(m, 384) whole numbers: the descriptors of all images, one image after another."""
     ends: NDArray[np.int64]
@@ -63,24 +66,25 @@ def photographs(data: Path, cache: Path) -> Photographs:
     folder = cache / fingerprint
     if not (folder / "ends.npy").exists():
         _extract(files, folder)
-    color, ends = np.load(folder / "color.npy"), np.load(folder / "ends.npy")
+    color, gist, ends = (np.load(folder / f"{name}.npy") for name in ("color", "gist", "ends"))
     descriptors = np.load(folder / "descriptors.npy", mmap_mode="r")  # trials in several processes share the pages
-    return Photographs(labels, color, descriptors, ends, fingerprint)
+    return Photographs(labels, color, gist, descriptors, ends, fingerprint)
 
 
 def _extract(files: Sequence[Path], folder: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         rows = list(track(pool.map(_views, files), "Describing images", total=len(files)))
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "color.npy", np.stack([color for color, _ in rows]))
-    descriptors = np.concatenate([descriptors for _, descriptors in rows])
+    np.save(folder / "color.npy", np.stack([color for color, _, _ in rows]))
+    np.save(folder / "gist.npy", np.stack([gist for _, gist, _ in rows]))
+    descriptors = np.concatenate([descriptors for _, _, descriptors in rows])
     np.save(folder / "descriptors.npy", descriptors.astype(np.min_scalar_type(descriptors.max(initial=0))))
-    np.save(folder / "ends.npy", np.cumsum([len(descriptors) for _, descriptors in rows]))
+    np.save(folder / "ends.npy", np.cumsum([len(descriptors) for _, _, descriptors in rows]))
 
 
-def _views(path: Path) -> tuple[NDArray[np.float32], NDArray[np.uint16]]:
+def _views(path: Path) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint16]]:
     image = decode(path.read_bytes()).image
-    return Color().extract(image), color_sift(image).astype(np.uint16)
+    return Color().extract(image), Gist().extract(image), color_sift(image).astype(np.uint16)
 
 
 def _sample(descriptors: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,68 +13,29 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.multi_npp_features import Photographs
-from engine.learners.chain import parse_chain
-from engine.learners.selection import Crossing, distances, select
+from benchmarks.multi_npp_methods import HEADLINE, METHODS, VIEWS, Method
+from engine.learners.chain import Chain, parse_chain
+from engine.learners.selection import Crossing, Kept, distances, select
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
 
-VIEWS = ("color", "sift")
-DIMS = (10, 30, 50)
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
 TEST_SIZE = 0.2
 FOLDS = 3
-TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises
-
-STEPS = ("l1,sqrt", "l1,sqrt,standardize", "l1")
+TUNED_BY = 5  # neighbours of the accuracy that is half of what cross-validation maximises
 
 
-def _specs(learner: str) -> list[str]:
-    return [f"{steps},{learner}" for steps in STEPS]
+@dataclass
+class Trial:
+    """The views of a trial, cut into the database (training part) and the queries, and what was computed of them."""
 
-
-@dataclass(frozen=True)
-class Method:
-    """A row of the paper's tables and the settings that cross-validation may give it."""
-
-    name: str
-    grid: Mapping[str, Sequence[Any]]
-    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    exhaustive: bool = True
-    shared: bool = True
-    """Whether the views share a space: then it is tuned across the views, else within the query's."""
-    has_dim: bool = True
-
-
-_HYBRID: Mapping[str, Sequence[Any]] = {
-    "spec": _specs("hybrid"),
-    "nearest": [20, 10, None],
-    "spread": [0.5, 0.35, 1.0],
-    "max_iter": [1, 3],
-}
-METHODS = (
-    Method("original", {"spec": STEPS}, shared=False, has_dim=False),
-    Method("pca", {"spec": _specs("pca")}, shared=False),
-    Method("cca", {"spec": _specs("cca"), "shrinkage": ["auto", 0.1, 0.3, 0.6], "power": [0.0, 1.0, 2.0, 4.0]}),
-    Method(
-        "multi-npp",
-        {"spec": _specs("multi-npp"), "max_iter": [1, 3, 10], "eta": [1e-6, 1e-2, 1e-1], "gamma": [1e-6, 1e-2, 1e-1]},
-        {"random_state": 0},
-        exhaustive=False,
-    ),
-    Method("start", {"spec": _specs("multi-npp")}, {"max_iter": 0, "random_state": 0}),
-    Method("hybrid-color", {**_HYBRID, "gamma": [1e-6, 1e-2, 1e-1]}, {"frozen": 0}, exhaustive=False),
-    Method("hybrid-sift", {**_HYBRID, "eta": [1e-6, 1e-2, 1e-1]}, {"frozen": 1}, exhaustive=False),
-)
-HEADLINE = "hybrid"
-
-
-@dataclass(frozen=True)
-class Split:
-    """The two views of a trial, cut into the database (training part) and the queries."""
-
-    train: list[NDArray[Any]]
-    test: list[NDArray[Any]]
+    train: dict[str, NDArray[Any]]
+    test: dict[str, NDArray[Any]]
     train_labels: NDArray[Any]
     test_labels: NDArray[Any]
+    seed: int
+    kept: dict[tuple[Sequence[str], bool], Kept] = field(default_factory=dict)
+    fitted: dict[str, Chain] = field(default_factory=dict)
+    """The learner fitted last, which the next query view may have chosen too."""
 
 
 def run_trial(photographs: Photographs, seed: int, kept: Path | None = None) -> dict[str, Any]:
@@ -84,14 +45,14 @@ def run_trial(photographs: Photographs, seed: int, kept: Path | None = None) -> 
     are not computed again, and new ones are added to it as they are done.
     """
     cells = _read_cells(kept)
-    split: Split | None = None
+    trial: Trial | None = None
     for method, dim, view in _plan():
-        name = json.dumps([method.name, dim, VIEWS[view]])
+        name = json.dumps([method.name, dim, view])
         if name in cells:
             continue
         started = time.monotonic()
-        split = split or _split(photographs, seed)
-        cells[name] = _cell(method, dim, view, split, seed)
+        trial = trial or _split(photographs, seed)
+        cells[name] = _cell(method, dim, view, trial)
         cells[name]["seconds"] = round(time.monotonic() - started, 2)
         if kept is not None:
             with kept.open("a", encoding="utf-8") as file:
@@ -116,63 +77,78 @@ def _read_cells(kept: Path | None) -> dict[str, dict[str, Any]]:
     return {cell.pop("cell"): cell for cell in found}
 
 
-def _cell(method: Method, dim: int | None, view: int, split: Split, seed: int) -> dict[str, Any]:
-    found, learner = _tuned(method, dim, view, split, seed)
-    key = {"method": method.name, "dim": dim, "query_view": VIEWS[view]}
+def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str, Any]:
+    found, learner = _tuned(method, dim, view, trial)
+    key = {"method": method.name, "dim": dim, "query_view": view}
     rows: list[dict[str, Any]] = []
-    for database in range(len(VIEWS)):
-        queries = learner.transform(split.test[view], view=view)
-        items = learner.transform(split.train[database], view=database)
-        if queries.shape[1] == items.shape[1]:
-            rows += [{**key, "database_view": VIEWS[database], **row} for row in _figures(queries, items, split)]
+    queries = learner.transform(trial.test[view], view=method.views.index(view))
+    for number, database in enumerate(method.views):
+        items = learner.transform(trial.train[database], view=number)
+        if database == view or (method.shared and queries.shape[1] == items.shape[1]):
+            rows += [{**key, "database_view": database, **row} for row in _figures(queries, items, trial)]
     return {"rows": rows, "chosen": {**key, **found}}
 
 
-def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
-    """k-NN accuracy, the measure that settings are chosen by."""
-    classes = sorted(set(labels))
-    queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
-    return float(knn_correct(ranking(squared), queries, items, TUNED_BY).mean())
+def quality(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
+    """The mean of k-NN accuracy and mAP, the measure that settings are chosen by."""
+    order, mine, theirs = _ranked(squared, query_labels, labels)
+    precision = average_precision(relevance(order, mine, theirs))
+    return (float(knn_correct(order, mine, theirs, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
 
 
-def _plan() -> Iterator[tuple[Method, int | None, int]]:
+def _plan() -> Iterator[tuple[Method, int | None, str]]:
     for method in METHODS:
-        for dim in DIMS if method.has_dim else (None,):
-            for view in range(len(VIEWS)):
+        for dim in method.dims:
+            for view in method.views:
                 yield method, dim, view
 
 
-def _split(photographs: Photographs, seed: int) -> Split:
+def _split(photographs: Photographs, seed: int) -> Trial:
     labels = photographs.labels
     splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
     train, test = next(splitter.split(labels, labels))
-    views = [photographs.color, photographs.words(train, seed)]
-    return Split([rows[train] for rows in views], [rows[test] for rows in views], labels[train], labels[test])
+    rows = (photographs.color, photographs.words(train, seed), photographs.gist)
+    parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
+    return Trial(parts[0], parts[1], labels[train], labels[test], seed)
 
 
-def _tuned(method: Method, dim: int | None, view: int, split: Split, seed: int) -> tuple[dict[str, Any], Any]:
+def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:
     """Settings chosen inside the training part for queries of one view, and the learner fitted on all of it."""
-    fixed = {**method.fixed, **({} if dim is None else {"n_components": dim})}
-    crossing: Crossing = (view, 1 - view) if method.shared else (view, view)
+    rows = [trial.train[name] for name in method.views]
     selection = select(
         method.grid,
-        split.train,
-        split.train_labels,
-        fixed=fixed,
+        rows,
+        trial.train_labels,
+        fixed={**method.fixed, **({} if dim is None else {"n_components": dim})},
         exhaustive=method.exhaustive,
-        measure=accuracy,
-        crossings=[crossing],
+        measure=quality,
+        crossings=_crossings(method, view),
         folds=FOLDS,
-        seed=seed,
+        seed=trial.seed,
+        kept=trial.kept.setdefault(
+            (method.views, method.shared), Kept([one for name in method.views for one in _crossings(method, name)])
+        ),
     )
-    learner = parse_chain(selection.spec, selection.settings).fit(split.train, split.train_labels)
-    return dataclasses.asdict(selection), learner
+    name = repr((method.views, selection.spec, selection.settings))
+    if name not in trial.fitted:
+        trial.fitted = {name: parse_chain(selection.spec, selection.settings).fit(rows, trial.train_labels)}
+    return dataclasses.asdict(selection), trial.fitted[name]
 
 
-def _figures(queries: NDArray[Any], items: NDArray[Any], split: Split) -> Iterator[dict[str, Any]]:
-    classes = sorted(set(split.train_labels))
-    mine, theirs = (members([[name] for name in names], classes) for names in (split.test_labels, split.train_labels))
-    order = ranking(distances(queries, items))
+def _crossings(method: Method, view: str) -> list[Crossing]:
+    """What a method is tuned for: from the query view to every other, or within it where views share no space."""
+    query = method.views.index(view)
+    return [(query, other) for other in range(len(method.views)) if (other != query) == method.shared]
+
+
+def _ranked(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> tuple[Any, Any, Any]:
+    classes = sorted(set(labels))
+    queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
+    return ranking(squared), queries, items
+
+
+def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial) -> Iterator[dict[str, Any]]:
+    order, mine, theirs = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
     relevant = relevance(order, mine, theirs)
     for k in NEIGHBORS:
         yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, mine, theirs, k).mean())}

@@ -1,6 +1,6 @@
 """Choosing settings by cross-validation inside the training part."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from .base import Rows
-from .chain import parse_chain
+from .base import MultiViewLearner, Rows
+from .chain import Chain, parse_chain
+from .steps import Step
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]
@@ -17,6 +18,22 @@ Measure = Callable[[Rows, Labels, Labels], float]
 Crossing = tuple[int, int]
 """The view of the queries and the view of the database, counted from 0."""
 SPEC = "spec"
+
+
+@dataclass
+class Kept:
+    """What need not be computed twice: for calls with the same views, labels, measure, folds, seed and ``unseen``.
+
+    A kernel is mapped once for all settings of the learner after it, and a chain that is measured for queries of one
+    view is measured for those of the others too.
+    """
+
+    crossings: Sequence[Crossing] = ()
+    """What to measure beside the crossings that are asked for, because it will be."""
+    heads: dict[tuple[int, str], tuple[list[Rows], list[Rows]]] = field(default_factory=dict)
+    """A fold's training and held-out rows after the steps before a learner, by fold and steps."""
+    scores: dict[tuple[str, str], dict[Crossing, float]] = field(default_factory=dict)
+    """Mean measure over the folds, by spec and settings, and by crossing."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,7 @@ def cross_validate(
     folds: int = 3,
     seed: int = 0,
     unseen: bool = False,
+    kept: Kept | None = None,
 ) -> float:
     """Returns the mean measure of one chain over folds and crossings.
 
@@ -61,21 +79,61 @@ def cross_validate(
         seed: shuffles the folds.
         unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
             then be of two views, or an item would find itself.
+        kept: what earlier calls computed, which this one adds to.
 
     Raises:
         ValueError: for an unknown learner, parameter or value of one, or too few rows.
     """
+    kept = Kept() if kept is None else kept
+    scores = kept.scores.setdefault((spec, repr(sorted(settings.items()))), {})
+    missing = [crossing for crossing in crossings if crossing not in scores]
+    if missing:
+        wanted = list(dict.fromkeys([*missing, *(one for one in kept.crossings if one not in scores)]))
+        found = np.array(list(_measured(spec, settings, views, labels, measure, wanted, folds, seed, unseen, kept)))
+        scores.update(zip(wanted, found.mean(axis=0).tolist(), strict=True))
+    return float(np.mean([scores[crossing] for crossing in crossings]))
+
+
+def _measured(
+    spec: str,
+    settings: Mapping[str, Any],
+    views: Sequence[Rows],
+    labels: Labels,
+    measure: Measure,
+    crossings: Sequence[Crossing],
+    folds: int,
+    seed: int,
+    unseen: bool,
+    kept: Kept,
+) -> Iterator[list[float]]:
+    """Yields, fold by fold, the measure of every crossing."""
     smallest = np.unique(labels, return_counts=True)[1].min()
     splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
-    scores = []
-    for train, held in splitter.split(views[0], labels):
-        chain = parse_chain(spec, settings).fit([rows[train] for rows in views], labels[train])
-        for query, database in crossings:
-            queries = chain.transform(views[query][held], view=query)
-            there = held if unseen else train
-            items = chain.transform(views[database][there], view=database)
-            scores.append(measure(distances(queries, items), labels[held], labels[there]))
-    return float(np.mean(scores))
+    for fold, (train, held) in enumerate(splitter.split(views[0], labels)):
+        steps = parse_chain(spec, settings).steps
+        learner = max((i for i, step in enumerate(steps) if not isinstance(step, Step)), default=0)
+        parts = [[rows[part] for rows in views] for part in (train, held)]
+        fitted_on, asked = _through(steps[:learner], parts[0], parts[1], labels[train], fold, kept)
+        chain = Chain(steps[learner:]).fit(fitted_on, labels[train])
+        stored, there = (asked, held) if unseen else (fitted_on, train)
+        queries, items = chain.transform(asked), chain.transform(stored)
+        yield [measure(distances(queries[q], items[d]), labels[held], labels[there]) for q, d in crossings]
+
+
+def _through(
+    steps: Sequence[MultiViewLearner],
+    train: list[Rows],
+    held: list[Rows],
+    labels: Labels,
+    fold: int,
+    kept: Kept,
+) -> tuple[list[Rows], list[Rows]]:
+    """Returns both parts after the steps, fitted on the first."""
+    key = fold, repr([(step.name, step.get_params()) for step in steps])
+    if key not in kept.heads:
+        chain = Chain(steps).fit(train, labels)
+        kept.heads[key] = chain.transform(train), chain.transform(held)
+    return kept.heads[key]
 
 
 def select(
@@ -85,6 +143,7 @@ def select(
     *,
     fixed: Mapping[str, Any] | None = None,
     exhaustive: bool = True,
+    kept: Kept | None = None,
     **how: Any,
 ) -> Selection:
     """Returns the best settings of a grid by ``cross_validate``.
@@ -96,6 +155,7 @@ def select(
         fixed: parameters that are the same throughout.
         exhaustive: try every combination; or else start from every first value and choose the parameters one after
             another, in the order of the grid, which needs a sum of fits instead of a product.
+        kept: as in ``cross_validate``; None: for this call alone.
         how: ``measure``, ``crossings``, ``folds``, ``seed`` and ``unseen`` of ``cross_validate``.
 
     Of equal scores the first wins.
@@ -106,11 +166,12 @@ def select(
     if SPEC not in grid:
         raise ValueError('a grid needs "spec", the chains to try')
     scores: dict[tuple[int, ...], float] = {}
+    kept = Kept() if kept is None else kept
 
     def score(point: tuple[int, ...]) -> float:
         if point not in scores:
             spec, settings = _at(grid, point, fixed)
-            scores[point] = cross_validate(spec, settings, views, labels, **how)
+            scores[point] = cross_validate(spec, settings, views, labels, kept=kept, **how)
         return scores[point]
 
     sizes = [len(values) for values in grid.values()]

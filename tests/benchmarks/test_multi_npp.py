@@ -1,5 +1,6 @@
 """The Multi-NPP benchmark: its protocol, its form and its rerun."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,11 +10,13 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks import multi_npp, multi_npp_features, multi_npp_report, multi_npp_trial
+from benchmarks import multi_npp, multi_npp_compare, multi_npp_features, multi_npp_report, multi_npp_trial
 from benchmarks.__main__ import main as run_named
+from benchmarks.multi_npp_compare import compared
 from benchmarks.multi_npp_features import Photographs, photographs
+from benchmarks.multi_npp_methods import BASELINES, METHODS, VIEWS
 from benchmarks.multi_npp_paper import PAPER, paper_row
-from benchmarks.multi_npp_trial import METHODS, Method
+from engine.learners.chain import parse_chain
 from features.sift import Sift
 
 LEAN = {
@@ -24,28 +27,44 @@ LEAN = {
     "start": {"spec": ["l1,sqrt,multi-npp"]},
     "hybrid-color": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
     "hybrid-sift": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
+    "kernel semantic ridge": {"spec": ["l1,kernel:chi2,semantic", "l1,kernel:rbf,semantic"]},
+    "kernel multi-npp": {"spec": ["l1,kernel:chi2,multi-npp,l2"], "max_iter": [1]},
+    "kernel semantic ridge, 3 views": {"spec": ["l1@0+1,kernel:chi2,semantic"]},
+    "kernel multi-npp, 3 views": {"spec": ["l1@0+1,kernel:chi2,multi-npp"], "max_iter": [1]},
 }
+LEAN_DIMS = {(10, 30, 50): (2, 4), (50,): (4,), (None,): (None,)}
 
 
 @pytest.fixture
 def lean(monkeypatch):
     """Few settings, dimensions and words, so that a trial takes a second."""
     monkeypatch.setattr(multi_npp_features, "Sift", lambda: Sift(words=20))
-    methods = tuple(Method(m.name, LEAN[m.name], m.fixed, m.exhaustive, m.shared, m.has_dim) for m in METHODS)
+    monkeypatch.setattr(multi_npp_compare, "WIDEST", (4,))
+    use(
+        monkeypatch,
+        [
+            dataclasses.replace(method, grid=LEAN[method.name], dims=LEAN_DIMS[method.dims])
+            for method in METHODS
+            if method.name in LEAN
+        ],
+    )
+
+
+def use(monkeypatch, methods):
     for module in (multi_npp, multi_npp_trial):
-        monkeypatch.setattr(module, "METHODS", methods)
-        monkeypatch.setattr(module, "DIMS", (2, 4))
+        monkeypatch.setattr(module, "METHODS", tuple(methods))
 
 
 def drawn(n=40, seed=0):
-    """Four classes that differ in both views."""
+    """Four classes that differ in every view."""
     generator = np.random.default_rng(seed)
     labels = np.array([f"class {i % 4}" for i in range(n)])
     color = generator.dirichlet(np.ones(64) / 4, size=4)[np.arange(n) % 4] + 0.01 * generator.random((n, 64))
     centers = generator.integers(0, 100, size=(4, 384))
     descriptors = np.concatenate([centers[i % 4] + generator.integers(0, 60, size=(20, 384)) for i in range(n)])
     color = (color / color.sum(axis=1, keepdims=True)).astype(np.float32)
-    return Photographs(labels, color, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1), "drawn")
+    gist = (1 + np.arange(n)[:, None] % 4 + generator.random((n, 16))).astype(np.float32)
+    return Photographs(labels, color, gist, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1), "drawn")
 
 
 def test_paper_tables_are_whole():
@@ -66,7 +85,10 @@ def test_trial_gives_every_figure(lean):
     pairs = [(query, database) for query in ("color", "sift") for database in ("color", "sift")]
     shared = ("cca", "multi-npp", "hybrid-color", "hybrid-sift")
     assert found >= {(method, dim, *pair) for method in shared for dim in (2, 4) for pair in pairs}
-    assert ("original", None, "color", "color") in found
+    whole = (("kernel semantic ridge, 3 views", None), ("kernel multi-npp, 3 views", 4))
+    assert found >= {(*one, query, database) for one in whole for query in VIEWS for database in VIEWS}
+    assert found >= {("original", None, view, view) for view in VIEWS}
+    assert ("kernel multi-npp", 4, "color", "sift") in found
     assert ("original", None, "color", "sift") not in found
     assert ("hybrid", 4, "sift", "color") in found
     assert all(0 <= row["value"] <= 1 for row in trial["rows"])
@@ -100,7 +122,8 @@ def test_summary_is_mean_and_deviation():
 def test_report_shows_ours_and_the_papers(lean, tmp_path):
     """The report has the five tables with the paper's figures in brackets, and a plot."""
     pytest.importorskip("matplotlib")
-    rows = multi_npp.summary([multi_npp_trial.run_trial(drawn(), seed)["rows"] for seed in (1000, 1001)])
+    trials = [multi_npp_trial.run_trial(drawn(), seed)["rows"] for seed in (1000, 1001)]
+    rows = multi_npp.summary(trials)
     rows += [{**row, "dim": 50} for row in rows if row["dim"] == 4]
     settings = {
         "images": {"a": 40},
@@ -111,13 +134,44 @@ def test_report_shows_ours_and_the_papers(lean, tmp_path):
         "tuning": "t",
         "headline": "h",
     }
-    document = {"settings": settings, "rows": rows, "seconds": 2.0}
+    document = {"settings": settings, "rows": rows, "compared": compared(trials), "seconds": 2.0}
     text = multi_npp_report.markdown(document)
     assert all(f"## Table {number}." in text for number in range(1, 6))
     assert "(30.0)" in text
+    across, within = text.split("## Within")[0], text.split("## Within")[1].split("##")[0]
+    assert "color → sift, mAP: kernel semantic ridge" in across
+    assert "sift → sift, 5-NN: original" in within
+    assert "| kernel multi-npp |" in across
     multi_npp_report.write(tmp_path, document, text)
     assert cv2.imread(str(tmp_path / "multi-npp.png")) is not None
     assert (tmp_path / "multi-npp.md").read_text(encoding="utf-8").startswith("# Multi-NPP")
+
+
+def test_differences_are_paired():
+    """A method is compared with the baseline of the greatest mean, trial by trial; one trial has no standard error."""
+    pair = {"dim": None, "query_view": "color", "database_view": "sift", "metric": "accuracy", "k": 5}
+
+    def trial(ridge, cca, mine):
+        names = ("kernel semantic ridge", "kernel cca")
+        baselines = [{**pair, "method": name, "value": value} for name, value in zip(names, (ridge, cca), strict=True)]
+        return [*baselines, {**pair, "method": "kernel multi-npp", "dim": 50, "value": mine}]
+
+    *_, ours = compared([trial(0.5, 0.9, 0.6), trial(0.7, 0.1, 0.7), trial(0.6, 0.1, 0.8)])
+    assert (ours["method"], ours["baseline"]) == ("kernel multi-npp", "kernel semantic ridge")
+    assert ours["value"] == pytest.approx(0.7)
+    assert ours["difference"] == pytest.approx(0.1)
+    assert ours["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
+    assert compared([trial(0.5, 0.9, 0.6)])[-1]["standard_error"] is None
+
+
+def test_grids_are_of_known_settings():
+    """Every chain of every grid takes every value of its parameters, and every baseline is among the methods."""
+    for method in METHODS:
+        for spec in method.grid["spec"]:
+            for name, values in method.grid.items():
+                for value in values if name != "spec" else ():
+                    parse_chain(spec, {**method.fixed, name: value})
+    assert {method.name for method in METHODS} >= set(BASELINES)
 
 
 def painted(folder: Path, per_class=8):
@@ -140,6 +194,7 @@ def test_images_are_found_in_both_layouts_and_kept(tmp_path):
     first = photographs(tmp_path / "a", tmp_path / "cache")
     assert sorted(set(first.labels)) == ["blues", "greens", "reds"]
     assert first.color.shape == (24, 64)
+    assert first.gist.shape == (24, 512)
     assert first.ends[-1] == len(first.descriptors)
     kept = sorted(path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy"))
     second = photographs(tmp_path / "b", tmp_path / "cache")
@@ -160,9 +215,9 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
     """A rerun with the same settings computes only the missing cells, of begun trials too; with other settings, all."""
     computed = []
 
-    def counted(method, dim, view, split, seed, cell=multi_npp_trial._cell):
-        computed.append((seed, method.name, dim, view))
-        return cell(method, dim, view, split, seed)
+    def counted(method, dim, view, trial, cell=multi_npp_trial._cell):
+        computed.append((trial.seed, method.name, dim, view))
+        return cell(method, dim, view, trial)
 
     def in_this_process(data, cache, kept, seeds, workers):
         for seed in seeds:
@@ -190,9 +245,9 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
         *("metric", "k", "value", "std"),
     }
     assert {one["seed"] for one in document["chosen"]} == {1000, 1001}
-    monkeypatch.setattr(multi_npp, "DIMS", (2,))
+    use(monkeypatch, multi_npp.METHODS[:1])
     multi_npp.main([*arguments, "1"])
-    assert len(computed) == 3 * cells + 1
+    assert len(computed) == 2 * cells + 1 + len(VIEWS)
 
 
 @pytest.mark.slow

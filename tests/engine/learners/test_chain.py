@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from engine.learners.cca import CanonicalCorrelation
 from engine.learners.chain import Chain, parse_chain
-from engine.learners.selection import cross_validate, distances, select
+from engine.learners.kernels import KernelMap
+from engine.learners.selection import Kept, cross_validate, distances, select
 from engine.learners.state import decode, encode
 
 
@@ -96,6 +98,31 @@ def test_selection_finds_the_better_settings():
     assert len(quick.tried) == 4
     assert quick.score <= whole.score
     json.dumps(whole.tried)
+
+
+def test_selection_computes_nothing_twice(monkeypatch):
+    """Kernels are mapped once per fold for all settings; a second direction takes what the first measured too."""
+    views, labels = two_views()
+    how = {"measure": accuracy, "folds": 3}
+    grid = {"spec": ["l1,kernel:rbf,cca,l2", "l1,kernel:chi2,cca"], "power": [0.0, 1.0, 2.0]}
+    fitted = []
+
+    def counted(learner):
+        fit = learner._fit
+        monkeypatch.setattr(learner, "_fit", lambda self, *rows: (fitted.append(self.name), fit(self, *rows))[1])
+
+    counted(KernelMap)
+    counted(CanonicalCorrelation)
+    kept = Kept(crossings=[(0, 1), (1, 0)])
+    there = select(grid, views, labels, kept=kept, crossings=[(0, 1)], **how)
+    assert (fitted.count("kernel"), fitted.count("cca")) == (2 * 3, 6 * 3)
+    back = select(grid, views, labels, kept=kept, crossings=[(1, 0)], **how)
+    assert len(fitted) == 8 * 3
+    for found, crossing in ((there, (0, 1)), (back, (1, 0))):
+        for one in found.tried:
+            assert (
+                cross_validate(one["spec"], one["settings"], views, labels, crossings=[crossing], **how) == one["score"]
+            )
 
 
 def test_held_out_rows_are_not_trained_on():
