@@ -58,7 +58,7 @@ _CLOSE_AND_LOOSE = [1e-4, 1e-1]
 """Penalties of a kernel Multi-NPP: the view that is searched is best fitted closely, the one that asks loosely. On the
 development splits finer choices, and more of them, followed the noise of cross-validation."""
 _FITTED: Grid = {**_BANDWIDTHS, "eta": _CLOSE_AND_LOOSE, "gamma": _CLOSE_AND_LOOSE}
-_FEW = {"init": "neighbors", "max_iter": 1, "random_state": 0}
+_FEW = {"init": "labels", "ridge": 1e-3, "max_iter": 1, "random_state": 0}
 _RIDGE: Grid = {"alpha": [None, 1e-1, 1.0], "normalize": [True, False], "center": [True, False]}
 _LOGISTIC: Grid = {"alpha": [1e-2, 1e-3, 1e-1], "normalize": [True, False], "center": [True, False]}
 

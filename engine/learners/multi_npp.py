@@ -67,7 +67,10 @@ class MultiNPP(LinearLearner):
             not, so a few generalise better than many.
         inner_iter: steps of each convex sub-problem at most.
         tol: stop when an alternation lowers the objective by less than this share of it.
-        init: where to start: "neighbors", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array per view.
+        init: where to start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array
+            per view.
+        ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
+            ``init="labels"`` and of the views that meet a frozen one.
         frozen: number of the view, or numbers of the views, whose projections stay: at their PCA (Algorithm 2,
             "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
@@ -117,6 +120,7 @@ class MultiNPP(LinearLearner):
         inner_iter: int = 15,
         tol: float = 1e-4,
         init: str | Sequence[ArrayLike] = "neighbors",
+        ridge: float = 0.1,
         frozen: int | Sequence[int] | None = None,
         spread: float | None = None,
         batch_size: int | str | None = "auto",
@@ -138,6 +142,7 @@ class MultiNPP(LinearLearner):
         self.inner_iter = inner_iter
         self.tol = tol
         self.init = init
+        self.ridge = ridge
         self.frozen = frozen
         self.spread = spread
         self.batch_size = batch_size
@@ -211,8 +216,8 @@ class MultiNPP(LinearLearner):
     def _check_parameters(self) -> None:
         if min(self.n_components, self.inner_iter, self.n_neighbors) < 1 or self.max_iter < 0:
             raise ValueError("n_components, inner_iter and n_neighbors must be at least 1, and max_iter at least 0")
-        if self.eta < 0 or self.gamma < 0:
-            raise ValueError(f"eta={self.eta} and gamma={self.gamma} must not be negative")
+        if self.eta < 0 or self.gamma < 0 or self.ridge < 0:
+            raise ValueError(f"eta={self.eta}, gamma={self.gamma} and ridge={self.ridge} must not be negative")
         for name, known in (("penalty", ("l1", "l2")), ("pairs", ("all", "sampled")), ("similar", ("labels", "knn"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be {' or '.join(map(repr, known))}")
@@ -253,11 +258,13 @@ class MultiNPP(LinearLearner):
         given = {v: one.weights * problem.views[v].scale for v, one in held.items()} or self._given(problem.views)
         if frozen:
             staying = {view: given.get(view) for view in frozen}
-            problem.weights = start_held(problem, staying, self.n_components, self.spread, similar, generator)
+            problem.weights = start_held(
+                problem, staying, self.n_components, self.spread, self.ridge, similar, generator
+            )
         elif given:
             problem.weights = list(given.values())
         else:
-            problem.weights = start(str(self.init), problem, self.n_components, generator)
+            problem.weights = start(str(self.init), problem, similar, self.n_components, self.ridge, generator)
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()

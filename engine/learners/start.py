@@ -14,20 +14,25 @@ from .relations import Numbers, Similarity
 from .subproblem import squared_distances
 
 Matrix = NDArray[np.float64]
-STARTS = ("neighbors", "cca", "pca", "random")
+STARTS = ("neighbors", "labels", "cca", "pca", "random")
 _SHRINKAGE = 0.1
-_RIDGE = 0.1
+_ITERATIONS = 10
 _ROWS = 5000
 
 
-def start(name: str, problem: Problem, size: int, generator: np.random.RandomState) -> list[Matrix]:
+def start(
+    name: str, problem: Problem, similar: Similarity, size: int, weight: float, generator: np.random.RandomState
+) -> list[Matrix]:
     """Returns one (D, d_v) projection per view.
 
     Args:
         name: "neighbors": the directions in which similar rows correlate most (CCA over all similar pairs, after
-            Rasiwasia et al., "Cluster canonical correlation analysis", 2014); "cca": those in which rows of the same
-            item do; "pca": each view's principal components; "random": Gaussian.
-        size: D. Directions that the first three cannot fill are small and random.
+            Rasiwasia et al., "Cluster canonical correlation analysis", 2014); "labels": each view's ridge regression
+            on one-hot classes, or on the groups that similar items form otherwise; "cca": the directions in which rows
+            of the same item correlate most; "pca": each view's principal components; "random": Gaussian.
+        similar: pairs of items.
+        size: D. Directions that the first four cannot fill are small and random.
+        weight: of the ridge regressions' penalty, in units of a column's mean square.
 
     Raises:
         ValueError: for another name.
@@ -38,7 +43,13 @@ def start(name: str, problem: Problem, size: int, generator: np.random.RandomSta
     filled = [generator.standard_normal((size, x.shape[1])) / np.sqrt(x.shape[1]) for x in rows]
     if name == "random":
         return filled
-    found = [principal_components(x, size)[0] for x in rows] if name == "pca" else _correlated(name, problem, size)
+    if name == "pca":
+        found = [principal_components(x, size)[0] for x in rows]
+    elif name == "labels":
+        groups = _groups(similar, size, generator)
+        found = [_ridge(x, groups[view.items], weight) for x, view in zip(rows, problem.views, strict=True)]
+    else:
+        found = _correlated(name, problem, size)
     started = []
     for projection, x, leading in zip(filled, rows, found, strict=True):
         small = 1e-2 * _spread(x, leading) / max(_spread(x, projection), np.finfo(np.float64).tiny)
@@ -51,6 +62,7 @@ def start_held(
     held: Mapping[int, Matrix | None],
     size: int,
     spread: float | None,
+    weight: float,
     similar: Similarity,
     generator: np.random.RandomState,
 ) -> list[Matrix]:
@@ -60,6 +72,7 @@ def start_held(
         held: by view its (D, d_v) projection; None for its first ``size`` principal components.
         spread: these are scaled so that dissimilar rows of the view are so far apart (root mean square), in units of
             the loss's reach. None: they keep their scale.
+        weight: of the ridge regressions' penalty, in units of a column's mean square.
         similar: pairs of items.
 
     Raises:
@@ -82,12 +95,13 @@ def start_held(
     def started(number: int, view: View) -> Matrix:
         if number in fixed:
             return fixed[number]
-        return _meeting(view.rows, [(rows, problem.kinds[number, other].attracted) for other, rows in embedded.items()])
+        held = [(rows, problem.kinds[number, other].attracted) for other, rows in embedded.items()]
+        return _meeting(view.rows, held, weight)
 
     return [started(number, view) for number, view in enumerate(problem.views)]
 
 
-def _meeting(rows: Rows, held: Sequence[tuple[Rows, Similarity]]) -> Matrix:
+def _meeting(rows: Rows, held: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
     """Returns the (D, d) projection of a view by ridge regression on the mean held embedding of its similar rows.
 
     ``held`` has, for each view that is, its (m, D) embeddings and which of them are similar to the rows, (n, m).
@@ -100,11 +114,32 @@ def _meeting(rows: Rows, held: Sequence[tuple[Rows, Similarity]]) -> Matrix:
     reached = counts[:, 0] > 0
     if not reached.any():
         raise ValueError("no row of the view that is learned is similar to a row of a view that stays")
-    rows, targets = rows[reached], targets[reached] / counts[reached]
+    return _ridge(rows[reached], targets[reached] / counts[reached], weight)
+
+
+def _ridge(rows: Rows, targets: Rows, weight: float) -> Matrix:
+    """Returns the (D, d) projection of ridge regression."""
     covariance = rows.T @ rows / len(rows)
-    penalty = max(_RIDGE * float(np.trace(covariance)) / len(covariance), np.finfo(np.float64).tiny)
+    penalty = max(weight * float(np.trace(covariance)) / len(covariance), np.finfo(np.float64).tiny)
     solution = np.linalg.solve(covariance + penalty * np.eye(len(covariance)), rows.T @ targets / len(rows))
     return np.asarray(solution.T, dtype=np.float64)
+
+
+def _groups(similar: Similarity, size: int, generator: np.random.RandomState) -> Rows:
+    """Returns (n, at most D) centred rows of unit length where items of equal neighbours have equal ones: spectral.
+
+    The leading eigenvectors of the similarity by subspace iteration, then rows of unit length (Ng, Jordan and Weiss, On
+    spectral clustering, 2001). For up to D classes these are one-hot classes, up to a rotation.
+    """
+    basis = generator.standard_normal((similar.shape[0], min(size, similar.shape[0])))
+    back = similar.transposed()
+    for _ in range(_ITERATIONS):
+        basis = np.linalg.qr(similar.sums(basis) + back.sums(basis))[0]
+    values, vectors = np.linalg.eigh(basis.T @ (similar.sums(basis) + back.sums(basis)))
+    rows = basis @ vectors[:, values > 1e-9 * values[-1]]
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-9)
+    return np.asarray(rows - rows.mean(axis=0))
 
 
 def _correlated(name: str, problem: Problem, size: int) -> list[Matrix]:

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 
 from engine.learners.hybrid import Hybrid
 from engine.learners.multi_npp import MultiNPP
@@ -13,6 +14,7 @@ from engine.learners.pairs import Repelled, pull, sampled
 from engine.learners.pca import PCA
 from engine.learners.relations import Listed, Others, SameClass
 from engine.learners.scisd import Scisd
+from engine.learners.selection import distances
 from engine.learners.subproblem import Regularizer, Subproblem, repulsion
 
 SHAPES = st.floats(1.05, 20)
@@ -126,7 +128,7 @@ def test_bound_gradient_away_from_its_start():
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 @pytest.mark.parametrize("pairs", ["all", "sampled"])
-@pytest.mark.parametrize("init", ["neighbors", "cca", "pca", "random"])
+@pytest.mark.parametrize("init", ["neighbors", "labels", "cca", "pca", "random"])
 def test_objective_never_rises(penalty, pairs, init):
     """Every alternation lowers the objective, and the first ones do so from every start."""
     views, labels = two_views()
@@ -135,6 +137,32 @@ def test_objective_never_rises(penalty, pairs, init):
     assert len(history) == learner.n_iter_ + 1
     assert (np.diff(history) <= 1e-12).all()
     assert history[-1] < history[0]
+
+
+@pytest.mark.parametrize("counts", [(20, 20, 20), (40, 12, 8)])
+def test_start_from_labels_is_ridge_regression(counts):
+    """init="labels" embeds as scikit-learn's ridge regression on one-hot classes, up to a rotation and one scale."""
+    labels = np.repeat(np.arange(3), counts)
+    views = [rows + labels[:, None] for rows in two_views(60)[0]]
+    embeddings = MultiNPP(3, init="labels", ridge=0.2, max_iter=0, random_state=0).fit(views, labels).transform(views)
+    expected = []
+    for rows in views:
+        scaled = (rows - rows.mean(axis=0)) / np.sqrt(((rows - rows.mean(axis=0)) ** 2).mean())
+        expected.append(Ridge(alpha=0.2 * len(rows)).fit(scaled, np.eye(3)[labels]).predict(scaled))
+    for v, w in ((0, 0), (0, 1), (1, 1)):
+        squared, wanted = distances(embeddings[v], embeddings[w]), distances(expected[v], expected[w])
+        np.testing.assert_allclose(squared / squared.max(), wanted / wanted.max(), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [2, 50])
+def test_start_from_groups_needs_no_classes(size):
+    """Where items are similar for other reasons, init="labels" starts from the groups that these make."""
+    views, labels = two_views()
+    learner = MultiNPP(size, similar="knn", init="labels", max_iter=0, random_state=0).fit(views)
+    first, second = learner.transform(views)
+    assert first.shape == (60, size)
+    squared = distances(first, second)
+    assert squared[labels[:, None] == labels].mean() < 0.7 * squared[labels[:, None] != labels].mean()
 
 
 @pytest.mark.parametrize("frozen", [0, 1])
@@ -225,6 +253,7 @@ def test_nearest_of_a_relation():
         ({"a": 1.0}, "a=1.0 must exceed 1"),
         ({"lam": 0.0}, "must be positive"),
         ({"eta": -1.0}, "must not be negative"),
+        ({"ridge": -1.0}, "ridge=-1.0"),
         ({"penalty": "l3"}, "penalty='l3'"),
         ({"pairs": "some"}, "pairs='some'"),
         ({"init": "zero"}, "init='zero' must be one of"),
