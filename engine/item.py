@@ -20,6 +20,8 @@ class Item:
     labels: tuple[str, ...] = ()
     """The item's classes, sorted."""
     attributes: Attributes = field(default_factory=dict)
+    text: str = ""
+    """Its caption, tags or document; "" where it has none."""
     source: str = ""
     """Absolute path of the file it was read from, where there is one."""
     content_hash: str = ""
@@ -33,7 +35,10 @@ class Item:
 
 @dataclass(frozen=True)
 class NewItem:
-    """One item to import: a picture's bytes, ready feature rows, or both (a given row wins over extraction)."""
+    """One item to import: a picture's bytes, a text, ready feature rows, or several; given rows win over computed ones.
+
+    Without a picture, an item that exists keeps the one it has.
+    """
 
     key: str
     image: bytes | None = None
@@ -42,11 +47,13 @@ class NewItem:
     labels: tuple[str, ...] = ()
     attributes: Attributes = field(default_factory=dict)
     source: str = ""
+    text: str | None = None
+    """None keeps the text that the item has, "" removes it."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One item or file that could not be used, and why."""
+    """One item, file or caption that could not be used, and why."""
 
     key: str
     reason: str
