@@ -41,8 +41,6 @@ class Captions:
         names = {name for file in files for name in names_of(file)}
         left = [name for name in self._texts if name not in names]
         if left and files and len(left) == len(self._texts):
-            raise InvalidInputError(
-                f"{self._path} names none of {len(files)} files found; paths are below the root"
-            )
+            raise InvalidInputError(f"{self._path} names none of {len(files)} files found; paths are below the root")
         reason = "no such picture below the paths given, so its caption was not used"
         return [Failure(name, f"{self._path}, line {self._lines[name]}: {reason}") for name in left]

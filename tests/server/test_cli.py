@@ -65,7 +65,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
         output = done(
             "index", "cli", pictures, tmp_path, "--labels", "folder", "--failures", failures, "--workers", 1, *where
         )
-        assert "18 added, 0 updated, 0 unchanged, 1 could not be read" in output
+        assert "18 added, 0 updated, 0 unchanged, 1 could not be used" in output
         assert f"{tmp_path / 'bad.jpg'}: " in output
         assert json.loads(failures.read_text())["key"] == str(tmp_path / "bad.jpg")
         train = ("train", "cli", "--learner", "cca", "--views", "color,sift", "--dim", 4, "--holdout", 0.2, "--seed", 3)
