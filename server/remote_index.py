@@ -127,9 +127,8 @@ def _fit(collection: CollectionBackend, files: Sequence[SourceFile], progress: P
 def _fit_texts(collection: CollectionBackend) -> None:
     """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
     views = collection.views()
-    if any(input_of(view) == "text" for view in views) and all(
-        view.fitted or input_of(view) == "text" for view in views
-    ):
+    waiting = {input_of(view) for view in views if not view.fitted}
+    if "text" in map(input_of, views) and "image" not in waiting:
         collection.fit_views(())
 
 
