@@ -20,8 +20,6 @@ class Item:
     labels: tuple[str, ...] = ()
     """The item's classes, sorted."""
     attributes: Attributes = field(default_factory=dict)
-    text: str = ""
-    """Its caption, tags or document; "" where it has none."""
     source: str = ""
     """Absolute path of the file it was read from, where there is one."""
     content_hash: str = ""
@@ -31,6 +29,8 @@ class Item:
     height: int = 0
     views: tuple[str, ...] = ()
     """The views the item has a feature row for."""
+    text: str = ""
+    """Its caption, tags or document; "" where it has none."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from features.vectors import MAX_DIM
 
 ROWS_AT_ONCE = 1_000
 _PAGE = 1_000
+_ZIP = b"PK\x03\x04"
+"""How an .npz begins."""
 _CHECKED_BYTES = 1 << 26
 """Memory that rows take while they are checked."""
 
@@ -111,19 +113,24 @@ def _by_id(found: Any) -> tuple[list[int], NDArray[np.float32]]:
 
 def _read(path: Path, keys: Path | None) -> _File:
     try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return _File(path, _numbers(path, loaded), None if keys is None else _lines(keys))
-        with loaded:
-            if keys is not None or set(loaded.files) != {"keys", "vectors"}:
-                raise InvalidInputError(
-                    f"{path} must hold the arrays keys and vectors, without --keys; it has: {', '.join(loaded.files)}"
-                )
-            return _File(path, _numbers(path, loaded["vectors"]), _texts(path, loaded["keys"]))
+        with path.open("rb") as file:
+            if file.read(len(_ZIP)) != _ZIP:
+                rows = np.load(path, mmap_mode="r", allow_pickle=False)
+                return _File(path, _numbers(path, rows), None if keys is None else _lines(keys))
+            file.seek(0)
+            return _named(path, np.load(file, allow_pickle=False), keys)
     except InvalidInputError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
+
+
+def _named(path: Path, arrays: Any, keys: Path | None) -> _File:
+    if keys is not None or set(arrays.files) != {"keys", "vectors"}:
+        raise InvalidInputError(
+            f"{path} must hold the arrays keys and vectors, without --keys; it has: {', '.join(arrays.files)}"
+        )
+    return _File(path, _numbers(path, arrays["vectors"]), _texts(path, arrays["keys"]))
 
 
 def _numbers(path: Path, rows: Vectors) -> Vectors:
