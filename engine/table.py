@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.errors import InvalidInputError
 from engine.walk import SourceFile, readable
 
-_HEADERS = ("path", "file", "key")
+_HEADERS = ("path", "file", "filename", "image", "key")
 
 
 def read_table(path: Path, what: str, cell: str) -> Iterator[tuple[int, str, list[str]]]:

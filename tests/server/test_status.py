@@ -62,7 +62,7 @@ SEARCHES: dict[str, tuple[Callable[[grpc.Channel], object], Code, str]] = {
     "no input": (
         lambda c: search(c, [search_pb2.Query(view="color")]),
         Code.INVALID_ARGUMENT,
-        "image, text, vector and key",
+        "one of image, text",
     ),
     "dimension": (lambda c: search(c, [query()]), Code.INVALID_ARGUMENT, "10"),
     "k": (lambda c: search(c, [by_key()], k=0), Code.INVALID_ARGUMENT, "k must be at least 1"),
