@@ -85,22 +85,15 @@ def _record(item: NewItem, extractors: _Extractors) -> NewRecord | Failure:
             raise InvalidInputError("an item needs an image, a text or feature rows")
         text = None if item.text is None else check_text(item.text)
         rows = text_rows(extractors.texts, text)
-        picture = PictureRecord(item.source) if item.source else None
+        picture, source = None, item.source or None
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
             rows |= found.rows
-            picture = PictureRecord(
-                item.source,
-                len(item.image),
-                0,
-                found.content_hash,
-                found.width,
-                found.height,
-                found.thumbnail,
-            )
+            source = item.source
+            picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
-    return NewRecord(item.key, item.labels, item.attributes, text, picture, {**rows, **given})
+    return NewRecord(item.key, item.labels, item.attributes, text, source, picture, {**rows, **given})
 
 
 def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:

@@ -224,13 +224,6 @@ def _batches(results: Iterator[Answer], total: int, progress: Progress | None) -
 
 def _record(key: str, file: SourceFile, said: _Said, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
     text = said.captions.of(file)
-    picture = PictureRecord(
-        readable(file.path),
-        file.size,
-        file.modified_ns,
-        found.content_hash,
-        found.width,
-        found.height,
-        found.thumbnail,
-    )
-    return NewRecord(key, said.label(file), text=text, picture=picture, rows={**found.rows, **text_rows(texts, text)})
+    picture = PictureRecord(file.size, file.modified_ns, found.content_hash, found.width, found.height, found.thumbnail)
+    rows = {**found.rows, **text_rows(texts, text)}
+    return NewRecord(key, said.label(file), text=text, source=readable(file.path), picture=picture, rows=rows)

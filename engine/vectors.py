@@ -15,7 +15,6 @@ from engine.errors import InvalidInputError
 from engine.info import ViewInfo
 from engine.item import ImportReport, Item
 from engine.progress import Progress
-from engine.search import check_row
 from engine.views import check_fitted, find_view
 from engine.writing import check_key, put_records
 from features.vectors import MAX_DIM
@@ -95,7 +94,9 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
     with catalog.read() as tx:
         view = find_view(tx, name)
         check_fitted(tx, view)
-        wanted = {check_key(key): check_row(row, view) for key, row in zip(keys, rows, strict=True)}
+        if rows.shape[1:] != (view.dim,) or not np.isfinite(rows).all():
+            raise InvalidInputError(f"rows of view {name!r} are of shape (n, {view.dim}), without NaN and infinity")
+        wanted = {check_key(key): row for key, row in zip(keys, np.asarray(rows, np.float32), strict=True)}
         known = tx.items.ids_of(keys)
         stored = dict(zip(*_by_id(tx.rows.get(view, known.values())), strict=True))
     same = {key for key, item in known.items() if item in stored and np.array_equal(stored[item], wanted[key])}

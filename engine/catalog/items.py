@@ -21,7 +21,6 @@ _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if na
 class PictureRecord:
     """What is written of an item's picture."""
 
-    source: str = ""
     size: int = 0
     modified_ns: int = 0
     content_hash: str = ""
@@ -38,6 +37,7 @@ class NewRecord:
     labels: tuple[str, ...] | None = None
     attributes: Mapping[str, Any] | None = None
     text: str | None = None
+    source: str | None = None
     picture: PictureRecord | None = None
     rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
     """Feature rows by view name; None removes the one that it has."""
@@ -155,14 +155,15 @@ class Items:
         if fresh:
             inserted = self._connection.execute(
                 sa.insert(items).returning(items.c.id, items.c.key),
-                [{**_NEW, **_columns(record, sequence)} for record in fresh],
+                [_NEW | {"key": record.key, "sequence": sequence} | _columns(record) for record in fresh],
             )
             known |= {row.key: row.id for row in inserted}
         new_keys = {record.key for record in fresh}
-        for record in records:
-            if record.key not in new_keys:
-                chosen = sa.update(items).where(items.c.id == known[record.key])
-                self._connection.execute(chosen.values(_columns(record, sequence)))
+        there = [record for record in records if record.key not in new_keys]
+        self.touch([known[record.key] for record in there], sequence)
+        for record in there:
+            if values := _columns(record):
+                self._connection.execute(sa.update(items).where(items.c.id == known[record.key]).values(values))
         ids = [known[record.key] for record in records]
         self._put_parts(records, ids)
         return ids, len(fresh)
@@ -221,18 +222,22 @@ def _item(row: "sa.Row[Any]", tags: Mapping[int, tuple[str, ...]]) -> Item:
     return Item(labels=tags.get(row.id, ()), **{column.name: getattr(row, column.name) for column in _ITEM})
 
 
-_PICTURE = ("source", "size", "modified_ns", "content_hash", "width", "height")
-_NEW: Mapping[str, Any] = {"attributes": {}, "text": ""} | {name: getattr(PictureRecord(), name) for name in _PICTURE}
+_PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
+_NEW: dict[str, Any] = {"deleted": False, "attributes": {}, "text": "", "source": ""} | {
+    name: getattr(PictureRecord(), name) for name in _PICTURE
+}
 """Columns of an item that nothing is said of."""
 
 
-def _columns(record: NewRecord, sequence: int) -> dict[str, Any]:
+def _columns(record: NewRecord) -> dict[str, Any]:
     """Return what is said of an item."""
-    values: dict[str, Any] = {"key": record.key, "sequence": sequence, "deleted": False}
+    values: dict[str, Any] = {}
     if record.attributes is not None:
         values["attributes"] = dict(record.attributes)
     if record.text is not None:
         values["text"] = record.text
+    if record.source is not None:
+        values["source"] = record.source
     if record.picture is not None:
         values |= {name: getattr(record.picture, name) for name in _PICTURE}
     return values

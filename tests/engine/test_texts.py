@@ -187,7 +187,7 @@ def test_texts_without_pictures_are_items(home: Home):
 
 def test_a_text_joins_the_picture_of_its_item(captioned):
     before = captioned.item("pictures/red/5.png")
-    captioned.import_items([NewItem(before.key, text="a rose", labels=before.labels)])
+    captioned.import_items([NewItem(before.key, text="a rose", labels=before.labels, source=before.source)])
     after = captioned.item(before.key)
     assert (after.content_hash, after.source, after.width) == (before.content_hash, before.source, before.width)
     assert (after.text, after.views) == ("a rose", ("color", "text"))
