@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.captions import Captions
 from engine.catalog import Catalog, NewRecord, PictureRecord, Stored, Transaction
 from engine.catalog.batches import batches
-from engine.errors import InvalidInputError
 from engine.extraction import Extracted, Workers, content_hash, extract_file, read_file, sample_file
 from engine.fitting import fit_missing_texts, fit_view, sample_size, unfitted
 from engine.item import Failure, ImportReport
-from engine.labels import Labeller, labeller
 from engine.progress import Progress
+from engine.said import Said
 from engine.texts import place_texts, text_rows
 from engine.views import image_extractors, text_extractors, views_of
 from engine.walk import SourceFile, readable, walk
@@ -41,14 +39,6 @@ class _Plan:
     stamps: dict[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Said:
-    """What is said of files."""
-
-    label: Labeller
-    captions: Captions
-
-
 def index_files(
     catalog: Catalog,
     paths: Sequence[Path | str],
@@ -60,11 +50,9 @@ def index_files(
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``. The caller holds the writer lock."""
     began = time.monotonic()
-    said = _Said(labeller(labels), Captions(captions))
+    said = Said(labels, captions)
     files = list(walk(paths))
-    if labels is not None and str(labels) != "folder" and files and not any(said.label(file) for file in files):
-        raise InvalidInputError(f"{labels} names none of the {len(files)} files found; paths are below the root")
-    unused = said.captions.unused(files)
+    unused = said.unused(files)
     with catalog.write() as tx:
         keyed = _keys(tx, files)
     with catalog.read() as tx:
@@ -89,7 +77,7 @@ def _keys(tx: Transaction, files: Iterable[SourceFile]) -> dict[str, SourceFile]
     return {f"{aliases[file.root]}/{file.relative}": file for file in files}
 
 
-def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], said: _Said) -> _Plan:
+def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], said: Said) -> _Plan:
     known, plan = tx.items.known(), _Plan()
     texts = tx.items.texts() if said.captions else {}
     having = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
@@ -100,7 +88,7 @@ def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], said: _Said) -> _Pla
         elif lacking := tuple(view for view, ids in having.items() if stored.id not in ids):
             plan.extract[key], plan.lacking[key] = file, lacking
         else:
-            labels, text = said.label(file), said.captions.of(file)
+            labels, text = said.labels(file), said.text(file)
             labels = None if labels == stored.labels else labels
             text = None if text == texts.get(stored.id, "") else text
             if labels is not None or text is not None:
@@ -158,7 +146,7 @@ def _change(catalog: Catalog, plan: _Plan) -> None:
 
 
 def _extract(
-    catalog: Catalog, plan: _Plan, said: _Said, processes: Workers, progress: Progress | None
+    catalog: Catalog, plan: _Plan, said: Said, processes: Workers, progress: Progress | None
 ) -> tuple[int, int, list[Failure]]:
     added = updated = 0
     failures: list[Failure] = []
@@ -222,8 +210,8 @@ def _batches(results: Iterator[Answer], total: int, progress: Progress | None) -
         yield done, batch
 
 
-def _record(key: str, file: SourceFile, said: _Said, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
-    text = said.captions.of(file)
+def _record(key: str, file: SourceFile, said: Said, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
+    text = said.text(file)
     picture = PictureRecord(file.size, file.modified_ns, found.content_hash, found.width, found.height, found.thumbnail)
     rows = {**found.rows, **text_rows(texts, text)}
-    return NewRecord(key, said.label(file), text=text, source=readable(file.path), picture=picture, rows=rows)
+    return NewRecord(key, said.labels(file), text=text, source=readable(file.path), picture=picture, rows=rows)

@@ -11,6 +11,7 @@ from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
 from engine.live import LiveSpace
 from engine.query import TEXT_SHOWN, Filter, Hit, HitList, Query
+from engine.texts import check_text
 from engine.views import check_fitted, find_view, input_of
 from features import Extractor, ImageExtractor, TextExtractor, decode
 
@@ -113,7 +114,7 @@ def _computed(tx: Transaction, extractors: Extractors, view: ViewRecord, query: 
 def _text_row(extractor: TextExtractor, view: ViewRecord, text: str) -> NDArray[np.float32]:
     if not text.strip():
         raise InvalidInputError("the text of the query is empty")
-    row = extractor.extract(text)
+    row = extractor.extract(check_text(text))
     if row is None:
         shown = text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "..."
         raise InvalidInputError(

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.captions import Captions
-from engine.errors import InvalidInputError
 from engine.extraction import content_hash, read_file
 from engine.fitting import sample_size
 from engine.item import Failure, ImportReport, Item, NewItem
-from engine.labels import Labeller, labeller
 from engine.progress import Progress
+from engine.said import Said
 from engine.views import input_of
 from engine.walk import SourceFile, readable, walk
 from features.errors import ImageError
@@ -35,14 +33,6 @@ class _Known:
     """Folder by alias, as far as the items' sources tell."""
 
 
-@dataclass(frozen=True)
-class _Said:
-    """What is said of files."""
-
-    label: Labeller
-    captions: Captions
-
-
 def index(
     collection: CollectionBackend,
     paths: Sequence[Path],
@@ -52,11 +42,9 @@ def index(
 ) -> ImportReport:
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
-    said = _Said(labeller(labels), Captions(captions))
+    said = Said(labels, captions)
     files = list(walk(paths))
-    if labels is not None and str(labels) != "folder" and files and not any(said.label(file) for file in files):
-        raise InvalidInputError(f"{labels} names none of the {len(files)} files found; paths are below the root")
-    unused = said.captions.unused(files)
+    unused = said.unused(files)
     keyed = _keys(files, known := _known(collection))
     _fit(collection, files, progress)
     views = {view.name for view in collection.views() if input_of(view) == "image"}
@@ -136,7 +124,7 @@ def _entries(
     keyed: Mapping[str, SourceFile],
     known: Mapping[str, Item],
     views: set[str],
-    said: _Said,
+    said: Said,
     failures: list[Failure],
 ) -> Iterator[NewItem | None]:
     """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``."""
@@ -147,7 +135,7 @@ def _entries(
             yield None
             continue
         there = known.get(key)
-        wanted, text = said.label(file), said.captions.of(file)
+        wanted, text = said.labels(file), said.text(file)
         labels = wanted if wanted is not None else there.labels if there else ()
         attributes = there.attributes if there else {}
         same = there is not None and there.content_hash == content_hash(data) and views <= set(there.views)

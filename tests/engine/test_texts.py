@@ -218,6 +218,7 @@ def test_a_refit_places_the_texts_again(captioned):
         (Query("text", text=" \n"), "empty"),
         (Query("text", text="xyzzy"), "knows none of the words of 'xyzzy'"),
         (Query("text", text="?!" * 99), r"knows none of the words of .*\.\.\."),
+        (Query("text", text="rose" * 250_001), "at most 1,000,000 characters"),
         (Query("text", text="rose", key="a"), "exactly one"),
         (Query("color", text="rose"), "ask in text, with color as the target"),
         (Query("text", image=b"x"), "ask in color, with text as the target"),
