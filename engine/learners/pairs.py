@@ -1,209 +1,98 @@
-"""Which rows of one view are similar or dissimilar to which rows of another, with the weight of every pair."""
+"""The pairs of one view's rows with those of others: which attract each other, and which repel."""
 
-from collections.abc import Iterator
-from typing import Any, Protocol, Self
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-BLOCK = 1 << 22  # pairs held as a dense block at once: 32 MB each for similar and dissimilar weights
+from .base import Rows
+from .relations import BLOCK, Listed, Others, Relation, Similarity, slices
 
-Mask = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
 Weights = NDArray[np.float64]
 
 
-class Relation(Protocol):
-    """A set of pairs (row i of the first view, row j of the second), both counted 0..count - 1."""
+class Pull(NamedTuple):
+    """What attracts the rows of a view: the sum over pairs of weight ||u - z||^2 is w ||u||^2 - 2 u . t + c.
 
-    count: int
-
-    def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, count)."""
-
-    def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
-
-    def transposed(self) -> Self:
-        """Returns the relation seen from the second view."""
-
-
-class SameClass:
-    """Pairs of rows of equal class.
-
-    Args:
-        classes: (n,) integers.
+    Attracted pairs weigh the same, 1 in sum for each of the other views, so that they count alike however many there
+    are, and settings carry over from one number of items to another.
     """
 
-    def __init__(self, classes: Numbers) -> None:
-        self.classes = classes
-        self.count = len(classes)
+    weights: Weights
+    """(n,) w, the sum of each row's weights."""
+    targets: Rows
+    """(n, D) t, the weighted sum of the embeddings z of each row's partners."""
+    constant: float
+    """c, the sum of all weighted ||z||^2."""
 
-    def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, n)."""
-        return np.asarray(self.classes[rows, None] == self.classes[None, :])
-
-    def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
-        return np.asarray(self.classes[first] == self.classes[second])
-
-    def transposed(self) -> Self:
-        """Returns itself: equality is symmetric."""
-        return self
+    def value(self, embeddings: Rows) -> float:
+        """Returns half the weighted sum of squared distances of (n, D) embeddings to their partners."""
+        squares = (embeddings * embeddings).sum(axis=1)
+        return 0.5 * (float(self.weights @ squares) - 2 * float(np.vdot(embeddings, self.targets)) + self.constant)
 
 
-class Listed:
-    """Pairs that are given one by one.
+def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows]) -> Pull:
+    """Returns what attracts the rows of a view.
 
     Args:
-        neighbors: sparse (n, n) matrix, nonzero where a pair belongs; or, for each row of the first view, the numbers
-            of its rows of the second.
-
-    Raises:
-        ValueError: unless there are ``count`` rows and all numbers lie in 0..count - 1.
+        attracted: for each of the other views, the pairs of rows, (n, m).
+        embeddings: these views', (m, D) each.
     """
-
-    def __init__(self, neighbors: Any, count: int) -> None:
-        self.count = count
-        if not sp.issparse(neighbors):
-            if len(neighbors) != count:
-                raise ValueError(f"neighbors has {len(neighbors)} rows, X has {count}")
-            lengths = [len(row) for row in neighbors]
-            columns = np.concatenate([np.asarray(row, dtype=np.int64) for row in neighbors])
-            if len(columns) and not (columns.min() >= 0 and columns.max() < count):
-                raise ValueError(f"neighbors must be row numbers in 0..{count - 1}")
-            rows = np.repeat(np.arange(count), lengths)
-            neighbors = sp.csr_array((np.ones(len(columns)), (rows, columns)), shape=(count, count))
-        if neighbors.shape != (count, count):
-            raise ValueError(f"neighbors has shape {neighbors.shape}, X has {count} rows: expected {(count, count)}")
-        self.matrix = sp.csr_array(neighbors != 0)
-
-    def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, n)."""
-        return np.asarray(self.matrix[rows].toarray(), dtype=bool)
-
-    def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
-        return np.asarray(self.matrix[first, second], dtype=bool).ravel()
-
-    def transposed(self) -> Self:
-        """Returns the relation seen from the second view."""
-        return type(self)(sp.csr_array(self.matrix.T), self.count)
+    count, size = attracted[0].shape[0], embeddings[0].shape[1]
+    weights, targets, constant = np.zeros(count), np.zeros((count, size)), 0.0
+    for relation, embedded in zip(attracted, embeddings, strict=True):
+        squares = (embedded * embedded).sum(axis=1)
+        sums = relation.sums(np.column_stack([embedded, squares, np.ones(len(embedded))]))
+        total = max(sums[:, -1].sum(), 1.0)
+        weights += sums[:, -1] / total
+        targets += sums[:, :-2] / total
+        constant += float(sums[:, -2].sum()) / total
+    return Pull(weights, targets, constant)
 
 
-class Others:
-    """All pairs that another relation leaves out."""
+class Repelled:
+    """Weights of the pairs of a view's rows with the rows of other views, one after another, in dense blocks.
 
-    def __init__(self, relation: Relation) -> None:
-        self.relation = relation
-        self.count = relation.count
-
-    def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, n)."""
-        return ~self.relation.block(rows)
-
-    def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
-        return ~self.relation.holds(first, second)
-
-    def transposed(self) -> Self:
-        """Returns the relation seen from the second view."""
-        return type(self)(self.relation.transposed())
-
-
-class Pairs:
-    """Weights of similar and dissimilar inter-view pairs, read in dense blocks of rows.
-
-    Similar pairs weigh 1 / (their number) each and dissimilar pairs likewise, so both kinds count alike however many
-    there are, and settings carry over from one number of items to another.
+    For each of the other views they weigh the same, 1 in sum.
 
     Args:
-        similar: the similar pairs.
-        dissimilar: the dissimilar pairs; pairs of neither kind weigh nothing.
-
-    Raises:
-        ValueError: if either kind is empty.
+        relations: for each of the other views, which pairs repel each other, (n, m).
     """
 
-    def __init__(self, similar: Relation, dissimilar: Relation) -> None:
-        self.similar = similar
-        self.dissimilar = dissimilar
-        self.count = similar.count
-        self.similar_count = _size(similar)
-        self.dissimilar_count = _size(dissimilar)
-        if not self.similar_count or not self.dissimilar_count:
-            kind = "dissimilar" if self.similar_count else "similar"
-            raise ValueError(f"there are no {kind} pairs: at least two classes (or listed neighbors) are needed")
-        self._kept: list[tuple[slice, Weights, Weights]] = []
+    def __init__(self, relations: Sequence[Relation]) -> None:
+        self.relations = relations
+        self.rows = relations[0].shape[0]
+        self.columns = sum(relation.shape[1] for relation in relations)
+        self._sizes = [max(relation.size, 1) for relation in relations]
+        self._kept: list[tuple[slice, Weights]] = []
 
-    def blocks(self) -> Iterator[tuple[slice, Weights, Weights]]:
-        """Yields (rows, similar weights, dissimilar weights), weights (rows, n) each; the rows cover 0..n in order."""
+    def blocks(self) -> Iterator[tuple[slice, Weights]]:
+        """Yields (rows, their pairs' weights), the weights (rows, m); the slices cover all rows in order."""
         if not self._kept:
-            whole = self.count**2 <= BLOCK
-            blocks = (self._weights(rows) for rows in slices(self.count))
-            if not whole:
+            blocks = ((rows, self._weights(rows)) for rows in slices(self.rows, self.columns))
+            if self.rows * self.columns > BLOCK:
                 yield from blocks
                 return
             self._kept = list(blocks)
         yield from self._kept
 
-    def transposed(self) -> "Pairs":
-        """Returns the same pairs seen from the second view."""
-        return Pairs(self.similar.transposed(), self.dissimilar.transposed())
-
-    def sampled(self, generator: np.random.RandomState) -> "Pairs":
-        """Returns pairs with as many dissimilar ones as similar, drawn without replacement (or all there are)."""
-        wanted = min(self.similar_count, self.dissimilar_count)
-        if wanted == self.dissimilar_count:
-            return self
-        chosen: Numbers = np.zeros(0, dtype=np.int64)
-        while len(chosen) < wanted:
-            drawn = generator.randint(self.count**2, size=2 * wanted)
-            drawn = drawn[self.dissimilar.holds(drawn // self.count, drawn % self.count)]
-            chosen = np.unique(np.concatenate([chosen, drawn]))
-        chosen = generator.permutation(chosen)[:wanted]
-        ends = (chosen // self.count, chosen % self.count)
-        matrix = sp.csr_array((np.ones(wanted), ends), shape=(self.count, self.count))
-        return Pairs(self.similar, Listed(matrix, self.count))
-
-    def _weights(self, rows: slice) -> tuple[slice, Weights, Weights]:
-        similar, dissimilar = self.similar.block(rows), self.dissimilar.block(rows)
-        return rows, similar / self.similar_count, dissimilar / self.dissimilar_count
+    def _weights(self, rows: slice) -> Weights:
+        parts = [relation.block(rows) / size for relation, size in zip(self.relations, self._sizes, strict=True)]
+        return np.hstack(parts) if len(parts) > 1 else parts[0]
 
 
-def nearest(relation: Relation, rows: Weights, k: int) -> Listed:
-    """Returns, for each row i of the first view, the pairs (i, j) of a relation with the k nearest j.
-
-    Args:
-        relation: pairs (i, j).
-        rows: (n, d) rows that measure the distance of i and j.
-        k: at least 1.
-    """
-    near = [sp.csr_array((0, relation.count), dtype=bool)]
-    squares = (rows * rows).sum(axis=1)
-    for block in slices(relation.count):
-        squared = squares[block, None] + squares[None, :] - 2 * rows[block] @ rows.T
-        mask = relation.block(block)
-        squared[~mask] = np.inf
-        kept = np.argsort(squared, axis=1, kind="stable")[:, :k]
-        chosen = np.zeros_like(mask)
-        np.put_along_axis(chosen, kept, True, axis=1)
-        near.append(sp.csr_array(chosen & mask))
-    return Listed(sp.csr_array(sp.vstack(near)), relation.count)
-
-
-def either(first: Listed, second: Listed) -> Listed:
-    """Returns the pairs that belong to one of two relations or to both."""
-    return Listed(first.matrix + second.matrix, first.count)
-
-
-def slices(count: int) -> Iterator[slice]:
-    """Yields slices of rows, in order, such that a block of each has at most ``BLOCK`` pairs (but at least one row)."""
-    size = max(1, BLOCK // count)
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
-
-
-def _size(relation: Relation) -> int:
-    return sum(int(relation.block(rows).sum()) for rows in slices(relation.count))
+def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:
+    """Returns as many dissimilar pairs as there are similar ones, drawn without replacement (or all there are)."""
+    rows, columns = similar.shape
+    wanted = similar.size
+    if wanted >= rows * columns - wanted:
+        return Others(similar)
+    chosen = np.zeros(0, dtype=np.int64)
+    while len(chosen) < wanted:
+        drawn = generator.randint(rows * columns, size=2 * wanted)
+        drawn = drawn[~similar.holds(drawn // columns, drawn % columns)]
+        chosen = np.unique(np.concatenate([chosen, drawn]))
+    chosen = generator.permutation(chosen)[:wanted]
+    return Listed(sp.csr_array((np.ones(wanted), (chosen // columns, chosen % columns)), shape=similar.shape))
