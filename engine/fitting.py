@@ -13,6 +13,7 @@ from engine.catalog import Catalog, Transaction, ViewRecord
 from engine.catalog.batches import batches
 from engine.errors import InvalidInputError, NotReadyError
 from engine.extraction import cores, sample
+from engine.item import Failure
 from engine.views import find_view, input_of, views_of
 from features import Extractor, ImageError, ImageExtractor, extractor
 
@@ -89,14 +90,19 @@ def fit_texts(catalog: Catalog, name: str, seed: int) -> None:
     fit_view(catalog, name, list(texts.values()), seed, [keys[item] for item in texts], "texts")
 
 
-def fit_missing_texts(catalog: Catalog, seed: int) -> None:
-    """Fit the text views that are not fitted yet, as soon as an item has a text."""
+def fit_missing_texts(catalog: Catalog, seed: int) -> list[Failure]:
+    """Fit the text views that are not fitted yet, once an item has a text; return those whose texts are too few."""
     with catalog.read() as tx:
         waiting = [view.name for view in views_of(tx, "text") if view.revision == 0]
         if not waiting or not tx.items.with_text():
-            return
+            return []
+    failures = []
     for name in waiting:
-        fit_texts(catalog, name, seed)
+        try:
+            fit_texts(catalog, name, seed)
+        except NotReadyError as error:
+            failures.append(Failure(name, str(error)))
+    return failures
 
 
 def _sample(image: bytes, extractors: Mapping[str, ImageExtractor]) -> Mapping[str, NDArray[np.float32]]:

@@ -63,10 +63,10 @@ def index_files(
             _fit(catalog, plan, missing, processes, progress, seed)
         _change(catalog, plan)
         added, updated, failures = _extract(catalog, plan, said, processes, progress)
-    fit_missing_texts(catalog, seed)
+    unfit = fit_missing_texts(catalog, seed)
     place_texts(catalog, progress)
     unchanged = len(keyed) - len(plan.extract) - len(plan.change)
-    failed = (*failures, *unused)
+    failed = (*failures, *unused, *unfit)
     return ImportReport(added, updated + len(plan.change), unchanged, failed, time.monotonic() - began)
 
 

@@ -19,7 +19,7 @@ DIM = 100
 WORDS = 20_000
 MODELS = ("tfidf", "lda")
 STOP_WORDS = ("none", "english")
-MAX_DIM = 4_096
+MAX_DIM, MAX_WORDS = 4_096, 1_000_000
 
 _FEW_TEXTS = 5_000
 """Up to so many texts LDA learns from all of them at once, in 20 passes; from more in small batches, in 5."""
@@ -46,9 +46,9 @@ class Text(TextExtractor):
         for name, value, known in (("model", model, MODELS), ("stop_words", stop_words, STOP_WORDS)):
             if value not in known:
                 raise ValueError(f"text: {name} must be one of {', '.join(known)}, not {value!r}")
-        for name, number, most in (("dim", dim, MAX_DIM), ("words", words, 1_000_000)):
-            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
-                raise ValueError(f"text: {name} must be a whole number from 1 to {most}, not {number!r}")
+        for name, number, least, most in (("dim", dim, 1, MAX_DIM), ("words", words, 2, MAX_WORDS)):
+            if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+                raise ValueError(f"text: {name} must be a whole number from {least} to {most}, not {number!r}")
         self.model, self.words, self.stop_words = model, words, stop_words
         self._dim = dim
         self._state: dict[str, NDArray[Any]] = {}

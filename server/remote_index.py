@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.errors import NotReadyError
 from engine.extraction import content_hash, read_file
 from engine.fitting import sample_size
 from engine.item import Failure, ImportReport, Item, NewItem
@@ -59,10 +60,10 @@ def index(
         done, skipped = done + len(batch), skipped + len(batch) - len(new)
         if progress:
             progress("indexing", done, len(keyed))
-    _fit_texts(collection)
+    unfit = _fit_texts(collection)
     report = merged(reports)
     unchanged = report.unchanged + skipped - len(failures)
-    failed = (*failures, *_named(report.failures, keyed), *unused)
+    failed = (*failures, *_named(report.failures, keyed), *unused, *unfit)
     return ImportReport(report.added, report.updated, unchanged, failed, time.monotonic() - began)
 
 
@@ -112,12 +113,16 @@ def _fit(collection: CollectionBackend, files: Sequence[SourceFile], progress: P
     collection.fit_views(pictures(), views=names, seed=seed)
 
 
-def _fit_texts(collection: CollectionBackend) -> None:
+def _fit_texts(collection: CollectionBackend) -> list[Failure]:
     """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
     views = collection.views()
-    waiting = {input_of(view) for view in views if not view.fitted}
+    waiting = {input_of(view): view.name for view in views if not view.fitted}
     if "text" in map(input_of, views) and "image" not in waiting:
-        collection.fit_views(())
+        try:
+            collection.fit_views(())
+        except NotReadyError as error:  # the texts are too few
+            return [Failure(waiting["text"], str(error))]
+    return []
 
 
 def _entries(

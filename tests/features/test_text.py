@@ -143,7 +143,7 @@ def test_too_few_texts_are_refused(texts):
         {"dim": 0},
         {"dim": 2.5},
         {"dim": True},
-        {"words": 0},
+        {"words": 1},
         {"dim": 5000},
     ],
 )

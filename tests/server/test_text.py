@@ -156,6 +156,16 @@ def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures
     assert made.item("pictures/dots/dots-00.jpg").text == "a dotted sea"
 
 
+def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, pictures: Path, tmp_path: Path) -> None:
+    """Too few texts for a view fail the view, not the run."""
+    csv = tmp_path / "captions.csv"
+    for text, failed in (("a\n", ["tags"]), ("a spotted thing\nwaves/waves-00.jpg,sea\n", [])):
+        csv.write_text(f"dots/dots-00.jpg,{text}")
+        assert [failure.key for failure in made.index([pictures], captions=csv).failures] == failed
+    (answer,) = made.search([Query("tags", text="sea")], k=1)
+    assert answer.hits[0].key == "pictures/waves/waves-00.jpg"
+
+
 def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
     """They wait for the fit, which takes them; later ones need none; "" removes a text, None keeps it."""
     made.import_items([NewItem("a", text="red rose"), NewItem("b", text="blue sea", labels=("x",))])
