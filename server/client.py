@@ -146,7 +146,7 @@ class RemoteCollection:
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Gives items rows of a view, in changes below the message limit."""
         reports = []
-        for batch in batches(zip(keys, rows, strict=True), _row_size, ROWS_AT_ONCE):
+        for batch in batches(zip(keys, rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
             request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
             request.rows.extend(from_row(row) for _, row in batch)
             reports.append(to_report(self.client.call(self._stub.PutVectors, request)))
@@ -294,7 +294,3 @@ class RemoteCollection:
 
     def close(self) -> None:
         """Nothing to let go of: the server keeps the collection."""
-
-
-def _row_size(entry: tuple[str, NDArray[np.float32]]) -> int:
-    return len(entry[0]) + entry[1].nbytes
