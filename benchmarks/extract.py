@@ -24,11 +24,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.record import Row, record, usable_cores, write_json
-from features import EXTRACTORS, Extractor, decode, extractor
+from features import Color, Gist, ImageExtractor, Sift, decode
 from features.worker import become_worker
 
 REFERENCE = "cv2.SIFT.detectAndCompute"
 WHOLE = "decode + color + sift + gist"
+VIEWS: dict[str, type[ImageExtractor]] = {"color": Color, "sift": Sift, "gist": Gist}
 _NEIGHBORS = 5
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
 
@@ -62,7 +63,7 @@ def main(argv: list[str] | None = None) -> None:
         "timed": min(arguments.timed, len(pictures.contents)),
         "seeds": list(seeds),
         "processes": cores,
-        "views": {name: extractor(name).params() for name in sorted(EXTRACTORS)},
+        "views": {name: VIEWS[name]().params() for name in sorted(VIEWS)},
     }
     write_json(arguments.json, record("extract", settings, rows))
     for row in rows:
@@ -86,7 +87,7 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
     contents = pictures.contents[:: max(1, len(pictures.contents) // count)][:count]
     with threadpool_limits(limits=1):
         images = [decode(content).image for content in contents]
-        views = fitted_views([extractor("sift").sample(image) for image in images], seed=0)
+        views = fitted_views([Sift().sample(image) for image in images], seed=0)
         spent: dict[str, list[float]] = {}
         for content, image in zip(contents, images, strict=True):
             luma = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
@@ -107,7 +108,7 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
 def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row]:
     """Images a second with all cores, from bytes to rows, and 5-NN accuracy of each view after its default steps."""
     speeds: list[float] = []
-    accuracies: dict[str, list[float]] = {name: [] for name in EXTRACTORS}
+    accuracies: dict[str, list[float]] = {name: [] for name in VIEWS}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, mp_context=context, initializer=become_worker) as pool:
         samples = list(pool.map(_sample, pictures.contents, chunksize=8))
@@ -129,9 +130,9 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     ]
 
 
-def fitted_views(samples: Sequence[NDArray[np.float32]], seed: int) -> dict[str, Extractor]:
+def fitted_views(samples: Sequence[NDArray[np.float32]], seed: int) -> dict[str, ImageExtractor]:
     """The three views in their default configuration, with a codebook from the samples."""
-    views = {name: extractor(name) for name in EXTRACTORS}
+    views = {name: make() for name, make in VIEWS.items()}
     views["sift"].fit(samples, seed)
     return views
 
@@ -152,7 +153,7 @@ def accuracy(
 
 
 def _by_steps(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    for step in EXTRACTORS[name].steps:
+    for step in VIEWS[name].steps:
         if step != "l1":
             raise ValueError(f"this benchmark does not know the step {step!r} of view {name!r}")
         rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), 1.0)
@@ -160,11 +161,11 @@ def _by_steps(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _sample(content: bytes) -> NDArray[np.float32]:
-    return extractor("sift").sample(decode(content).image)
+    return Sift().sample(decode(content).image)
 
 
 def _extract(contents: Sequence[bytes], state: dict[str, NDArray[Any]]) -> Rows:
-    views = {name: extractor(name) for name in EXTRACTORS}
+    views = {name: make() for name, make in VIEWS.items()}
     views["sift"].load_state(state)
     images = [decode(content).image for content in contents]
     return {name: np.stack([view.extract(image) for image in images]) for name, view in views.items()}

@@ -10,11 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
 from engine.errors import InvalidInputError, NotFoundError, StorageError
 from engine.evaluation import evaluate
-from engine.fitting import fit_pictures
+from engine.fitting import fit_views
 from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
@@ -26,8 +29,10 @@ from engine.progress import Progress
 from engine.query import Filter, HitList, Query
 from engine.search import answer, check_queries
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
+from engine.texts import place_texts
 from engine.training import Recipe, check_space_name, train
-from engine.views import load_extractor, view_info
+from engine.vectors import index_vectors, put_vectors
+from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
 from features import Extractor
 
@@ -158,19 +163,21 @@ class Collection:
         workers: int | None = None,
         progress: Progress | None = None,
         seed: int = 0,
+        captions: str | Path | None = None,
     ) -> ImportReport:
         """Index the pictures below folders, and files named themselves, on ``workers`` processes (all cores).
 
         Keys are the root's alias and the path below it. Files that are done already are left out, so an interrupted
         run is finished by the same call; a file that cannot be read is a failure of the report. Views that need it are
-        fitted first on a sample. ``labels`` is ``folder``, a CSV file, or None (labels stay as they are).
+        fitted first, on a sample. ``labels`` is ``folder``, a CSV file, or None (labels stay as they are); ``captions``
+        a CSV of lines ``path,caption``, which become the items' texts. A caption of no picture is a failure, too.
 
         A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """
         with self._write():
-            return index_files(self._catalog, paths, labels, workers, progress, seed)
+            return index_files(self._catalog, paths, labels, workers, progress, seed, captions)
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -180,6 +187,39 @@ class Collection:
         with self._write():
             return import_items(self._catalog, items, workers)
 
+    def index_vectors(
+        self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    ) -> ImportReport:
+        """Give items the rows of a file as their rows of a view, which is added where the collection lacks it.
+
+        ``path`` is a ``.npy`` of shape (n, d), with one key a line in the file ``keys``, or an ``.npz`` with the arrays
+        ``keys`` and ``vectors``. Items that do not exist are created. Without keys, rows go to the items in the order
+        of keys, if they are as many. Nothing is written unless all can be; rows that are there already are unchanged,
+        so an interrupted run is finished by the same call.
+
+        Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError, OSError.
+        """
+        with self._write():
+            return index_vectors(self, view, path, keys, progress)
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Give the items of the keys the rows, shape (n, d), as their rows of a view, in one change.
+
+        Items that do not exist are created; what else is known of those that do stays.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
+        """
+        with self._write():
+            return put_vectors(self._catalog, view, keys, rows)
+
+    def add_view(self, spec: str) -> ViewInfo:
+        """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
+
+        Raises InvalidInputError, AlreadyExistsError, BusyError, StorageError.
+        """
+        with self._write(), self._catalog.write() as tx:
+            return view_info(add_view(tx, spec))
+
     def fit_views(
         self,
         images: Iterable[bytes],
@@ -188,13 +228,17 @@ class Collection:
         workers: int | None = None,
         refit: bool = False,
     ) -> tuple[ViewInfo, ...]:
-        """Fit views on encoded pictures (by default those that need it and are not fitted) and return all views.
+        """Fit views (by default those that need it and are not fitted) and return all views.
 
-        Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures), BusyError,
+        Views of pictures are fitted on the encoded ones given, views of texts on the texts of the collection's items,
+        whose rows are computed at once.
+
+        Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
         StorageError.
         """
         with self._write():
-            fit_pictures(self._catalog, images, views or (), refit, seed, workers)
+            fit_views(self._catalog, images, views or (), refit, seed, workers)
+            place_texts(self._catalog)
         return self.views()
 
     def delete_items(self, keys: Sequence[str]) -> int:

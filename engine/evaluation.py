@@ -124,6 +124,7 @@ def _codebooks(tx: Transaction, names: Iterable[str], queries: set[str]) -> str:
             else f"{len(queries & set(kept['keys']))} queries among them"
         )
         sentences.append(
-            f"{view.name}: revision {view.revision}, fitted without labels on {kept['pictures']} pictures, {seen}"
+            f"{view.name}: revision {view.revision}, fitted without labels on "
+            f"{kept['pictures']} {kept.get('kind', 'pictures')}, {seen}"
         )
     return "; ".join(sentences) or "no view that takes part has a codebook"

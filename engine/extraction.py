@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.item import Failure
-from features import Extractor, ImageError, ImageTooLargeError, NotAnImageError, decode, thumbnail
+from features import ImageError, ImageExtractor, ImageTooLargeError, NotAnImageError, decode, thumbnail
 from features.worker import become_worker
 
 Result = TypeVar("Result")
-Work = Callable[[Path, Mapping[str, Extractor]], Result]
+Work = Callable[[Path, Mapping[str, ImageExtractor]], Result]
 
 MAX_FILE_BYTES = 1 << 29
 """Larger files are refused unread."""
@@ -49,7 +49,7 @@ def content_hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def extract(data: bytes, extractors: Mapping[str, Extractor]) -> Extracted:
+def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
     """Return everything that is kept of a picture; ImageError says why it cannot be read."""
     picture = decode(data)
     rows = {view: extractor.extract(picture.image) for view, extractor in extractors.items()}
@@ -66,7 +66,7 @@ def read_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def extract_file(path: Path, extractors: Mapping[str, Extractor]) -> Extracted | Failure:
+def extract_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> Extracted | Failure:
     """Return what ``extract`` gives for a file, or why it cannot be read."""
     try:
         return extract(read_file(path), extractors)
@@ -74,7 +74,7 @@ def extract_file(path: Path, extractors: Mapping[str, Extractor]) -> Extracted |
         return Failure(str(path), _reason(error))
 
 
-def sample_file(path: Path, extractors: Mapping[str, Extractor]) -> dict[str, NDArray[np.float32]]:
+def sample_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
     """Return what each extractor is fitted on of one file; nothing of one that cannot be read."""
     try:
         return sample(read_file(path), extractors)
@@ -82,7 +82,7 @@ def sample_file(path: Path, extractors: Mapping[str, Extractor]) -> dict[str, ND
         return {}
 
 
-def sample(data: bytes, extractors: Mapping[str, Extractor]) -> dict[str, NDArray[np.float32]]:
+def sample(data: bytes, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
     """Return what each extractor is fitted on of one picture; ImageError says why it cannot be read."""
     image = decode(data).image
     return {view: extractor.sample(image) for view, extractor in extractors.items()}
@@ -110,7 +110,7 @@ class Workers:
         self._stop()
 
     def run(
-        self, work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, Extractor]
+        self, work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, ImageExtractor]
     ) -> Iterator[tuple[Path, Result | Failure]]:
         """Yield (path, result) in the order of the paths.
 
@@ -133,7 +133,7 @@ class Workers:
                     done += 1
 
     def _in_order(
-        self, work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, Extractor]
+        self, work: Work[Result], paths: Sequence[Path], extractors: Mapping[str, ImageExtractor]
     ) -> Iterator[tuple[Path, Result]]:
         """Keep a few tasks a worker in flight, so that neither the workers nor the memory of results run away."""
         chunks = iter([paths[start : start + _FILES_A_TASK] for start in range(0, len(paths), _FILES_A_TASK)])
@@ -169,7 +169,7 @@ def _interrupts_waiting() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _alone(work: Work[Result], path: Path, extractors: Mapping[str, Extractor]) -> Result | Failure:
+def _alone(work: Work[Result], path: Path, extractors: Mapping[str, ImageExtractor]) -> Result | Failure:
     with _pool(1) as pool:
         try:
             return pool.submit(_work_on, work, [path], extractors).result()[0]
@@ -189,7 +189,7 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)  # the parent was killed; nobody waits for results
 
 
-def _work_on(work: Work[Result], paths: Iterable[Path], extractors: Mapping[str, Extractor]) -> list[Result]:
+def _work_on(work: Work[Result], paths: Iterable[Path], extractors: Mapping[str, ImageExtractor]) -> list[Result]:
     return [work(path, extractors) for path in paths]
 
 

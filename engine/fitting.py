@@ -1,8 +1,9 @@
-"""Fitting views: visual words from a sample of pictures, once, as a new revision."""
+"""Fitting views: visual words from a sample of pictures, text views from the items' texts; once, as a new revision."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,17 @@ from engine.catalog import Catalog, Transaction, ViewRecord
 from engine.catalog.batches import batches
 from engine.errors import InvalidInputError, NotReadyError
 from engine.extraction import cores, sample
-from engine.views import find_view
-from features import Extractor, ImageError, extractor
+from engine.item import Failure
+from engine.views import find_view, input_of, views_of
+from features import Extractor, ImageError, ImageExtractor, extractor
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as
 well as those of 800 (77 % of 5-NN accuracy on 1,000 photographs in 10 classes, both)."""
+
+
+MAX_TEXTS = 50_000
+"""Texts that a view is fitted on at most; of more, so many drawn by chance."""
 
 
 def sample_size(count: int) -> int:
@@ -25,12 +31,13 @@ def sample_size(count: int) -> int:
     return min(count, max(MIN_SAMPLE, min(MAX_SAMPLE, count // 5)))
 
 
-def unfitted(views: Iterable[ViewRecord]) -> dict[str, Extractor]:
-    """Return the unfitted extractors of the views that need a fit, by name."""
-    return {view.name: extractor(view.extractor, view.params) for view in views if view.revision == 0}
+def unfitted(views: Iterable[ViewRecord]) -> dict[str, ImageExtractor]:
+    """Return the unfitted extractors of the views that are fitted on pictures, by name."""
+    made = {view.name: extractor(view.extractor, view.params) for view in views if view.revision == 0}
+    return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
 
 
-def fit_pictures(
+def fit_views(
     catalog: Catalog,
     images: Iterable[bytes],
     names: Sequence[str] = (),
@@ -38,15 +45,26 @@ def fit_pictures(
     seed: int = 0,
     workers: int | None = None,
 ) -> None:
-    """Fit the named views, or all that need it, on encoded pictures; unreadable ones are left out.
+    """Fit the named views, or all that need it: text views on the texts of the items, others on encoded pictures.
+
+    Pictures that cannot be read are left out.
 
     Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
-    an unknown one, NotReadyError where the pictures are too few.
+    an unknown one, NotReadyError where the pictures or texts are too few.
     """
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)
-    if not chosen:
-        return
+    pictured = {name: one for name, one in chosen.items() if isinstance(one, ImageExtractor)}
+    if pictured:
+        _fit_pictures(catalog, images, pictured, seed, workers)
+    for name in chosen:
+        if name not in pictured:
+            fit_texts(catalog, name, seed)
+
+
+def _fit_pictures(
+    catalog: Catalog, images: Iterable[bytes], chosen: Mapping[str, ImageExtractor], seed: int, workers: int | None
+) -> None:
     samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in chosen}
     with ThreadPoolExecutor(workers or cores()) as pool:
         for batch in batches(islice(images, MAX_SAMPLE), 32):
@@ -57,7 +75,37 @@ def fit_pictures(
         fit_view(catalog, name, parts, seed)
 
 
-def _sample(image: bytes, extractors: Mapping[str, Extractor]) -> Mapping[str, NDArray[np.float32]]:
+def fit_texts(catalog: Catalog, name: str, seed: int) -> None:
+    """Fit a text view on the texts of the collection's items; NotReadyError where there are too few."""
+    with catalog.read() as tx:
+        ids = tx.items.with_text()
+        if len(ids) > MAX_TEXTS:
+            ids = np.random.default_rng(seed).choice(ids, MAX_TEXTS, replace=False).tolist()
+        texts, keys = tx.items.texts(ids), tx.items.keys()
+        if not texts:
+            raise NotReadyError(
+                f"view {name!r} is fitted on texts, but no item has one: "
+                f"run 'crossview index {tx.name()} PATH --captions FILE.csv', or import items with texts"
+            )
+    fit_view(catalog, name, list(texts.values()), seed, [keys[item] for item in texts], "texts")
+
+
+def fit_missing_texts(catalog: Catalog, seed: int) -> list[Failure]:
+    """Fit the text views that are not fitted yet, once an item has a text; return those whose texts are too few."""
+    with catalog.read() as tx:
+        waiting = [view.name for view in views_of(tx, "text") if view.revision == 0]
+        if not waiting or not tx.items.with_text():
+            return []
+    failures = []
+    for name in waiting:
+        try:
+            fit_texts(catalog, name, seed)
+        except NotReadyError as error:
+            failures.append(Failure(name, str(error)))
+    return failures
+
+
+def _sample(image: bytes, extractors: Mapping[str, ImageExtractor]) -> Mapping[str, NDArray[np.float32]]:
     try:
         return sample(image, extractors)
     except ImageError:
@@ -65,11 +113,16 @@ def _sample(image: bytes, extractors: Mapping[str, Extractor]) -> Mapping[str, N
 
 
 def fit_view(
-    catalog: Catalog, name: str, samples: Sequence[NDArray[np.float32]], seed: int, keys: Sequence[str] | None = None
+    catalog: Catalog,
+    name: str,
+    samples: Sequence[Any],
+    seed: int,
+    keys: Sequence[str] | None = None,
+    kind: str = "pictures",
 ) -> None:
-    """Fit a view on the samples of pictures and store it as the current revision.
+    """Fit a view on the samples of pictures, or on texts, and store it as the current revision.
 
-    ``keys`` are remembered, so that an evaluation can say whether its queries were among the pictures.
+    ``keys`` are remembered, so that an evaluation can say whether its queries were among them.
     """
     with catalog.read() as tx:
         view = find_view(tx, name)
@@ -78,14 +131,17 @@ def fit_view(
     except ValueError as error:
         raise NotReadyError(f"view {name!r} cannot be fitted: {error}") from error
     with catalog.write() as tx:
-        kept = {"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed}
+        kept = {"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind}
         tx.views.add_revision(view, state.pack(kept))
         tx.next_sequence()
 
 
 def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> Mapping[str, Extractor]:
     if not names:
-        return unfitted(tx.views.all())
+        waiting = [view for view in tx.views.all() if view.revision == 0]
+        if not tx.items.with_text():
+            waiting = [view for view in waiting if input_of(view) != "text"]
+        return {view.name: extractor(view.extractor, view.params) for view in waiting}
     views = [find_view(tx, name) for name in names]
     for view in views:
         if extractor(view.extractor, view.params).fitted:

@@ -1,22 +1,22 @@
-"""Importing items that a program hands over: pictures as bytes, ready feature rows, or both."""
+"""Importing items that a program hands over: pictures as bytes, texts, ready feature rows, or several of them."""
 
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog import Catalog, NewRecord, Transaction, ViewRecord
+from engine.catalog import Catalog, NewRecord, PictureRecord, Transaction, ViewRecord
 from engine.errors import InvalidInputError
-from engine.extraction import Extracted, content_hash, extract
+from engine.extraction import content_hash, extract
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.search import check_row
-from engine.views import load_extractor
-from engine.writing import put_records
-from features import Extractor, ImageError
-
-_MAX_KEY = 1024
+from engine.texts import check_text, text_rows
+from engine.views import check_fitted, image_extractors, text_extractors, views_of
+from engine.writing import check_key, put_records
+from features import ImageError, ImageExtractor, TextExtractor
 
 
 def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
@@ -24,13 +24,14 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
     began = time.monotonic()
     with catalog.read() as tx:
         views = {view.name: view for view in tx.views.all()}
-        needed = {name for item in items if item.image is not None for name in set(views) - set(item.rows)}
-        needed |= {name for item in items for name in item.rows if name in views}
-        extractors = {name: load_extractor(tx, views[name]) for name in views if name in needed}
-        same = _unchanged(tx, items, views)
+        needed = {view.name for view in views_of(tx, "image") if any(_wants(item, view.name) for item in items)}
+        for name in sorted({name for item in items for name in item.rows if name in views}):
+            check_fitted(tx, views[name])
+        extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
+        same = _unchanged(tx, items, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        answers = list(pool.map(lambda item: _record(item, views, extractors), todo))
+        answers = list(pool.map(lambda item: _record(item, extractors), todo))
     records = [answer for answer in answers if isinstance(answer, NewRecord)]
     added = 0
     if records:
@@ -41,12 +42,26 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
     return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
 
 
-def _unchanged(tx: Transaction, items: Sequence[NewItem], views: Mapping[str, ViewRecord]) -> set[str]:
+@dataclass(frozen=True)
+class _Extractors:
+    """What makes rows."""
+
+    views: Mapping[str, ViewRecord]
+    images: Mapping[str, ImageExtractor]
+    texts: Mapping[str, TextExtractor]
+
+
+def _wants(item: NewItem, view: str) -> bool:
+    """Whether a view's row has to be computed from the item's picture."""
+    return item.image is not None and view not in item.rows
+
+
+def _unchanged(tx: Transaction, items: Sequence[NewItem], views: Sequence[ViewRecord]) -> set[str]:
     """Return the keys of items with a picture and no ready rows that are already there just as they would become."""
     ids = tx.items.ids_of(item.key for item in items)
     stored = tx.items.by_id(list(ids.values()))
     complete = set(ids.values())
-    for view in views.values():
+    for view in views:
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
     return {item.key for item in items if ids.get(item.key) in complete and _same(item, stored[ids[item.key]])}
 
@@ -58,39 +73,30 @@ def _same(new: NewItem, stored: Item) -> bool:
         and content_hash(new.image) == stored.content_hash
         and tuple(sorted(set(new.labels))) == stored.labels
         and dict(new.attributes) == dict(stored.attributes)
+        and new.text in (None, stored.text)
     )
 
 
-def _record(item: NewItem, views: Mapping[str, ViewRecord], extractors: Mapping[str, Extractor]) -> NewRecord | Failure:
+def _record(item: NewItem, extractors: _Extractors) -> NewRecord | Failure:
     try:
-        if not item.key or len(item.key) > _MAX_KEY or "\0" in item.key:
-            raise InvalidInputError(f"a key has 1 to {_MAX_KEY} characters and no NUL")
-        rows = _given_rows(item, views)
-        if item.image is None and not rows:
-            raise InvalidInputError("an item needs an image or feature rows")
-        found = _extracted(item.image, {name: one for name, one in extractors.items() if name not in rows})
+        check_key(item.key)
+        given = _given_rows(item, extractors.views)
+        if item.image is None and item.text is None and not given:
+            raise InvalidInputError("an item needs an image, a text or feature rows")
+        text = None if item.text is None else check_text(item.text)
+        rows = text_rows(extractors.texts, text)
+        picture, source = None, item.source or None
+        if item.image is not None:
+            found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
+            rows |= found.rows
+            source = item.source
+            picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
-    return NewRecord(
-        item.key,
-        item.labels,
-        item.attributes,
-        item.source,
-        len(item.image or b""),
-        0,
-        found.content_hash if found else "",
-        found.width if found else 0,
-        found.height if found else 0,
-        found.thumbnail if found else None,
-        {**(found.rows if found else {}), **rows},
-    )
+    return NewRecord(item.key, item.labels, item.attributes, text, source, picture, {**rows, **given})
 
 
 def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:
     if unknown := sorted(set(item.rows) - set(views)):
         raise InvalidInputError(f"no view {unknown[0]!r}; there are: {', '.join(views)}")
     return {name: check_row(row, views[name]) for name, row in item.rows.items()}
-
-
-def _extracted(image: bytes | None, extractors: Mapping[str, Extractor]) -> Extracted | None:
-    return None if image is None else extract(image, extractors)

@@ -1,26 +1,29 @@
 """Bulk indexing: walk, leave out what is done, fit what is not, extract on all cores, commit in batches."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from engine.catalog import Catalog, NewRecord, Stored, Transaction
-from engine.errors import InvalidInputError
+from engine.catalog import Catalog, NewRecord, PictureRecord, Stored, Transaction
+from engine.catalog.batches import batches
 from engine.extraction import Extracted, Workers, content_hash, extract_file, read_file, sample_file
-from engine.fitting import fit_view, sample_size, unfitted
+from engine.fitting import fit_missing_texts, fit_view, sample_size, unfitted
 from engine.item import Failure, ImportReport
-from engine.labels import Labeller, labeller
 from engine.progress import Progress
-from engine.views import load_extractor
+from engine.said import Said
+from engine.texts import place_texts, text_rows
+from engine.views import image_extractors, text_extractors, views_of
 from engine.walk import SourceFile, readable, walk
 from engine.writing import put_records
-from features import Extractor, ImageError
+from features import ImageError, ImageExtractor, TextExtractor
 
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 2.0
+_CHANGES_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,11 @@ class _Plan:
 
     extract: dict[str, SourceFile] = field(default_factory=dict)
     """Files to read, by key."""
-    relabel: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The views that those of them lack whose pictures are known; the others are computed in every view."""
+    change: dict[str, NewRecord] = field(default_factory=dict)
+    """New labels and texts of items whose pictures need not be read, by key."""
     stamps: dict[int, int] = field(default_factory=dict)
-    unchanged: int = 0
 
 
 def index_files(
@@ -41,26 +46,28 @@ def index_files(
     workers: int | None = None,
     progress: Progress | None = None,
     seed: int = 0,
+    captions: str | Path | None = None,
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``. The caller holds the writer lock."""
     began = time.monotonic()
-    label = labeller(labels)
+    said = Said(labels, captions)
     files = list(walk(paths))
-    if labels is not None and str(labels) != "folder" and files and not any(label(file) for file in files):
-        raise InvalidInputError(f"{labels} names none of the {len(files)} files found; paths are below the root")
+    unused = said.unused(files)
     with catalog.write() as tx:
         keyed = _keys(tx, files)
     with catalog.read() as tx:
-        plan = _plan(tx, keyed, label)
+        plan = _plan(tx, keyed, said)
         missing = unfitted(tx.views.all())
     with Workers(workers) as processes:
         if missing and plan.extract:
             _fit(catalog, plan, missing, processes, progress, seed)
-        with catalog.write() as tx:
-            _apply(tx, plan)
-            extractors = {view.name: load_extractor(tx, view) for view in tx.views.all()} if plan.extract else {}
-        added, updated, failures = _extract(catalog, plan, extractors, label, processes, progress)
-    return ImportReport(added, updated + len(plan.relabel), plan.unchanged, tuple(failures), time.monotonic() - began)
+        _change(catalog, plan)
+        added, updated, failures = _extract(catalog, plan, said, processes, progress)
+    unfit = fit_missing_texts(catalog, seed)
+    place_texts(catalog, progress)
+    unchanged = len(keyed) - len(plan.extract) - len(plan.change)
+    failed = (*failures, *unused, *unfit)
+    return ImportReport(added, updated + len(plan.change), unchanged, failed, time.monotonic() - began)
 
 
 def _keys(tx: Transaction, files: Iterable[SourceFile]) -> dict[str, SourceFile]:
@@ -70,26 +77,23 @@ def _keys(tx: Transaction, files: Iterable[SourceFile]) -> dict[str, SourceFile]
     return {f"{aliases[file.root]}/{file.relative}": file for file in files}
 
 
-def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], label: Labeller) -> _Plan:
-    known, complete = tx.items.known(), _complete(tx)
-    plan, unchanged = _Plan(), 0
+def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], said: Said) -> _Plan:
+    known, plan = tx.items.known(), _Plan()
+    texts = tx.items.texts() if said.captions else {}
+    having = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
     for key, file in keyed.items():
         stored = known.get(key)
-        if stored is None or stored.id not in complete or not _same(file, stored, plan):
+        if stored is None or not _same(file, stored, plan):
             plan.extract[key] = file
-            continue
-        wanted = label(file)
-        if wanted is None or wanted == stored.labels:
-            unchanged += 1
+        elif lacking := tuple(view for view, ids in having.items() if stored.id not in ids):
+            plan.extract[key], plan.lacking[key] = file, lacking
         else:
-            plan.relabel[stored.id] = wanted
-    return _Plan(plan.extract, plan.relabel, plan.stamps, unchanged)
-
-
-def _complete(tx: Transaction) -> set[int]:
-    """Ids of the items that have a row of every view at its current revision."""
-    ids = [set(tx.rows.ids(view).tolist()) for view in tx.views.all()]
-    return set.intersection(*ids)
+            labels, text = said.labels(file), said.text(file)
+            labels = None if labels == stored.labels else labels
+            text = None if text == texts.get(stored.id, "") else text
+            if labels is not None or text is not None:
+                plan.change[key] = NewRecord(key, labels, text=text)
+    return plan
 
 
 def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
@@ -110,7 +114,7 @@ def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
 def _fit(
     catalog: Catalog,
     plan: _Plan,
-    missing: Mapping[str, Extractor],
+    missing: Mapping[str, ImageExtractor],
     processes: Workers,
     progress: Progress | None,
     seed: int,
@@ -130,32 +134,34 @@ def _fit(
         fit_view(catalog, view, [sample[view] for sample in samples.values()], seed, list(samples))
 
 
-def _apply(tx: Transaction, plan: _Plan) -> None:
-    tx.items.refresh(plan.stamps)
-    if plan.relabel:
-        tx.items.relabel(plan.relabel, tx.next_sequence())
+def _change(catalog: Catalog, plan: _Plan) -> None:
+    """Write what is known without reading pictures."""
+    with catalog.write() as tx:
+        tx.items.refresh(plan.stamps)
+        texts = text_extractors(tx)
+    for batch in batches(plan.change.values(), _CHANGES_AT_ONCE):
+        records = [replace(record, rows=text_rows(texts, record.text)) for record in batch]
+        with catalog.write() as tx:
+            put_records(tx, records)
 
 
 def _extract(
-    catalog: Catalog,
-    plan: _Plan,
-    extractors: Mapping[str, Extractor],
-    label: Labeller,
-    processes: Workers,
-    progress: Progress | None,
+    catalog: Catalog, plan: _Plan, said: Said, processes: Workers, progress: Progress | None
 ) -> tuple[int, int, list[Failure]]:
     added = updated = 0
     failures: list[Failure] = []
-    answers = processes.run(extract_file, [file.path for file in plan.extract.values()], extractors)
-    results = ((key, result) for key, (_, result) in zip(plan.extract, answers, strict=True))
-    for done, batch in _batches(results, len(plan.extract), progress):
+    if not plan.extract:
+        return added, updated, failures
+    with catalog.read() as tx:
+        extractors, texts = image_extractors(tx), text_extractors(tx)
+    for done, batch in _batches(_results(plan, extractors, processes), len(plan.extract), progress):
         records = []
         for key, result in batch:
             file = plan.extract[key]
             if isinstance(result, Failure):
                 failures.append(Failure(readable(file.path), result.reason))
             else:
-                records.append(_record(key, file, label(file), result))
+                records.append(_record(key, file, said, result, texts))
         if records:
             with catalog.write() as tx:
                 new = put_records(tx, records)
@@ -163,6 +169,18 @@ def _extract(
         if progress:
             progress("indexing", done, len(plan.extract))
     return added, updated, failures
+
+
+def _results(plan: _Plan, extractors: Mapping[str, ImageExtractor], processes: Workers) -> "Iterator[Answer]":
+    """Yield what every file to read gives, each computed in the views that it lacks."""
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key in plan.extract:
+        groups[plan.lacking.get(key, tuple(extractors))].append(key)
+    for views, keys in groups.items():
+        paths = [plan.extract[key].path for key in keys]
+        answers = processes.run(extract_file, paths, {view: extractors[view] for view in views})
+        for key, (_, result) in zip(keys, answers, strict=True):
+            yield key, result
 
 
 Answer = tuple[str, Extracted | Failure]
@@ -192,17 +210,8 @@ def _batches(results: Iterator[Answer], total: int, progress: Progress | None) -
         yield done, batch
 
 
-def _record(key: str, file: SourceFile, labels: tuple[str, ...] | None, found: Extracted) -> NewRecord:
-    return NewRecord(
-        key,
-        labels,
-        None,
-        readable(file.path),
-        file.size,
-        file.modified_ns,
-        found.content_hash,
-        found.width,
-        found.height,
-        found.thumbnail,
-        found.rows,
-    )
+def _record(key: str, file: SourceFile, said: Said, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
+    text = said.text(file)
+    picture = PictureRecord(file.size, file.modified_ns, found.content_hash, found.width, found.height, found.thumbnail)
+    rows = {**found.rows, **text_rows(texts, text)}
+    return NewRecord(key, said.labels(file), text=text, source=readable(file.path), picture=picture, rows=rows)

@@ -29,11 +29,16 @@ class Item:
     height: int = 0
     views: tuple[str, ...] = ()
     """The views the item has a feature row for."""
+    text: str = ""
+    """Its caption, tags or document; "" where it has none."""
 
 
 @dataclass(frozen=True)
 class NewItem:
-    """One item to import: a picture's bytes, ready feature rows, or both (a given row wins over extraction)."""
+    """One item to import: a picture's bytes, a text, ready feature rows, or several; given rows win over computed ones.
+
+    Without a picture, an item that exists keeps the one it has.
+    """
 
     key: str
     image: bytes | None = None
@@ -42,11 +47,13 @@ class NewItem:
     labels: tuple[str, ...] = ()
     attributes: Attributes = field(default_factory=dict)
     source: str = ""
+    text: str | None = None
+    """None keeps the text that the item has, "" removes it."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One item or file that could not be used, and why."""
+    """One item, file or caption that could not be used, and why."""
 
     key: str
     reason: str

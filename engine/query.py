@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+INPUTS = ("image", "text", "vector", "key")
+"""What a query can be given by."""
+TEXT_SHOWN = 200
+"""Characters of an item's text that a hit shows."""
+
 
 @dataclass(frozen=True)
 class Query:
-    """One query: exactly one of ``image``, ``vector`` and ``key``, asked in ``view``."""
+    """One query: exactly one of ``image``, ``text``, ``vector`` and ``key``, asked in ``view``."""
 
     view: str
     """The query view: how the input is described before it is projected."""
@@ -20,6 +25,12 @@ class Query:
     """A raw feature row of the query view, shape (d,)."""
     key: str | None = None
     """An item of the collection; its stored row is the query, and it is left out of its own hits."""
+    text: str | None = None
+    """Words, for a view that is computed from texts."""
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return which kinds of input are given."""
+        return tuple(name for name in INPUTS if getattr(self, name) is not None)
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,8 @@ class Hit:
     target: str
     labels: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    """How the item's text begins, in 200 characters at most."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,17 @@ from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
 from engine.live import LiveSpace
-from engine.query import Filter, Hit, HitList, Query
-from engine.views import check_fitted, find_view
-from features import Extractor, decode
+from engine.query import TEXT_SHOWN, Filter, Hit, HitList, Query
+from engine.texts import check_text
+from engine.views import check_fitted, find_view, input_of
+from features import Extractor, ImageExtractor, TextExtractor, decode
 
 _RANK_CONSTANT = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 _OVERFETCH = 3
 """Hits asked of every target for each one wanted, before lists are merged."""
+
+_TEXT_QUOTED = 80
 
 Extractors = Callable[[Transaction, ViewRecord], Extractor]
 
@@ -33,8 +36,8 @@ def check_queries(queries: Sequence[Query], k: int) -> None:
     if not queries:
         raise InvalidInputError("a search needs at least one query")
     for number, query in enumerate(queries):
-        if sum(value is not None for value in (query.image, query.vector, query.key)) != 1:
-            raise InvalidInputError(f"query {number}: give exactly one of an image, a vector and an item key")
+        if len(query.inputs()) != 1:
+            raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
 
 
 def answer(
@@ -81,13 +84,13 @@ def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 def _rows(tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query]) -> NDArray[np.float32]:
     view = find_view(tx, view_name)
-    check_fitted(tx, view)
     return np.stack([_row(tx, extractors, view, query) for query in queries])
 
 
 def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
-    if query.image is not None:
-        return extractors(tx, view).extract(decode(query.image).image)
+    if query.image is not None or query.text is not None:
+        return _computed(tx, extractors, view, query)
+    check_fitted(tx, view)
     if query.vector is not None:
         return check_row(query.vector, view)
     key = str(query.key)
@@ -97,6 +100,41 @@ def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query
         raise InvalidInputError(f"item {key!r} has no row of view {view.name!r}")
     row: NDArray[np.float32] = found.rows[0]
     return row
+
+
+def _computed(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
+    extractor = extractors(tx, view) if input_of(view) in query.inputs() else None
+    if query.image is not None and isinstance(extractor, ImageExtractor):
+        return extractor.extract(decode(query.image).image)
+    if query.text is not None and isinstance(extractor, TextExtractor):
+        return _text_row(extractor, view, query.text)
+    raise InvalidInputError(_wrong_input(tx, view, *query.inputs()))
+
+
+def _text_row(extractor: TextExtractor, view: ViewRecord, text: str) -> NDArray[np.float32]:
+    if not text.strip():
+        raise InvalidInputError("the text of the query is empty")
+    row = extractor.extract(check_text(text))
+    if row is None:
+        shown = text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "..."
+        raise InvalidInputError(
+            f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
+        )
+    return row
+
+
+def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
+    """Say why a view cannot be asked by a picture or a text, and what to do."""
+    source = {"image": "computed from pictures", "text": "computed from texts", "vector": "given from outside"}
+    what = {"image": "a picture", "text": "a text"}[given]
+    others = [one.name for one in tx.views.all() if input_of(one) == given]
+    remedy = f"ask in {' or '.join(others)}, with {view.name} as the target" if others else f"no view here takes {what}"
+    if not others and given == "text":
+        remedy += f" (add one with: crossview add-view {tx.name()} text)"
+    return (
+        f"view {view.name!r} is {source[input_of(view)]}, so {what} cannot be asked in it: {remedy}; "
+        f"or give a vector of {view.dim} numbers or an item's key"
+    )
 
 
 def check_row(values: "NDArray[np.float32] | Sequence[float]", view: ViewRecord) -> NDArray[np.float32]:
@@ -140,7 +178,7 @@ def _hits(
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
-    return Hit(item.key, distance, target, item.labels, item.attributes)
+    return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN])
 
 
 def _fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -1,14 +1,17 @@
 """Views of a collection: what is said of them, and their extractors at a revision."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from engine import state
 from engine.catalog import Transaction, ViewRecord
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ViewInfo
-from features import EXTRACTORS, Extractor, extractor
+from features import EXTRACTORS, Extractor, ImageExtractor, Input, TextExtractor, extractor
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 def view_info(record: ViewRecord) -> ViewInfo:
@@ -18,12 +21,15 @@ def view_info(record: ViewRecord) -> ViewInfo:
     )
 
 
-def parse_view(spec: str) -> Extractor:
-    """Return the unfitted extractor of ``name`` or ``name:param=value:param=value``, such as ``sift:words=100``.
+def parse_view(spec: str) -> tuple[str, Extractor]:
+    """Return the name and unfitted extractor of ``[name=]extractor[:param=value...]``, such as ``sift:words=100``.
 
-    Raises InvalidInputError for an unknown extractor or parameter, naming the known ones.
+    Without a name, the view is called after its extractor; ``clip=vectors:dim=512`` is the view ``clip``.
+
+    Raises InvalidInputError for a name that cannot be, an unknown extractor or parameter, naming the known ones.
     """
-    name, *pairs = spec.strip().split(":")
+    head, *pairs = spec.strip().split(":")
+    first, named, second = head.partition("=")
     params: dict[str, Any] = {}
     for pair in pairs:
         key, found, value = pair.partition("=")
@@ -31,9 +37,12 @@ def parse_view(spec: str) -> Extractor:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
         params[key] = parse_value(value)
     try:
-        return extractor(name, params)
+        made = extractor(second if named else first, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
+    if not _NAME.fullmatch(first):
+        raise InvalidInputError(f"{first!r} cannot name a view: use a-z, 0-9, '-' and '_', a letter first, at most 63")
+    return first, made
 
 
 def parse_value(text: str) -> Any:
@@ -46,12 +55,31 @@ def parse_value(text: str) -> Any:
 
 def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     """Write the views of a new collection."""
-    extractors = [parse_view(spec) for spec in specs]
-    names = [one.name for one in extractors]
+    views = [parse_view(spec) for spec in specs]
+    names = [name for name, _ in views]
     if not names or len(set(names)) < len(names):
         raise InvalidInputError(f"a collection needs distinct views; there are: {', '.join(EXTRACTORS)}")
-    for one in extractors:
-        tx.views.add(one.name, one.name, one.params(), one.dim, revision=int(one.fitted))
+    for name, one in views:
+        _add(tx, name, one)
+
+
+def add_view(tx: Transaction, spec: str) -> ViewRecord:
+    """Add a view to a collection; its rows are computed by the next indexing.
+
+    Raises InvalidInputError as ``parse_view`` does, AlreadyExistsError where the name is taken.
+    """
+    name, made = parse_view(spec)
+    if name in {view.name for view in tx.views.all()}:
+        raise AlreadyExistsError(
+            f"collection {tx.name()!r} has a view {name!r} already; name another one, such as {name}2={made.name}"
+        )
+    _add(tx, name, made)
+    tx.next_sequence()
+    return find_view(tx, name)
+
+
+def _add(tx: Transaction, name: str, made: Extractor) -> None:
+    tx.views.add(name, made.name, made.params(), made.dim, revision=int(made.fitted))
 
 
 def find_view(tx: Transaction, name: str) -> ViewRecord:
@@ -62,14 +90,27 @@ def find_view(tx: Transaction, name: str) -> ViewRecord:
     return views[name]
 
 
+def input_of(view: ViewRecord | ViewInfo) -> Input:
+    """Return what a view's rows are computed from."""
+    return EXTRACTORS[view.extractor].input
+
+
+def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
+    """Return the views that are computed from one kind of input."""
+    return tuple(view for view in tx.views.all() if input_of(view) == kind)
+
+
 def check_fitted(tx: Transaction, view: ViewRecord) -> None:
     """Raise NotReadyError, with the remedy, if a view must be fitted before it has rows."""
-    if view.revision == 0:
-        name = tx.name()
-        raise NotReadyError(
-            f"view {view.name!r} of collection {name!r} is not fitted: "
-            f"run 'crossview index {name} PATH', or 'crossview fit {name} PATH' to fit it only"
-        )
+    if view.revision > 0:
+        return
+    name = tx.name()
+    remedy = (
+        f"run 'crossview index {name} PATH --captions FILE.csv', or 'crossview fit {name}' where its items have texts"
+        if input_of(view) == "text"
+        else f"run 'crossview index {name} PATH', or 'crossview fit {name} PATH' to fit it only"
+    )
+    raise NotReadyError(f"view {view.name!r} of collection {name!r} is not fitted: {remedy}")
 
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
@@ -78,3 +119,19 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     made = extractor(view.extractor, view.params)
     packed = tx.views.state(view, view.revision)
     return made if packed is None else made.load_state(state.unpack(packed)["fitted"])
+
+
+def image_extractors(tx: Transaction, names: Collection[str] | None = None) -> dict[str, ImageExtractor]:
+    """Return the extractors of views that are computed from pictures, of all by default.
+
+    NotReadyError where one is not fitted.
+    """
+    chosen = [view for view in views_of(tx, "image") if names is None or view.name in names]
+    made = {view.name: load_extractor(tx, view) for view in chosen}
+    return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
+
+
+def text_extractors(tx: Transaction) -> dict[str, TextExtractor]:
+    """Return the extractors of the fitted views that are computed from texts."""
+    made = {view.name: load_extractor(tx, view) for view in views_of(tx, "text") if view.revision > 0}
+    return {name: one for name, one in made.items() if isinstance(one, TextExtractor)}

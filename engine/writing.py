@@ -1,26 +1,43 @@
 """Writing items: one change of the catalog for each batch, rows and all."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog import NewRecord, Transaction
+from engine.catalog import NewRecord, Transaction, ViewRecord
+from engine.errors import InvalidInputError
+
+_MAX_KEY = 1024
+
+
+def check_key(key: str) -> str:
+    """Return the key of an item; InvalidInputError if it cannot be one."""
+    if not key or len(key) > _MAX_KEY or "\0" in key:
+        raise InvalidInputError(f"a key has 1 to {_MAX_KEY} characters and no NUL")
+    return key
 
 
 def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:
     """Write items with their rows under one sequence number; return how many are new. Of equal keys the last counts."""
     distinct = list({record.key: record for record in records}.values())
     ids, added = tx.items.put(distinct, tx.next_sequence())
-    by_view: dict[str, list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
+    by_view: dict[str, dict[int, NDArray[np.float32] | None]] = defaultdict(dict)
     for record, item in zip(distinct, ids, strict=True):
         for name, row in record.rows.items():
-            by_view[name].append((item, row))
+            by_view[name][item] = row
     for view in tx.views.all():
-        if pairs := by_view.get(view.name):
-            tx.rows.put(view, [item for item, _ in pairs], np.stack([row for _, row in pairs]))
+        put_rows(tx, view, by_view.get(view.name, {}))
     return added
+
+
+def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
+    """Write rows of a view by item, removing those that are None."""
+    there = {item: row for item, row in rows.items() if row is not None}
+    if there:
+        tx.rows.put(view, list(there), np.stack(list(there.values())))
+    tx.rows.remove([item for item in rows if item not in there], view)
 
 
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:

@@ -1,6 +1,6 @@
-"""Images to feature rows: safe decoding, and the extractors of the colour, SIFT and GIST views."""
+"""Pictures and texts to feature rows: safe decoding, and the extractors of the views."""
 
-from features.base import Extractor
+from features.base import Extractor, ImageExtractor, Input, TextExtractor
 from features.color import Color
 from features.decode import MAX_PIXELS, WORKING_SIDE, Picture, decode
 from features.errors import (
@@ -15,7 +15,9 @@ from features.gist import Gist
 from features.image import Image
 from features.registry import EXTRACTORS, extractor
 from features.sift import Sift
+from features.text import Text
 from features.thumbnail import thumbnail
+from features.vectors import Vectors
 
 __all__ = [
     "EXTRACTORS",
@@ -27,12 +29,17 @@ __all__ = [
     "Gist",
     "Image",
     "ImageError",
+    "ImageExtractor",
     "ImageTooLargeError",
+    "Input",
     "NotAnImageError",
     "NotFittedError",
     "Picture",
     "Sift",
+    "Text",
+    "TextExtractor",
     "TruncatedImageError",
+    "Vectors",
     "decode",
     "extractor",
     "thumbnail",

@@ -1,8 +1,8 @@
-"""The extractor: what turns images into the feature rows of one view."""
+"""The extractor: what turns pictures or texts into the feature rows of one view."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,20 @@ from numpy.typing import NDArray
 from features.image import Image
 
 Rows = NDArray[np.float32]
+Input = Literal["image", "text", "vector"]
 
 
 class Extractor(ABC):
-    """Turns an image into a row of ``dim`` floats; equal images give equal rows in every thread and process.
+    """Makes the rows of one view, ``dim`` floats each; equal input gives equal rows in every thread and process.
 
-    A new extractor needs ``name``, ``dim`` and ``extract``, keyword-only constructor parameters that are JSON values,
-    and an entry in ``features.registry``. One with a codebook also has ``fitted``, ``sample``, ``fit`` and its state.
+    A new extractor is an ImageExtractor or a TextExtractor with ``name``, ``dim`` and ``extract``, keyword-only
+    constructor parameters that are JSON values, and an entry in ``features.registry``. One that learns also has
+    ``fitted``, ``fit`` and its state.
     """
 
     name: ClassVar[str]
+    input: ClassVar[Input]
+    """What its rows are computed from: pictures, texts, or nothing ("vector": they come from outside)."""
     steps: ClassVar[tuple[str, ...]] = ()
     """Normalisation steps that spaces apply to the rows first, such as ("l1",) for counts; () if rows are ready."""
 
@@ -33,24 +37,12 @@ class Extractor(ABC):
         """Whether rows can be extracted; always true of an extractor that learns nothing."""
         return True
 
-    @abstractmethod
-    def extract(self, image: Image) -> Rows:
-        """The image's row, (dim,) float32.
-
-        ``image`` is (height, width, 3) BGR uint8 of at least one pixel, anything else is a ValueError;
-        NotFittedError where fitting must come first.
-        """
-
     def params(self) -> dict[str, Any]:
         """The constructor's parameters, as JSON values: ``type(self)(**self.params())`` is its equal, unfitted."""
         return {}
 
-    def sample(self, image: Image) -> Rows:
-        """What ``fit`` learns from in one training picture, (n, d) float32; (0, 0) where nothing is learned."""
-        return np.zeros((0, 0), np.float32)
-
-    def fit(self, samples: Sequence[Rows], seed: int = 0) -> Self:
-        """Learn from the samples of the training pictures. ValueError says what is missing where they are too few."""
+    def fit(self, samples: Sequence[Any], seed: int = 0) -> Self:
+        """Learn from texts, or from what ``sample`` gave of pictures. ValueError says what is missing in too few."""
         return self
 
     def to_state(self) -> dict[str, NDArray[Any]]:
@@ -62,3 +54,34 @@ class Extractor(ABC):
         if state:
             raise ValueError(f"{self.name} learns nothing, but the state holds {', '.join(sorted(state))}")
         return self
+
+
+class ImageExtractor(Extractor):
+    """Computes rows from pictures; one with a codebook also has ``sample``."""
+
+    input: ClassVar[Input] = "image"
+
+    @abstractmethod
+    def extract(self, image: Image) -> Rows:
+        """The image's row, (dim,) float32.
+
+        ``image`` is (height, width, 3) BGR uint8 of at least one pixel, anything else is a ValueError;
+        NotFittedError where fitting must come first.
+        """
+
+    def sample(self, image: Image) -> Rows:
+        """What ``fit`` learns from in one training picture, (n, d) float32; (0, 0) where nothing is learned."""
+        return np.zeros((0, 0), np.float32)
+
+
+class TextExtractor(Extractor):
+    """Computes rows from texts; it is fitted on the texts themselves."""
+
+    input: ClassVar[Input] = "text"
+
+    @abstractmethod
+    def extract(self, text: str) -> Rows | None:
+        """The text's row, (dim,) float32; None where the text says nothing that was learned, never a row of zeros.
+
+        NotFittedError where fitting must come first.
+        """

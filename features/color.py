@@ -5,14 +5,14 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from features.base import Extractor, Rows
+from features.base import ImageExtractor, Rows
 from features.image import Image, check_image
 
 HUE_BINS, SATURATION_BINS, VALUE_BINS = 8, 4, 2
 _DIM = HUE_BINS * SATURATION_BINS * VALUE_BINS
 
 
-class Color(Extractor):
+class Color(ImageExtractor):
     """Share of the pixels in each of 8 x 4 x 2 uniform bins of hue, saturation and value; the shares sum to 1.
 
     Bin (h, s, v) is element ``8 h + 2 s + v``. All three are cut on their 8-bit codes, with hue coded as 256 steps of a

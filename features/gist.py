@@ -8,7 +8,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from features.base import Extractor, Rows
+from features.base import ImageExtractor, Rows
 from features.image import Image, check_image, grey
 
 SCALES, ORIENTATIONS, GRID = 4, 8, 4
@@ -27,7 +27,7 @@ _PADDED = WORKING_SIZE + 2 * PADDING
 _BLOCK = WORKING_SIZE // GRID
 
 
-class Gist(Extractor):
+class Gist(ImageExtractor):
     """Mean magnitude of 4 x 8 log-Gabor responses in the cells of a 4 x 4 grid.
 
     The luma is resized to 128 x 128, mirrored by 16 pixels on every side and locally normalised (``prefilter``); the

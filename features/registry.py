@@ -8,18 +8,23 @@ from features.base import Extractor
 from features.color import Color
 from features.gist import Gist
 from features.sift import Sift
+from features.text import Text
+from features.vectors import Vectors
 
-EXTRACTORS: dict[str, type[Extractor]] = {"color": Color, "sift": Sift, "gist": Gist}
+EXTRACTORS: dict[str, type[Extractor]] = {"color": Color, "sift": Sift, "gist": Gist, "text": Text, "vectors": Vectors}
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
-    """A new, unfitted extractor. ValueError lists the known ones for an unknown name or parameter."""
+    """A new, unfitted extractor. ValueError lists the known ones for an unknown name or parameter, or those missing."""
     if name not in EXTRACTORS:
         raise ValueError(f"no extractor {name!r}; there are: {', '.join(sorted(EXTRACTORS))}")
     chosen = EXTRACTORS[name]
-    known = [] if chosen.__init__ is object.__init__ else list(inspect.signature(chosen).parameters)
+    known = {} if chosen.__init__ is object.__init__ else dict(inspect.signature(chosen).parameters)
     unknown = sorted(set(params or {}) - set(known))
     if unknown:
         there = f"it has: {', '.join(known)}" if known else "it has none"
         raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {there}")
+    missing = [name for name, one in known.items() if one.default is one.empty and name not in (params or {})]
+    if missing:
+        raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")
     return chosen(**(params or {}))

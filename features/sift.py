@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from features.base import Extractor, Rows
+from features.base import ImageExtractor, Rows
 from features.descriptors import DESCRIPTOR_SIZE, color_sift
 from features.errors import NotFittedError
 from features.image import Image
@@ -17,7 +17,7 @@ DESCRIPTORS_PER_IMAGE = 100
 """Descriptors that one training picture gives the codebook at most."""
 
 
-class Sift(Extractor):
+class Sift(ImageExtractor):
     """How many of an image's colour SIFT descriptors fall on each visual word of a fitted codebook."""
 
     name: ClassVar[str] = "sift"

@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
@@ -36,8 +39,21 @@ class CollectionBackend(Protocol):
         labels: str | Path | None = None,
         workers: int | None = None,
         progress: Progress | None = None,
+        *,
+        captions: str | Path | None = None,
     ) -> ImportReport:
         """Indexes the pictures below paths of this machine."""
+
+    def index_vectors(
+        self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    ) -> ImportReport:
+        """Gives items the rows of a file of this machine as their rows of a view."""
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Gives items rows of a view."""
+
+    def add_view(self, spec: str) -> ViewInfo:
+        """Adds a view."""
 
     def fit_views(
         self,
@@ -47,7 +63,7 @@ class CollectionBackend(Protocol):
         workers: int | None = None,
         refit: bool = False,
     ) -> tuple[ViewInfo, ...]:
-        """Fits views from a sample of pictures; all views."""
+        """Fits views from a sample of pictures, or from the items' texts; all views."""
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Adds or updates items."""

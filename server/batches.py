@@ -9,13 +9,15 @@ from server.limits import BATCH_BYTES, BATCH_ITEMS
 _Entry = TypeVar("_Entry")
 
 
-def batches(entries: Iterable[_Entry], size: Callable[[_Entry], int]) -> Iterator[list[_Entry]]:
-    """Cuts a stream so that each batch holds at most BATCH_ITEMS entries and BATCH_BYTES, or a single larger entry."""
+def batches(
+    entries: Iterable[_Entry], size: Callable[[_Entry], int], most: int = BATCH_ITEMS
+) -> Iterator[list[_Entry]]:
+    """Cuts a stream so that each batch holds at most ``most`` entries and BATCH_BYTES, or a single larger entry."""
     batch: list[_Entry] = []
     held = 0
     for entry in entries:
         weight = size(entry)
-        if batch and (held + weight > BATCH_BYTES or len(batch) == BATCH_ITEMS):
+        if batch and (held + weight > BATCH_BYTES or len(batch) == most):
             yield batch
             batch, held = [], 0
         batch.append(entry)

@@ -13,7 +13,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own wo
 
 app = typer.Typer(
     name="crossview",
-    help="Cross-view image retrieval: learn how views relate, then search within and across them.",
+    help="Cross-view retrieval of pictures and texts: learn how views relate, then search within and across them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -31,6 +31,7 @@ def options(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "create": collections.create,
+    "add-view": collections.add_view,
     "index": index.index,
     "fit": index.fit,
     "train": learn.train,

@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import grpc
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
@@ -13,7 +15,7 @@ from engine.progress import Progress
 from engine.query import Filter, HitList, Query
 from server import pages
 from server.batches import batches, merged
-from server.convert import from_filter, from_new_item, from_query, to_hit_lists, to_item, to_report
+from server.convert import from_filter, from_new_item, from_query, from_row, to_hit_lists, to_item, to_report
 from server.convert_info import to_collection, to_evaluation, to_space, to_view
 from server.limits import MESSAGE_BYTES
 from server.names import collection_name, item_name, parse_collection, space_name
@@ -27,6 +29,7 @@ OPTIONS = (
     ("grpc.max_send_message_length", MESSAGE_BYTES),
 )
 EVERY = Filter()
+ROWS_AT_ONCE = 1_000
 _Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
 
@@ -124,11 +127,34 @@ class RemoteCollection:
         labels: str | Path | None = None,
         workers: int | None = None,
         progress: Progress | None = None,
+        *,
+        captions: str | Path | None = None,
     ) -> ImportReport:
         """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
         from server.remote_index import index
 
-        return index(self, paths, labels, progress)
+        return index(self, paths, labels, progress, captions)
+
+    def index_vectors(
+        self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    ) -> ImportReport:
+        """Sends the rows of a file of this machine; see ``Collection.index_vectors``."""
+        from engine.vectors import index_vectors
+
+        return index_vectors(self, view, path, keys, progress)
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Gives items rows of a view, in changes below the message limit."""
+        reports = []
+        for batch in batches(zip(keys, rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
+            request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
+            request.rows.extend(from_row(row) for _, row in batch)
+            reports.append(to_report(self.client.call(self._stub.PutVectors, request)))
+        return merged(reports)
+
+    def add_view(self, spec: str) -> ViewInfo:
+        """Adds a view."""
+        return to_view(self.client.call(self._stub.AddView, pb.AddViewRequest(parent=self.resource, spec=spec)))
 
     def fit_views(
         self,
@@ -138,7 +164,7 @@ class RemoteCollection:
         workers: int | None = None,
         refit: bool = False,
     ) -> tuple[ViewInfo, ...]:
-        """Fits views from a sample of pictures; ``workers`` is the server's own choice."""
+        """Fits views from a sample of pictures or the items' texts; ``workers`` is the server's own choice."""
 
         def requests() -> Iterator[pb.FitViewsRequest]:
             yield pb.FitViewsRequest(parent=self.resource, views=views or (), seed=seed, refit=refit)

@@ -4,12 +4,14 @@
 from collections.abc import Iterator
 
 import grpc
+import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
 from engine.errors import InvalidInputError, NotFoundError
 from server import pages
+from server.batches import batches
 from server.cache import OpenCollections
-from server.convert import from_item, from_report, to_filter, to_new_item
+from server.convert import from_item, from_report, to_filter, to_new_item, to_row
 from server.convert_info import from_collection, from_evaluation, from_space, from_view
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -55,6 +57,11 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         self.collections.delete(parse_collection(request.name))
         return Empty()
 
+    def AddView(self, request: pb.AddViewRequest, context: grpc.ServicerContext) -> types_pb2.View:
+        """A view more."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return from_view(collection.add_view(request.spec))
+
     def FitViews(
         self, request_iterator: Iterator[pb.FitViewsRequest], context: grpc.ServicerContext
     ) -> pb.FitViewsResponse:
@@ -84,6 +91,15 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
             items = [to_new_item(item) for item in request.items]
             return from_report(collection.import_items(items, workers=self.workers))
 
+    def PutVectors(self, request: pb.PutVectorsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+        """Rows from outside."""
+        widths = {len(row.values) for row in request.rows}
+        if len(widths) != 1:
+            raise InvalidInputError("vectors are of one length, and at least one")
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            rows = np.stack([to_row(row) for row in request.rows])
+            return from_report(collection.put_vectors(request.view, tuple(request.keys), rows))
+
     def GetItem(self, request: pb.GetItemRequest, context: grpc.ServicerContext) -> types_pb2.Item:
         """One item."""
         name, key = parse_item(request.name)
@@ -91,15 +107,15 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
             return from_item(name, collection.item(key))
 
     def ListItems(self, request: pb.ListItemsRequest, context: grpc.ServicerContext) -> pb.ListItemsResponse:
-        """A page of items."""
+        """A page of items, shorter than asked where their texts are long."""
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:
             items = collection.items(to_filter(request.filter), after=after, limit=size + 1)
-        return pb.ListItemsResponse(
-            items=[from_item(name, item) for item in items[:size]],
-            next_page_token=pages.to_token(items[size - 1].key) if len(items) > size else "",
-        )
+        messages = [from_item(name, item) for item in items[:size]]
+        page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
+        more = len(items) > len(page)
+        return pb.ListItemsResponse(items=page, next_page_token=pages.to_token(page[-1].key) if more else "")
 
     def CountItems(self, request: pb.CountItemsRequest, context: grpc.ServicerContext) -> pb.CountItemsResponse:
         """How many items a filter lets through."""

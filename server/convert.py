@@ -20,9 +20,11 @@ def to_query(message: search_pb2.Query) -> Query:
     """Raises InvalidInputError where the query has no input."""
     kind = message.WhichOneof("input")
     if kind is None:
-        raise InvalidInputError("a query needs an input: one of image, vector and key")
+        raise InvalidInputError("a query needs an input: one of image, text, vector and key")
     if kind == "image":
         return Query(message.view, image=message.image)
+    if kind == "text":
+        return Query(message.view, text=message.text)
     if kind == "key":
         return Query(message.view, key=message.key)
     return Query(message.view, vector=to_row(message.vector))
@@ -30,11 +32,13 @@ def to_query(message: search_pb2.Query) -> Query:
 
 def from_query(query: Query) -> search_pb2.Query:
     """Raises InvalidInputError where the query has not exactly one input."""
-    given = [name for name in ("image", "vector", "key") if getattr(query, name) is not None]
-    if len(given) != 1:
-        raise InvalidInputError(f"a query needs exactly one of image, vector and key, not {given or 'none'}")
+    if len(query.inputs()) != 1:
+        given = " and ".join(query.inputs()) or "none"
+        raise InvalidInputError(f"a query needs exactly one of image, text, vector and key, not {given}")
     if query.image is not None:
         return search_pb2.Query(view=query.view, image=query.image)
+    if query.text is not None:
+        return search_pb2.Query(view=query.view, text=query.text)
     if query.vector is not None:
         return search_pb2.Query(view=query.view, vector=from_row(query.vector))
     return search_pb2.Query(view=query.view, key=query.key or "")
@@ -93,7 +97,7 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
 
 def _to_hit(message: search_pb2.Hit) -> Hit:
     attributes = from_struct(message.attributes)
-    return Hit(message.key, message.distance, message.target, tuple(message.labels), attributes)
+    return Hit(message.key, message.distance, message.target, tuple(message.labels), attributes, message.text)
 
 
 def _from_hit(collection: str, hit: Hit) -> search_pb2.Hit:
@@ -104,6 +108,7 @@ def _from_hit(collection: str, hit: Hit) -> search_pb2.Hit:
         target=hit.target,
         labels=hit.labels,
         attributes=to_struct(hit.attributes),
+        text=hit.text,
     )
 
 
@@ -113,6 +118,7 @@ def to_item(message: types_pb2.Item) -> Item:
         key=message.key,
         labels=tuple(message.labels),
         attributes=from_struct(message.attributes),
+        text=message.text,
         source=message.source,
         content_hash=message.content_hash,
         width=message.width,
@@ -128,6 +134,7 @@ def from_item(collection: str, item: Item) -> types_pb2.Item:
         key=item.key,
         labels=item.labels,
         attributes=to_struct(item.attributes),
+        text=item.text,
         source=item.source,
         content_hash=item.content_hash,
         width=item.width,
@@ -145,6 +152,7 @@ def to_new_item(message: collections_pb2.NewItem) -> NewItem:
         labels=tuple(message.labels),
         attributes=from_struct(message.attributes),
         source=message.source,
+        text=message.text if message.HasField("text") else None,
     )
 
 
@@ -157,6 +165,7 @@ def from_new_item(item: NewItem) -> collections_pb2.NewItem:
         labels=item.labels,
         attributes=to_struct(item.attributes),
         source=item.source,
+        text=item.text,
     )
 
 

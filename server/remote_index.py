@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InvalidInputError
+from engine.errors import NotReadyError
 from engine.extraction import content_hash, read_file
 from engine.fitting import sample_size
 from engine.item import Failure, ImportReport, Item, NewItem
-from engine.labels import Labeller, labeller
 from engine.progress import Progress
+from engine.said import Said
+from engine.views import input_of
 from engine.walk import SourceFile, readable, walk
 from features.errors import ImageError
 from server.backend import CollectionBackend
@@ -38,20 +39,20 @@ def index(
     paths: Sequence[Path],
     labels: str | Path | None,
     progress: Progress | None,
+    captions: str | Path | None = None,
 ) -> ImportReport:
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
-    label = labeller(labels)
+    said = Said(labels, captions)
     files = list(walk(paths))
-    if labels is not None and str(labels) != "folder" and files and not any(label(file) for file in files):
-        raise InvalidInputError(f"{labels} names none of the {len(files)} files found; paths are below the root")
+    unused = said.unused(files)
     keyed = _keys(files, known := _known(collection))
     _fit(collection, files, progress)
-    views = {view.name for view in collection.views()}
+    views = {view.name for view in collection.views() if input_of(view) == "image"}
     failures: list[Failure] = []
     reports: list[ImportReport] = []
     skipped = done = 0
-    entries = _entries(keyed, known.items, views, label, failures)
+    entries = _entries(keyed, known.items, views, said, failures)
     for batch in batches(entries, lambda entry: len(entry.image or b"") if entry is not None else 0):
         new = [entry for entry in batch if entry is not None]
         if new:
@@ -59,9 +60,10 @@ def index(
         done, skipped = done + len(batch), skipped + len(batch) - len(new)
         if progress:
             progress("indexing", done, len(keyed))
+    unfit = _fit_texts(collection)
     report = merged(reports)
     unchanged = report.unchanged + skipped - len(failures)
-    failed = (*failures, *_named(report.failures, keyed))
+    failed = (*failures, *_named(report.failures, keyed), *unused, *unfit)
     return ImportReport(report.added, report.updated, unchanged, failed, time.monotonic() - began)
 
 
@@ -95,7 +97,8 @@ def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
 
 
 def _fit(collection: CollectionBackend, files: Sequence[SourceFile], progress: Progress | None, seed: int = 0) -> None:
-    if not files or all(view.fitted for view in collection.views()):
+    names = [view.name for view in collection.views() if not view.fitted and input_of(view) == "image"]
+    if not files or not names:
         return
     chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
 
@@ -107,14 +110,26 @@ def _fit(collection: CollectionBackend, files: Sequence[SourceFile], progress: P
             if progress:
                 progress("fitting", done, len(chosen))
 
-    collection.fit_views(pictures(), seed=seed)
+    collection.fit_views(pictures(), views=names, seed=seed)
+
+
+def _fit_texts(collection: CollectionBackend) -> list[Failure]:
+    """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
+    views = collection.views()
+    waiting = {input_of(view): view.name for view in views if not view.fitted}
+    if "text" in map(input_of, views) and "image" not in waiting:
+        try:
+            collection.fit_views(())
+        except NotReadyError as error:  # the texts are too few
+            return [Failure(waiting["text"], str(error))]
+    return []
 
 
 def _entries(
     keyed: Mapping[str, SourceFile],
     known: Mapping[str, Item],
     views: set[str],
-    label: Labeller,
+    said: Said,
     failures: list[Failure],
 ) -> Iterator[NewItem | None]:
     """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``."""
@@ -125,15 +140,15 @@ def _entries(
             yield None
             continue
         there = known.get(key)
-        wanted = label(file)
+        wanted, text = said.labels(file), said.text(file)
         labels = wanted if wanted is not None else there.labels if there else ()
-        same = there is not None and there.content_hash == content_hash(data)
-        if there and same and there.labels == tuple(sorted(labels)) and views <= set(there.views):
-            yield None
+        attributes = there.attributes if there else {}
+        same = there is not None and there.content_hash == content_hash(data) and views <= set(there.views)
+        if there and same and there.labels == tuple(sorted(labels)):
+            new = None if text in (None, there.text) else NewItem(key, labels=labels, attributes=attributes, text=text)
+            yield new
         else:
-            yield NewItem(
-                key, data, labels=labels, attributes=there.attributes if there else {}, source=readable(file.path)
-            )
+            yield NewItem(key, data, labels=labels, attributes=attributes, source=readable(file.path), text=text)
 
 
 def _read(file: SourceFile) -> bytes | Failure:

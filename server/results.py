@@ -36,9 +36,12 @@ def write_results(
 
 def _query_tile(collection: CollectionBackend, query: Query, truth: str | None) -> tuple[set[str], Tile]:
     if query.key is not None:
-        labels = set(collection.item(query.key).labels)
-        return labels, Tile(_thumbnail(collection, query.key), ", ".join(sorted(labels)) or query.key)
+        item = collection.item(query.key)
+        labels = set(item.labels)
+        return labels, Tile(_thumbnail(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
     labels = {truth} if truth else set()
+    if query.text is not None:
+        return labels, Tile(None, truth or "text", text=query.text)
     return labels, Tile(query.image, truth or ("vector" if query.image is None else ""))
 
 
@@ -46,7 +49,7 @@ def _hit_tile(collection: CollectionBackend, hit: Hit, labels: set[str], picture
     if hit.key not in pictures:
         pictures[hit.key] = _thumbnail(collection, hit.key)
     right = bool(labels.intersection(hit.labels)) if labels and hit.labels else None
-    return Tile(pictures[hit.key], ", ".join(hit.labels) or hit.key, hit.distance, right)
+    return Tile(pictures[hit.key], ", ".join(hit.labels) or hit.key, hit.distance, right, hit.text)
 
 
 def _thumbnail(collection: CollectionBackend, key: str) -> bytes | None:

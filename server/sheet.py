@@ -15,6 +15,9 @@ GAP = 12
 QUERY_GAP = 40
 MARGIN = 28
 CAPTION = 42
+BADGE = 26
+TEXT_LINES = 6
+LONGEST_TEXT = 1000
 ROW_TITLE = 34
 SHEET_TITLE = 56
 
@@ -39,6 +42,8 @@ class Tile:
     distance: float | None = None
     right: bool | None = None
     """Whether a hit has the query's class; None where that is not known."""
+    text: str = ""
+    """Stands in the tile where there is no picture."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +111,27 @@ def _draw_tile(
     if picture is not None:
         offset = (CELL - picture.width) // 2, (CELL - picture.height) // 2
         sheet.paste(picture, (left + offset[0], top + offset[1]))
+    elif tile.text:
+        _draw_text(draw, tile.text, (left + FRAME + 4, top + FRAME + BADGE))
     _draw_badge(draw, badge, (left + FRAME + 3, top + FRAME + 3), colour)
     bottom = top + CELL + 4
     draw.text((left + 2, bottom), _shortened(draw, tile.label, CELL - 4), INK, _font(14))
     draw.text((left + 2, bottom + 18), distance, FAINT, _font(13))
+
+
+def _draw_text(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:
+    """The words of a text in lines, as many as a tile holds; dots stand for the rest."""
+    width, lines = TILE - 8, [""]
+    for word in text[:LONGEST_TEXT].split():
+        longer = f"{lines[-1]} {word}".strip()
+        if draw.textlength(longer, _font(14)) <= width:
+            lines[-1] = longer
+        else:
+            lines += [_shortened(draw, word, width)]
+    shown = [line for line in lines if line]
+    if len(shown) > TEXT_LINES:
+        shown = [*shown[: TEXT_LINES - 1], _shortened(draw, f"{shown[TEXT_LINES - 1]} ...", width)]
+    draw.multiline_text(corner, "\n".join(shown), INK, _font(14), spacing=3)
 
 
 def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], colour: tuple[int, int, int]) -> None:

@@ -18,23 +18,29 @@ _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if na
 
 
 @dataclass(frozen=True)
-class NewRecord:
-    """What is written of one item."""
+class PictureRecord:
+    """What is written of an item's picture."""
 
-    key: str
-    labels: tuple[str, ...] | None = None
-    """None keeps the labels that the item has."""
-    attributes: Mapping[str, Any] | None = None
-    """None keeps the attributes that the item has."""
-    source: str = ""
     size: int = 0
     modified_ns: int = 0
     content_hash: str = ""
     width: int = 0
     height: int = 0
     thumbnail: bytes | None = None
-    rows: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    """Feature rows by view name."""
+
+
+@dataclass(frozen=True)
+class NewRecord:
+    """What is written of one item; None keeps what it has."""
+
+    key: str
+    labels: tuple[str, ...] | None = None
+    attributes: Mapping[str, Any] | None = None
+    text: str | None = None
+    source: str | None = None
+    picture: PictureRecord | None = None
+    rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
+    """Feature rows by view name; None removes the one that it has."""
 
 
 class Stored(NamedTuple):
@@ -85,6 +91,17 @@ class Items:
     def labels(self) -> dict[int, tuple[str, ...]]:
         """Return the labels of every item that has some, by id, sorted."""
         return self._labels(None)
+
+    def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
+        """Return the texts of the items that have one, among the ids, of all by default, in the order of ids."""
+        query = sa.select(items.c.id, items.c.text).where(_live, items.c.text != "").order_by(items.c.id)
+        parts = [query] if ids is None else [query.where(items.c.id.in_(batch)) for batch in batches(sorted(ids))]
+        return {row.id: row.text for part in parts for row in self._connection.execute(part)}
+
+    def with_text(self) -> list[int]:
+        """Return the ids of the items that have a text, ascending."""
+        query = sa.select(items.c.id).where(_live, items.c.text != "").order_by(items.c.id)
+        return list(self._connection.scalars(query))
 
     def label_counts(self) -> dict[str, int]:
         """Return how many items carry each label."""
@@ -138,24 +155,18 @@ class Items:
         if fresh:
             inserted = self._connection.execute(
                 sa.insert(items).returning(items.c.id, items.c.key),
-                [_columns(record, sequence) | {"attributes": dict(record.attributes or {})} for record in fresh],
+                [_NEW | {"key": record.key, "sequence": sequence} | _columns(record) for record in fresh],
             )
             known |= {row.key: row.id for row in inserted}
         new_keys = {record.key for record in fresh}
-        for record in records:
-            if record.key not in new_keys:
-                values = _columns(record, sequence)
-                if record.attributes is not None:
-                    values["attributes"] = dict(record.attributes)
+        there = [record for record in records if record.key not in new_keys]
+        self.touch([known[record.key] for record in there], sequence)
+        for record in there:
+            if values := _columns(record):
                 self._connection.execute(sa.update(items).where(items.c.id == known[record.key]).values(values))
         ids = [known[record.key] for record in records]
         self._put_parts(records, ids)
         return ids, len(fresh)
-
-    def relabel(self, tags: Mapping[int, tuple[str, ...]], sequence: int) -> None:
-        """Replace the labels of items."""
-        self._touch(list(tags), sequence)
-        self._put_labels(tags)
 
     def refresh(self, stamps: Mapping[int, int]) -> None:
         """Note new modification times of files whose content is the same; no change for anybody who searches."""
@@ -164,19 +175,24 @@ class Items:
 
     def delete(self, ids: Sequence[int], sequence: int) -> None:
         """Turn items into tombstones; their rows are the row store's to remove."""
-        self._touch(ids, sequence, deleted=True, attributes={})
+        self.touch(ids, sequence, deleted=True, attributes={}, text="")
         for batch in batches(ids):
             self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
             self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
 
-    def _touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
+    def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
+        """Note a change of items, such as new rows; ``values`` are their new columns."""
         for batch in batches(ids):
             self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(sequence=sequence, **values))
 
     def _put_parts(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
         pairs = list(zip(records, ids, strict=True))
         self._put_labels({item: record.labels for record, item in pairs if record.labels is not None})
-        pictures = [{"item_id": item, "jpeg": r.thumbnail} for r, item in pairs if r.thumbnail is not None]
+        pictures = [
+            {"item_id": item, "jpeg": record.picture.thumbnail}
+            for record, item in pairs
+            if record.picture is not None and record.picture.thumbnail is not None
+        ]
         if pictures:
             for batch in batches(picture["item_id"] for picture in pictures):
                 self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
@@ -206,9 +222,25 @@ def _item(row: "sa.Row[Any]", tags: Mapping[int, tuple[str, ...]]) -> Item:
     return Item(labels=tags.get(row.id, ()), **{column.name: getattr(row, column.name) for column in _ITEM})
 
 
-def _columns(record: NewRecord, sequence: int) -> dict[str, Any]:
-    names = ("key", "source", "size", "modified_ns", "content_hash", "width", "height")
-    return {name: getattr(record, name) for name in names} | {"sequence": sequence, "deleted": False}
+_PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
+_NEW: dict[str, Any] = {"deleted": False, "attributes": {}, "text": "", "source": ""} | {
+    name: getattr(PictureRecord(), name) for name in _PICTURE
+}
+"""Columns of an item that nothing is said of."""
+
+
+def _columns(record: NewRecord) -> dict[str, Any]:
+    """Return what is said of an item."""
+    values: dict[str, Any] = {}
+    if record.attributes is not None:
+        values["attributes"] = dict(record.attributes)
+    if record.text is not None:
+        values["text"] = record.text
+    if record.source is not None:
+        values["source"] = record.source
+    if record.picture is not None:
+        values |= {name: getattr(record.picture, name) for name in _PICTURE}
+    return values
 
 
 def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:

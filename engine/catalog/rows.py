@@ -41,8 +41,8 @@ class Rows(Protocol):
         """Return, by item, the ids of the views that it has a row for, of whichever revision."""
         ...
 
-    def remove(self, ids: Sequence[int]) -> None:
-        """Remove every row of the items."""
+    def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
+        """Remove the items' rows of a view, of every view by default."""
         ...
 
 
@@ -91,10 +91,11 @@ class SqlRows:
                 found[item].append(view)
         return {item: tuple(views) for item, views in found.items()}
 
-    def remove(self, ids: Sequence[int]) -> None:
-        """Remove every row of the items."""
+    def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
+        """Remove the items' rows of a view, of every view by default."""
+        statement = sa.delete(rows) if view is None else sa.delete(rows).where(rows.c.view_id == view.id)
         for batch in batches(ids):
-            self._connection.execute(sa.delete(rows).where(rows.c.item_id.in_(batch)))
+            self._connection.execute(statement.where(rows.c.item_id.in_(batch)))
 
     def _current(self, view: ViewRecord, *columns: "sa.ColumnElement[Any]") -> "sa.Select[Any]":
         current = (rows.c.view_id == view.id) & (rows.c.revision == view.revision)

@@ -48,6 +48,8 @@ items = sa.Table(
     sa.Column("width", sa.Integer, nullable=False),
     sa.Column("height", sa.Integer, nullable=False),
     sa.Column("attributes", sa.JSON, nullable=False),
+    # Last, so that statements that do not ask for it need not read it.
+    sa.Column("text", sa.Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused, even that of the last item
 )
 live_key = sa.Index(

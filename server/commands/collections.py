@@ -15,6 +15,7 @@ from server.commands.common import (
     opened_backend,
     opened_collection,
     print_json,
+    shortened,
     show,
     size,
     table,
@@ -30,7 +31,7 @@ LABELS_SHOWN = 12
 def create(
     name: NameArgument,
     views: Annotated[
-        str, typer.Option(metavar="VIEWS", help="Views, such as color,sift,gist or color,sift:words=200.")
+        str, typer.Option(metavar="VIEWS", help="Views, such as color,sift:words=200,text or clip=vectors:dim=512.")
     ] = "color,sift,gist",
     description: Annotated[str, typer.Option(help="A sentence about it.")] = "",
     home: HomeOption = None,
@@ -50,6 +51,22 @@ def create(
         print_json(info)
     else:
         typer.echo(f"created {name} with views {', '.join(view.name for view in info.views)}")
+
+
+def add_view(
+    name: NameArgument,
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="The view, such as text, gist or sift2=sift:words=1000.")],
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a view to a collection; index again to compute its rows."""
+    with opened_collection(name, home, server) as collection:
+        view = collection.add_view(spec)
+    if as_json:
+        print_json(view)
+    else:
+        typer.echo(f"added view {view.name}: {view.extractor}, {view.dim} numbers a row")
 
 
 def list_(
@@ -80,9 +97,11 @@ def list_(
     if as_json:
         print_json(items)
         return
-    rows = table("key", "labels", ">size", "views")
+    texts = ["text"] if any(item.text for item in items) else []
+    rows = table("key", "labels", ">size", "views", *texts)
     for item in items:
-        rows.add_row(item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views))
+        cells = item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views)
+        rows.add_row(*cells, *[shortened(item.text) for _ in texts])
     show(rows)
     typer.echo(f"{len(items)} of {total} items")
 
@@ -145,6 +164,7 @@ def _show_item(item: "Item") -> None:
         ("key", item.key),
         ("labels", ", ".join(item.labels)),
         ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
+        ("text", item.text),
         ("source", item.source),
         ("size", _pixels(item)),
         ("views", ", ".join(item.views)),

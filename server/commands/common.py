@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
+TEXT_SHOWN = 60
+"""Characters of an item's text in a table."""
+
 HomeOption = Annotated[
     Path | None,
     typer.Option("--home", metavar="DIR", help="Where collections live (else $CROSSVIEW_HOME, else ~/.crossview)."),
@@ -157,6 +160,12 @@ def show(*renderables: Any) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
     for renderable in renderables:
         console.print(renderable)
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT_SHOWN else f"{line[: TEXT_SHOWN - 3]}..."
 
 
 def size(count: float) -> str:

@@ -1,4 +1,4 @@
-"""Commands that bring pictures in: index, and fit for the views alone."""
+"""Commands that bring pictures, texts and vectors in: index, and fit for the views alone."""
 
 import json
 import random
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 FAILURES_SHOWN = 20
 
-PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of pictures, or single files.")]
+PathsArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
+]
 WorkersOption = Annotated[
     int | None,
     typer.Option(min=1, help="Processes that read pictures (else one for each core; a server decides itself)."),
@@ -35,27 +37,46 @@ WorkersOption = Annotated[
 
 def index(
     name: NameArgument,
-    paths: PathsArgument,
+    paths: PathsArgument = None,
     labels: Annotated[
         str | None,
         typer.Option(metavar="folder|FILE.csv", help="Labels: the folder a picture is in, or lines of path,label."),
     ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Texts of the pictures: lines of path,caption.")
+    ] = None,
+    view: Annotated[str | None, typer.Option(help="With --vectors: the view, which is added if it is new.")] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="Rows from outside, shape (n, d); or FILE.npz with keys and vectors."),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.txt", help="With --vectors: the items, a key a line (else all, in order of keys)."),
+    ] = None,
     workers: WorkersOption = None,
     failures: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write every file that could not be read, and why, as JSON lines."),
+        typer.Option(metavar="FILE", help="Write every file that could not be used, and why, as JSON lines."),
     ] = None,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Index pictures, leaving out what is done.
+    """Index pictures, leaving out what is done; or give a view rows from outside (--vectors).
 
     Stopped with Ctrl-C, the same command goes on from there. Files that cannot be read are listed, never fatal.
     """
+    if vectors is None and (not paths or view is not None or keys is not None):
+        raise typer.BadParameter("index pictures by PATH..., or vectors by --view VIEW --vectors FILE [--keys FILE]")
+    if vectors is not None and (view is None or paths or labels is not None or captions is not None):
+        raise typer.BadParameter("--vectors goes with --view VIEW and perhaps --keys FILE, not with pictures")
     try:
         with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
-            report = collection.index(paths, labels=labels, workers=workers, progress=progress)
+            if vectors is not None and view is not None:
+                report = collection.index_vectors(view, vectors, keys, progress)
+            else:
+                report = collection.index(paths or [], labels, workers, progress, captions=captions)
     except KeyboardInterrupt:
         typer.echo("stopped; what was indexed is kept. The same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -70,7 +91,7 @@ def index(
 
 def fit(
     name: NameArgument,
-    paths: PathsArgument,
+    paths: PathsArgument = None,
     views: Annotated[str | None, typer.Option(metavar="VIEWS", help="Views to fit (else those that need it).")] = None,
     sample: Annotated[int, typer.Option(min=1, help="Pictures to take, at random.")] = 500,
     seed: Annotated[int, typer.Option(help="Another seed takes other pictures.")] = 0,
@@ -82,15 +103,15 @@ def fit(
     server: ServerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit views (visual words) on a sample of pictures.
+    """Fit views: visual words on a sample of pictures, text views on the texts of the items.
 
-    The first index does it by itself; here the pictures can be chosen.
+    The first index does it by itself; here the pictures can be chosen. Text views need no PATH.
     """
     from engine.errors import InvalidInputError
     from engine.walk import walk
 
-    files = [file.path for file in walk(paths)]
-    if not files:
+    files = [file.path for file in walk(paths or [])]
+    if paths and not files:
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     chosen = random.Random(seed).sample(files, min(sample, len(files)))
     with opened_collection(name, home, server) as collection:
@@ -105,12 +126,12 @@ def fit(
         print_json(fitted)
     else:
         revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
-        typer.echo(f"read {len(chosen)} pictures; views: {revisions}")
+        typer.echo((f"read {len(chosen)} pictures; " if chosen else "") + f"views: {revisions}")
 
 
 @contextmanager
 def progress_bar(wanted: bool = True) -> Iterator["Progress | None"]:
-    """A bar on stderr with pictures per second and the time left; nothing where stderr is no terminal."""
+    """A bar on stderr with what is done per second and the time left; nothing where stderr is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -132,7 +153,7 @@ def progress_bar(wanted: bool = True) -> Iterator["Progress | None"]:
             if bar.tasks[task].description != what:
                 bar.reset(task, description=what)
             speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.1f} images/s" if speed else "")
+            bar.update(task, completed=done, total=total, rate=f"{speed:.1f}/s" if speed else "")
 
         yield advance
 
@@ -142,10 +163,10 @@ def _summarize(report: "ImportReport") -> None:
     if not read + report.unchanged + len(report.failures):
         typer.echo("no pictures there: folders are searched for JPEG, PNG, WebP, TIFF, BMP and GIF files")
         return
-    rate = f" ({read / report.seconds:.1f} images/s)" if read and report.seconds > 0 else ""
+    rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
     typer.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
-        f"{len(report.failures)} could not be read; {report.seconds:.1f} s{rate}"
+        f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
     )
     for failure in report.failures[:FAILURES_SHOWN]:
         typer.echo(f"  {failure.key}: {failure.reason}")

@@ -16,6 +16,7 @@ from server.commands.common import (
     opened_collection,
     print_json,
     settings,
+    shortened,
     show,
     table,
 )
@@ -33,6 +34,9 @@ def search(
     k: Annotated[int, typer.Option("-k", "--k", help="Hits in each list.")] = 10,
     space: SpaceOption = "",
     key: Annotated[str | None, typer.Option(metavar="KEY", help="Search with an item of the collection.")] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="WORDS", help='Search with words, in a view of texts: --text "red flowers".')
+    ] = None,
     vector: Annotated[
         Path | None,
         typer.Option(metavar="FILE.npy", help="Search with feature rows of the view: shape (d,) or (n, d)."),
@@ -56,14 +60,14 @@ def search(
 ) -> None:
     """Find the nearest items, within and across views.
 
-    The query is a picture, an item of the collection, or feature rows in a file.
+    The query is a picture, words, an item of the collection, or feature rows in a file.
     """
-    if sum(given is not None for given in (image, key, vector)) != 1:
-        raise typer.BadParameter("search with exactly one of IMAGE, --key KEY and --vector FILE.npy")
+    if sum(given is not None for given in (image, text, key, vector)) != 1:
+        raise typer.BadParameter("search with exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
     from engine.query import Filter
 
     condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
-    queries = _queries(view, image, key, vector)
+    queries = _queries(view, image, text, key, vector)
     with opened_collection(name, home, server) as collection:
         results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=merge)
         if sheet is not None:
@@ -78,11 +82,13 @@ def search(
             typer.echo(f"wrote {sheet}")
 
 
-def _queries(view: str, image: Path | None, key: str | None, vector: Path | None) -> "list[Query]":
+def _queries(view: str, image: Path | None, text: str | None, key: str | None, vector: Path | None) -> "list[Query]":
     from engine.query import Query
 
     if image is not None:
         return [Query(view, image=image.read_bytes())]
+    if text is not None:
+        return [Query(view, text=text)]
     if key is not None:
         return [Query(view, key=key)]
     return [Query(view, vector=row) for row in _rows(vector)]
@@ -107,8 +113,10 @@ def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
         query = queries[found.query]
         number = f"query {found.query}: " if len(queries) > 1 else ""
         title = f"{number}{query.view} query -> {found.target or 'all targets, merged'}"
-        rows = table(">rank", ">distance", "key", "labels", *(["target"] if not found.target else []), title=title)
+        merged = ["target"] if not found.target else []
+        texts = ["text"] if any(hit.text for hit in found.hits) else []
+        rows = table(">rank", ">distance", "key", "labels", *merged, *texts, title=title)
         for rank, hit in enumerate(found.hits, 1):
-            merged = [hit.target] if not found.target else []
-            rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *merged)
+            more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts]
+            rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *more)
         show(rows)

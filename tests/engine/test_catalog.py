@@ -1,5 +1,8 @@
 """The catalog: migrations, sequence numbers, tombstones, durability, clear refusals."""
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
@@ -12,9 +15,13 @@ from engine.catalog import Catalog, NewRecord
 from engine.catalog.batches import batches
 from engine.catalog.schema import metadata
 from engine.errors import StorageError
-from engine.query import Filter
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Filter, Query
 from engine.views import add_views
 from engine.writing import delete_items, put_records
+
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
@@ -190,3 +197,23 @@ def test_batches_hold_everything_in_order(values, size):
     parts = list(batches(values, size))
     assert [value for part in parts for value in part] == values
     assert all(1 <= len(part) <= size for part in parts)
+
+
+def test_a_catalog_of_an_earlier_version_opens_by_migration(home: Home):
+    """The golden file was written by version 0.1.0: items, labels, rows and spaces are there, texts can be added."""
+    folder = home.path / "old"
+    folder.mkdir(parents=True)
+    (folder / "catalog.db").write_bytes(gzip.decompress((GOLDEN / "catalog-0001.db.gz").read_bytes()))
+    with home.open("old") as collection:
+        info = collection.info()
+        assert (info.items, info.labels, info.active_space) == (5, {"even": 3, "odd": 2}, "pca")
+        item = collection.item("item/3")
+        assert (item.text, item.attributes, item.views, item.source) == ("", {"n": 3}, ("color",), "/photos/3.jpg")
+        (answer,) = collection.search([Query("color", key="item/3")], space="raw", k=9)
+        assert len(answer.hits) == 4
+        collection.import_items([NewItem("item/3", text="red", labels=("odd",)), NewItem("new", text="blue")])
+        collection.add_view("text")
+        collection.fit_views(())
+        (answer,) = collection.search([Query("text", text="RED")], space="raw")
+        assert next((hit.key, hit.text, hit.distance) for hit in answer.hits) == ("item/3", "red", 0.0)
+        assert collection.item("item/3").source == "/photos/3.jpg"

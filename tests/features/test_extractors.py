@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features import EXTRACTORS, Extractor, extractor
+from features import EXTRACTORS, ImageExtractor, extractor
 
 
 def scene(seed: int) -> np.ndarray:
@@ -16,15 +16,18 @@ def scene(seed: int) -> np.ndarray:
     return cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
 
 
-def ready(name: str) -> Extractor:
-    view = extractor(name, {"words": 12} if name == "sift" else {})
+IMAGES = {name: one for name, one in EXTRACTORS.items() if issubclass(one, ImageExtractor)}
+
+
+def ready(name: str) -> ImageExtractor:
+    view = IMAGES[name](**({"words": 12} if name == "sift" else {}))
     return view if view.fitted else view.fit([view.sample(scene(seed)) for seed in range(3)])
 
 
-VIEWS = {name: ready(name) for name in EXTRACTORS}
+VIEWS = {name: ready(name) for name in IMAGES}
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
+@pytest.mark.parametrize("name", IMAGES)
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.booleans())
 def test_any_picture_gives_a_sound_row(name, height, width, seed, flat):
@@ -38,14 +41,14 @@ def test_any_picture_gives_a_sound_row(name, height, width, seed, flat):
     assert row.min() >= 0
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
+@pytest.mark.parametrize("name", IMAGES)
 def test_long_thin_pictures_give_rows(name):
     """One pixel by hundreds is a picture too."""
     for shape in ((1, 640), (640, 1), (2, 300), (12, 640)):
         assert np.isfinite(VIEWS[name].extract(np.zeros((*shape, 3), np.uint8))).all()
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
+@pytest.mark.parametrize("name", IMAGES)
 def test_rows_do_not_depend_on_memory_layout_and_images_are_left_alone(name):
     """A transposed or sliced array gives the row of its copy, and extraction writes nothing into it."""
     image = scene(4)
@@ -56,7 +59,7 @@ def test_rows_do_not_depend_on_memory_layout_and_images_are_left_alone(name):
     assert np.array_equal(VIEWS[name].extract(wide[:, ::2]), row)
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
+@pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -79,18 +82,18 @@ def _row(name: str, threads: int) -> np.ndarray:
 
 def test_rows_are_identical_in_every_thread_and_process():
     """Threads, spawned processes and OpenCV's own thread count change nothing, fitting included."""
-    expected = {name: VIEWS[name].extract(scene(9)) for name in EXTRACTORS}
-    for name in EXTRACTORS:
+    expected = {name: VIEWS[name].extract(scene(9)) for name in IMAGES}
+    for name in IMAGES:
         with ThreadPoolExecutor(4) as pool:
             for row in pool.map(lambda _, view=VIEWS[name]: view.extract(scene(9)), range(8)):
                 assert np.array_equal(row, expected[name])
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for name in EXTRACTORS:
+        for name in IMAGES:
             for threads in (1, 2):
                 assert np.array_equal(pool.submit(_row, name, threads).result(), expected[name])
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
+@pytest.mark.parametrize("name", IMAGES)
 def test_every_registered_extractor_keeps_the_contract(name):
     """Named as registered, keyword-only parameters, params that make its equal, state that fits its equal."""
     view = VIEWS[name]
@@ -124,3 +127,11 @@ def test_unknown_names_list_the_known():
         extractor("sift", {"size": 3})
     with pytest.raises(ValueError, match="'gist' has no parameter 'words'; it has none"):
         extractor("gist", {"words": 3})
+    with pytest.raises(ValueError, match="'vectors' needs dim, such as vectors:dim=512"):
+        extractor("vectors")
+
+
+def test_every_extractor_says_what_its_rows_are_computed_from():
+    """Pictures, texts, or nothing: rows from outside."""
+    kinds = {name: one.input for name, one in EXTRACTORS.items()}
+    assert kinds == {"color": "image", "sift": "image", "gist": "image", "text": "text", "vectors": "vector"}

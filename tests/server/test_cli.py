@@ -65,7 +65,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
         output = done(
             "index", "cli", pictures, tmp_path, "--labels", "folder", "--failures", failures, "--workers", 1, *where
         )
-        assert "18 added, 0 updated, 0 unchanged, 1 could not be read" in output
+        assert "18 added, 0 updated, 0 unchanged, 1 could not be used" in output
         assert f"{tmp_path / 'bad.jpg'}: " in output
         assert json.loads(failures.read_text())["key"] == str(tmp_path / "bad.jpg")
         train = ("train", "cli", "--learner", "cca", "--views", "color,sift", "--dim", 4, "--holdout", 0.2, "--seed", 3)
@@ -96,7 +96,7 @@ def test_json_is_for_machines(where: list[str]) -> None:
         (0, "color", 3),
         (0, "sift", 3),
     ]
-    assert set(found["results"][0]["hits"][0]) == {"key", "distance", "target", "labels", "attributes"}
+    assert set(found["results"][0]["hits"][0]) == {"key", "distance", "target", "labels", "attributes", "text"}
     assert json.loads(done("show", "drawn", "--json", *where))["active_space"] == "cca"
     assert json.loads(done("show", "drawn", "--item", DOTS, "--json", *where))["labels"] == ["dots"]
     assert json.loads(done("list", "--json", *where)) == ["drawn"]
@@ -135,9 +135,54 @@ def test_fit_prepares_words(where: list[str], pictures: Path) -> None:
         done("delete", "words", "--yes", *where)
 
 
+def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path, tmp_path: Path) -> None:
+    """Captions, a text search with its sheet, vectors in order and by key, a view added, a text view fitted."""
+    captions, rows, sheet = tmp_path / "captions.csv", tmp_path / "rows.npy", tmp_path / "sheet.png"
+    captions.write_text("dots/dots-00.jpg,a spotted thing\nwaves/waves-00.jpg,the sea\nno/such.jpg,nothing\n")
+    done("create", "words", "--views", "color,text:dim=4", *where)
+    try:
+        indexed = done("index", "words", pictures, "--labels", "folder", "--captions", captions, *where)
+        assert "18 added, 0 updated, 0 unchanged, 1 could not be used" in indexed
+        assert "no/such.jpg: " in indexed
+        asked = ("search", "words", "--text", "Sea", "--view", "text", "--sheet", sheet)
+        assert "the sea" in done(*asked, *where)
+        with Image.open(sheet) as drawn:
+            assert drawn.width > drawn.height > 200
+        (answer,) = json.loads(done(*asked, "--json", *where))["results"]
+        assert (answer["hits"][0]["key"], answer["hits"][0]["text"]) == ("pictures/waves/waves-00.jpg", "the sea")
+        assert "a spotted thing" in done("list", "words", *where)
+        assert "a spotted thing" in done("show", "words", "--item", DOTS, *where)
+        np.save(rows, np.eye(18))
+        assert "18 updated" in done("index", "words", "--view", "clip", "--vectors", rows, *where)
+        (tmp_path / "keys.txt").write_text(f"{DOTS}\nnew\n")
+        np.save(rows, np.ones((2, 18)))
+        keyed = ("index", "words", "--view", "clip", "--vectors", rows, "--keys", tmp_path / "keys.txt")
+        assert "1 added, 1 updated" in done(*keyed, *where)
+        assert "2 unchanged" in done(*keyed, *where)
+        assert "added view tags: text, 100 numbers a row" in done("add-view", "words", "tags=text", *where)
+        assert "tags (revision 1)" in done("fit", "words", *where)
+        shown = done("show", "words", *where)
+        assert "vectors(dim=18)" in shown
+        assert "19 items" in shown
+        for arguments, words in (
+            (["--text", "xyzzy", "--view", "text"], "knows none of the words"),
+            (["--text", "sea", "--view", "color"], "ask in text or tags, with color as the target"),
+            ([pictures / "dots" / "dots-00.jpg", "--view", "clip"], "given from outside"),
+        ):
+            result = run("search", "words", *arguments, *where)
+            assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+            assert words in result.stderr
+    finally:
+        done("delete", "words", "--yes", *where)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["add-view", "drawn", "color"], "color2=color"),
+        (["add-view", "drawn", "smell"], "there are: color"),
+        (["index", "drawn", "--view", "clip", "--vectors", "/no/such.npy"], "/no/such.npy: No such file"),
+        (["index", "drawn", "--view", "clip", "--vectors", __file__], "holds no array"),
         (["show", "no"], "no collection 'no'; there are: drawn"),
         (["create", "drawn"], "exists already"),
         (["create", "../up"], "../up"),
@@ -171,6 +216,12 @@ def test_errors_are_one_line(where: list[str], arguments: list[str], words: str)
     [
         ["search", "drawn", "--view", "color"],
         ["search", "drawn", "a.jpg", "--key", "b", "--view", "color"],
+        ["search", "drawn", "a.jpg", "--text", "b", "--view", "color"],
+        ["index", "drawn"],
+        ["index", "drawn", "a", "--view", "color"],
+        ["index", "drawn", "--vectors", "a.npy"],
+        ["index", "drawn", "a", "--view", "clip", "--vectors", "a.npy"],
+        ["index", "drawn", "--view", "clip", "--vectors", "a.npy", "--captions", "a.csv"],
         ["search", "drawn", "a.jpg"],
         ["delete", "drawn", "a.jpg"],
         ["delete", "drawn", "--items"],

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,14 +18,14 @@ SPACE = SpaceInfo(
 
 def test_hits_survive() -> None:
     """Keys with slashes, labels, attributes and distances come back as they were."""
-    hits = (Hit("a/b.jpg", 0.25, "sift", ("cat", "dog"), {"year": 1999}), Hit("ü", 1e300, "color"))
+    hits = (Hit("a/b.jpg", 0.25, "sift", ("cat", "dog"), {"year": 1999}, "a cat"), Hit("ü", 1e300, "color"))
     lists = [HitList(0, "sift", hits), HitList(1, "", ())]
     assert convert.to_hit_lists(convert.from_hit_lists("pets", lists)) == lists
 
 
 def test_items_survive() -> None:
     """An item is told whole, whether it has a picture or not."""
-    for item in (Item("a/b", ("x",), {"n": 1}, "/src/a/b", "00ff", 30, 20, ("color",)), Item("bare")):
+    for item in (Item("a/b", ("x",), {"n": 1}, "/src/a/b", "00ff", 30, 20, ("color",), "ünï"), Item("bare")):
         assert convert.to_item(convert.from_item("pets", item)) == item
 
 
@@ -33,6 +35,8 @@ def test_new_items_survive() -> None:
     assert (back.key, back.image, back.labels, back.attributes) == ("k", None, ("x",), {"a": None})
     np.testing.assert_array_equal(back.rows["color"], np.array([0.1, 2.0], np.float32))
     assert convert.to_new_item(convert.from_new_item(NewItem("k", b"jpeg"))).image == b"jpeg"
+    for text in (None, "", "words"):
+        assert convert.to_new_item(convert.from_new_item(NewItem("k", text=text))).text == text
 
 
 def test_filters_and_reports_survive() -> None:
@@ -44,12 +48,10 @@ def test_filters_and_reports_survive() -> None:
     assert convert.to_report(convert.from_report(report)) == report
 
 
-@pytest.mark.parametrize("query", [Query("v", image=b""), Query("v", key=""), Query("v", vector=[])])
-def test_empty_inputs_stay_given(query: Query) -> None:
+@pytest.mark.parametrize("given", [{"image": b""}, {"key": ""}, {"vector": []}, {"text": ""}])
+def test_empty_inputs_stay_given(given: dict[str, Any]) -> None:
     """An empty input is an input, and the engine says what is wrong with it."""
-    back = convert.to_query(convert.from_query(query))
-    given = [getattr(back, name) is not None for name in ("image", "vector", "key")]
-    assert given == [getattr(query, name) is not None for name in ("image", "vector", "key")]
+    assert convert.to_query(convert.from_query(Query("v", **given))).inputs() == tuple(given)
 
 
 @pytest.mark.parametrize("query", [Query("v"), Query("v", key="a", image=b"b"), Query("v", vector=np.zeros((1, 2)))])

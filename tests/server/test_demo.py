@@ -13,7 +13,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.pictures.SIZE", (112, 84))
     monkeypatch.setattr(demo, "PER_CLASS", 6)
     monkeypatch.setattr(demo, "QUERIES_PER_CLASS", 1)
-    monkeypatch.setattr(demo, "EXTRACTORS", ("color", "sift:words=24"))
+    monkeypatch.setattr(demo, "EXTRACTORS", ("color", "sift:words=24", "text:dim=10"))
 
 
 @pytest.mark.usefixtures("small")
@@ -25,6 +25,8 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.Monk
     for command in ("create", "index", "train", "serve", "search", "evaluate"):
         assert f"$ crossview {command} " in result.stdout
     assert "color -> sift" in result.stdout
+    assert "text -> color" in result.stdout
+    assert len((tmp_path / "captions.csv").read_text().splitlines()) == 61
     with Image.open(tmp_path / "sheet.png") as sheet:
         assert sheet.width > 1000
     assert "demo" in CliRunner().invoke(app, ["list", "--home", str(tmp_path / "home")]).stdout

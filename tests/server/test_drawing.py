@@ -54,6 +54,18 @@ def test_odd_pictures_do_not_stop_a_sheet(data: bytes, tmp_path: Path) -> None:
     assert (tmp_path / "sheet.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("text", ["red flowers", "word " * 400, "x" * 5000, "한국어 \n\t café"])
+def test_a_tile_without_a_picture_shows_its_text(text: str) -> None:
+    """As much of it as there is room for, and nothing beside the tile; a picture hides it."""
+    sheet, bare = (contact_sheet([Strip("t", Tile(None, text=words), [Tile(None)])]) for words in (text, ""))
+    changed = np.argwhere(np.asarray(sheet) != np.asarray(bare))
+    assert len(changed)
+    assert np.ptp(changed[:, 0]) < CELL
+    assert np.ptp(changed[:, 1]) < CELL
+    pictured = [contact_sheet([Strip("t", Tile(picture((0, 0, 255)), text=words), [])]) for words in (text, "")]
+    assert pictured[0].tobytes() == pictured[1].tobytes()
+
+
 def test_answers_become_rows(server: RunningServer) -> None:
     """One row per list, with the thumbnails of the hits; an item's own class is known."""
     with Client(server.address) as client:

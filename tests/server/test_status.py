@@ -59,7 +59,11 @@ SEARCHES: dict[str, tuple[Callable[[grpc.Channel], object], Code, str]] = {
     "unknown collection": (lambda c: search(c, [by_key()], collection="collections/no"), Code.NOT_FOUND, "drawn"),
     "malformed name": (lambda c: search(c, [by_key()], collection="drawn"), Code.INVALID_ARGUMENT, "collections/"),
     "no queries": (lambda c: search(c, []), Code.INVALID_ARGUMENT, "at least one query"),
-    "no input": (lambda c: search(c, [search_pb2.Query(view="color")]), Code.INVALID_ARGUMENT, "image, vector and key"),
+    "no input": (
+        lambda c: search(c, [search_pb2.Query(view="color")]),
+        Code.INVALID_ARGUMENT,
+        "one of image, text",
+    ),
     "dimension": (lambda c: search(c, [query()]), Code.INVALID_ARGUMENT, "10"),
     "k": (lambda c: search(c, [by_key()], k=0), Code.INVALID_ARGUMENT, "k must be at least 1"),
     "negative k": (lambda c: search(c, [by_key()], k=-3), Code.INVALID_ARGUMENT, "k must be at least 1"),

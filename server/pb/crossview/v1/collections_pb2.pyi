@@ -108,7 +108,9 @@ class CreateCollectionRequest(_message.Message):
     description: _builtins.str
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Extractors; empty: color, sift, gist."""
+        """Each [name=]extractor[:parameter=value...], such as "sift:words=200" or "clip=vectors:dim=512"; empty: color, sift,
+        gist.
+        """
 
     def __init__(
         self,
@@ -211,6 +213,30 @@ class DeleteCollectionRequest(_message.Message):
 Global___DeleteCollectionRequest: _TypeAlias = DeleteCollectionRequest  # noqa: Y015
 
 @_typing.final
+class AddViewRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    spec: _builtins.str
+    """As in CreateCollectionRequest."""
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        spec: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parent", b"parent", "spec", b"spec"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddViewRequest: _TypeAlias = AddViewRequest  # noqa: Y015
+
+@_typing.final
 class FitViewsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -302,13 +328,16 @@ class NewItem(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     image: _builtins.bytes
-    """An encoded picture."""
+    """An encoded picture; without one, an item that exists keeps the one it has."""
     source: _builtins.str
+    text: _builtins.str
+    """Unset: the item keeps the text that it has; empty: it has none from now on."""
     @_builtins.property
     def rows(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Vector]:
-        """Ready feature rows by view; a given row wins over one computed from the picture."""
+        """Ready feature rows by view; a given row wins over a computed one."""
 
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
@@ -323,14 +352,51 @@ class NewItem(_message.Message):
         labels: _abc.Iterable[_builtins.str] | None = ...,
         attributes: _struct_pb2.Struct | None = ...,
         source: _builtins.str = ...,
+        text: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "image", b"image", "key", b"key", "labels", b"labels", "rows", b"rows", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "image", b"image", "key", b"key", "labels", b"labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
+    _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text) -> _WhichOneofReturnType__text | None: ...
+
+Global___NewItem: _TypeAlias = NewItem  # noqa: Y015
+
+@_typing.final
+class PutVectorsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    view: _builtins.str
+    """Short name of the view."""
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """One key for each row."""
+
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Vector]: ...
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        view: _builtins.str = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        rows: _abc.Iterable[_types_pb2.Vector] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["keys", b"keys", "parent", b"parent", "rows", b"rows", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___NewItem: _TypeAlias = NewItem  # noqa: Y015
+Global___PutVectorsRequest: _TypeAlias = PutVectorsRequest  # noqa: Y015
 
 @_typing.final
 class ImportItemsRequest(_message.Message):
@@ -848,7 +914,7 @@ class Evaluation(_message.Message):
     queries: _builtins.int
     database: _builtins.int
     protocol: _builtins.str
-    """A sentence each: how it was measured, and what the visual words were fitted on."""
+    """A sentence each: how it was measured, and what fitted views were fitted on."""
     codebook: _builtins.str
     seconds: _builtins.float
     @_builtins.property

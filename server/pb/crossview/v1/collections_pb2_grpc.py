@@ -57,6 +57,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteCollectionRequest.SerializeToString,
                 response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
                 _registered_method=True)
+        self.AddView = channel.unary_unary(
+                '/crossview.v1.CollectionService/AddView',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.AddViewRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_types__pb2.View.FromString,
+                _registered_method=True)
         self.FitViews = channel.stream_unary(
                 '/crossview.v1.CollectionService/FitViews',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.FitViewsRequest.SerializeToString,
@@ -65,6 +70,11 @@ class CollectionServiceStub:
         self.ImportItems = channel.unary_unary(
                 '/crossview.v1.CollectionService/ImportItems',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
+                _registered_method=True)
+        self.PutVectors = channel.unary_unary(
+                '/crossview.v1.CollectionService/PutVectors',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.PutVectorsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
                 _registered_method=True)
         self.GetItem = channel.unary_unary(
@@ -153,8 +163,16 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddView(self, request, context):
+        """Adds a view to a collection; rows of the items that are there follow as they are imported again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def FitViews(self, request_iterator, context):
-        """Fits the views that need it (visual words) from the pictures of the stream, and not again unless asked to.
+        """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
+        texts from the texts of the collection's items, whose rows are computed at once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,6 +180,14 @@ class CollectionServiceServicer:
 
     def ImportItems(self, request, context):
         """Adds or updates items by key. A bad item is a failure in the answer and never stops the others.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutVectors(self, request, context):
+        """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
+        known of those that do stays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -261,6 +287,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.DeleteCollectionRequest.FromString,
                     response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
             ),
+            'AddView': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddView,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.AddViewRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_types__pb2.View.SerializeToString,
+            ),
             'FitViews': grpc.stream_unary_rpc_method_handler(
                     servicer.FitViews,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.FitViewsRequest.FromString,
@@ -269,6 +300,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
             'ImportItems': grpc.unary_unary_rpc_method_handler(
                     servicer.ImportItems,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.SerializeToString,
+            ),
+            'PutVectors': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutVectors,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.PutVectorsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.SerializeToString,
             ),
             'GetItem': grpc.unary_unary_rpc_method_handler(
@@ -447,6 +483,33 @@ class CollectionService:
             _registered_method=True)
 
     @staticmethod
+    def AddView(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/AddView',
+            crossview_dot_v1_dot_collections__pb2.AddViewRequest.SerializeToString,
+            crossview_dot_v1_dot_types__pb2.View.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def FitViews(request_iterator,
             target,
             options=(),
@@ -489,6 +552,33 @@ class CollectionService:
             target,
             '/crossview.v1.CollectionService/ImportItems',
             crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutVectors(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/PutVectors',
+            crossview_dot_v1_dot_collections__pb2.PutVectorsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
             options,
             channel_credentials,

@@ -40,10 +40,18 @@ class CollectionServiceStub:
     ListCollections: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]
     """In order of name, with nothing but the names; GetCollection tells the rest."""
     DeleteCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]
+    AddView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]
+    """Adds a view to a collection; rows of the items that are there follow as they are imported again."""
     FitViews: _grpc.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]
-    """Fits the views that need it (visual words) from the pictures of the stream, and not again unless asked to."""
+    """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
+    texts from the texts of the collection's items, whose rows are computed at once.
+    """
     ImportItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]
     """Adds or updates items by key. A bad item is a failure in the answer and never stops the others."""
+    PutVectors: _grpc.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]
+    """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
+    known of those that do stays.
+    """
     GetItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]
     ListItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]
     """In order of key."""
@@ -71,10 +79,18 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListCollections: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """In order of name, with nothing but the names; GetCollection tells the rest."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    AddView: _aio.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]  # type: ignore[assignment]
+    """Adds a view to a collection; rows of the items that are there follow as they are imported again."""
     FitViews: _aio.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]  # type: ignore[assignment]
-    """Fits the views that need it (visual words) from the pictures of the stream, and not again unless asked to."""
+    """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
+    texts from the texts of the collection's items, whose rows are computed at once.
+    """
     ImportItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
     """Adds or updates items by key. A bad item is a failure in the answer and never stops the others."""
+    PutVectors: _aio.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
+    """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
+    known of those that do stays.
+    """
     GetItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]  # type: ignore[assignment]
     ListItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]  # type: ignore[assignment]
     """In order of key."""
@@ -125,12 +141,22 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]: ...
 
     @_abc_1.abstractmethod
+    def AddView(
+        self,
+        request: _collections_pb2.AddViewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_types_pb2.View, _abc.Awaitable[_types_pb2.View]]:
+        """Adds a view to a collection; rows of the items that are there follow as they are imported again."""
+
+    @_abc_1.abstractmethod
     def FitViews(
         self,
         request_iterator: _MaybeAsyncIterator[_collections_pb2.FitViewsRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.FitViewsResponse, _abc.Awaitable[_collections_pb2.FitViewsResponse]]:
-        """Fits the views that need it (visual words) from the pictures of the stream, and not again unless asked to."""
+        """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
+        texts from the texts of the collection's items, whose rows are computed at once.
+        """
 
     @_abc_1.abstractmethod
     def ImportItems(
@@ -139,6 +165,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
         """Adds or updates items by key. A bad item is a failure in the answer and never stops the others."""
+
+    @_abc_1.abstractmethod
+    def PutVectors(
+        self,
+        request: _collections_pb2.PutVectorsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
+        """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
+        known of those that do stays.
+        """
 
     @_abc_1.abstractmethod
     def GetItem(

@@ -28,12 +28,15 @@ class Query(_message.Message):
     IMAGE_FIELD_NUMBER: _builtins.int
     VECTOR_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     """The query view: how the input is described before it is projected."""
     image: _builtins.bytes
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
     key: _builtins.str
     """The key of an item of the collection; its stored row is the query, and it is left out of its own hits."""
+    text: _builtins.str
+    """Words, for a view that is computed from texts; INVALID_ARGUMENT where the view knows none of them."""
     @_builtins.property
     def vector(self) -> _types_pb2.Vector:
         """A feature row of the query view."""
@@ -45,12 +48,13 @@ class Query(_message.Message):
         image: _builtins.bytes = ...,
         vector: _types_pb2.Vector | None = ...,
         key: _builtins.str = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "vector", b"vector"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "text", b"text", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "vector", b"vector", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "text", b"text", "vector", b"vector", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["image", "vector", "key"]  # noqa: Y015
+    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["image", "vector", "key", "text"]  # noqa: Y015
     _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
 
@@ -122,6 +126,7 @@ class Hit(_message.Message):
     TARGET_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -129,6 +134,8 @@ class Hit(_message.Message):
     """True distance in the target's space (Euclidean, not squared); smaller is better."""
     target: _builtins.str
     """Where it was found; in a merged list the target of its best hit."""
+    text: _builtins.str
+    """How the item's text begins, in 200 characters at most."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -142,10 +149,11 @@ class Hit(_message.Message):
         target: _builtins.str = ...,
         labels: _abc.Iterable[_builtins.str] | None = ...,
         attributes: _struct_pb2.Struct | None = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -68,6 +68,7 @@ class View(_message.Message):
     name: _builtins.str
     """Short name, such as "color"."""
     extractor: _builtins.str
+    """What computes its rows: color, sift and gist from pictures, text from texts; vectors come from outside."""
     dim: _builtins.int
     """Length of its rows."""
     revision: _builtins.int
@@ -109,6 +110,7 @@ class Item(_message.Message):
     WIDTH_FIELD_NUMBER: _builtins.int
     HEIGHT_FIELD_NUMBER: _builtins.int
     VIEWS_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -119,6 +121,8 @@ class Item(_message.Message):
     width: _builtins.int
     """Pixels as displayed; 0 where there is no picture."""
     height: _builtins.int
+    text: _builtins.str
+    """Its caption, tags or document."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -139,10 +143,11 @@ class Item(_message.Message):
         width: _builtins.int = ...,
         height: _builtins.int = ...,
         views: _abc.Iterable[_builtins.str] | None = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "source", b"source", "views", b"views", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "source", b"source", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

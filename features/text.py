@@ -1,0 +1,163 @@
+"""The text view: captions, tags or documents as directions of meaning, or as topics."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma
+from threadpoolctl import threadpool_limits
+
+from features.base import Rows, TextExtractor
+from features.errors import NotFittedError
+from features.tokens import words_of
+
+Array = NDArray[np.float64]
+
+DIM = 100
+WORDS = 20_000
+MODELS = ("tfidf", "lda")
+STOP_WORDS = ("none", "english")
+MAX_DIM, MAX_WORDS = 4_096, 1_000_000
+
+_FEW_TEXTS = 5_000
+"""Up to so many texts LDA learns from all of them at once, in 20 passes; from more in small batches, in 5."""
+_ROUNDS, _CHANGE, _TINY = 100, 1e-3, np.finfo(np.float64).eps
+"""When the topics of one text are settled, as scikit-learn's LatentDirichletAllocation has it."""
+_WEAK = 1e-6
+"""Directions weaker than this share of the strongest, and rows shorter than it, are rounding errors."""
+
+
+class Text(TextExtractor):
+    """A text's place in a space learned from the collection's texts; every row has unit length.
+
+    ``model="tfidf"``: latent semantic analysis (Deerwester et al., 1990), that is word counts, 1 + ln(count), weighted
+    by inverse document frequency, projected on their strongest ``dim`` singular directions; Euclidean distance orders
+    as the cosine does. ``model="lda"``: square roots of the shares of ``dim`` topics (latent Dirichlet allocation, Blei
+    et al., 2003, by variational Bayes); Euclidean distance is Hellinger's. Where the texts have fewer directions than
+    ``dim``, zeros follow. ``words`` bounds the vocabulary by the most frequent; ``stop_words="english"`` leaves out
+    scikit-learn's list.
+    """
+
+    name: ClassVar[str] = "text"
+
+    def __init__(self, *, model: str = "tfidf", dim: int = DIM, words: int = WORDS, stop_words: str = "none") -> None:
+        for name, value, known in (("model", model, MODELS), ("stop_words", stop_words, STOP_WORDS)):
+            if value not in known:
+                raise ValueError(f"text: {name} must be one of {', '.join(known)}, not {value!r}")
+        for name, number, least, most in (("dim", dim, 1, MAX_DIM), ("words", words, 2, MAX_WORDS)):
+            if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+                raise ValueError(f"text: {name} must be a whole number from {least} to {most}, not {number!r}")
+        self.model, self.words, self.stop_words = model, words, stop_words
+        self._dim = dim
+        self._state: dict[str, NDArray[Any]] = {}
+        self._positions: dict[str, int] = {}
+
+    @property
+    def dim(self) -> int:
+        """The number of directions or topics, 100 unless told."""
+        return self._dim
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is a vocabulary."""
+        return bool(self._state)
+
+    def params(self) -> dict[str, Any]:
+        """``model``, ``dim``, ``words`` and ``stop_words``."""
+        return {"model": self.model, "dim": self._dim, "words": self.words, "stop_words": self.stop_words}
+
+    def fit(self, samples: Sequence[str], seed: int = 0) -> Self:
+        """Learn vocabulary and space from texts; the same texts and seed give the same ones.
+
+        ValueError where fewer than two texts have words, or they have fewer than two words among them.
+        """
+        # half a second that only fitting should cost
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
+
+        stops = ENGLISH_STOP_WORDS if self.stop_words == "english" else frozenset()
+        texts = [kept for kept in ([w for w in words_of(text) if w not in stops] for text in samples) if kept]
+        if len(texts) < 2 or len({word for text in texts for word in text}) < 2:
+            raise ValueError(f"at least 2 texts and 2 different words are needed, but {len(texts)} texts have words")
+        vectorizer = CountVectorizer(analyzer=list, max_features=self.words)
+        counts = vectorizer.fit_transform(texts)
+        learned = {"vocabulary": np.array(vectorizer.get_feature_names_out(), dtype=np.str_)}
+        # One thread: sums of several are added in the order they finish, and rows would differ in the last bit.
+        with threadpool_limits(limits=1):
+            learned |= self._directions(counts, seed) if self.model == "tfidf" else self._topics(counts, seed)
+        return self.load_state(learned)
+
+    def extract(self, text: str) -> Rows | None:
+        """The text's row, (dim,) float32 of unit length; None where none of its words is known."""
+        if not self._state:
+            raise NotFittedError("the text view has no vocabulary yet: fit it on some texts first")
+        counted = Counter(self._positions[word] for word in words_of(text) if word in self._positions)
+        if not counted:
+            return None
+        known = np.array(sorted(counted))
+        counts = np.array([counted[word] for word in known.tolist()], np.float64)
+        row = self._project(known, counts) if self.model == "tfidf" else self._shares(known, counts)
+        length = np.linalg.norm(row)
+        return None if length < _WEAK else np.asarray(row / length, np.float32)
+
+    def to_state(self) -> dict[str, NDArray[Any]]:
+        """``vocabulary`` (V,) of strings, with ``weights`` (V,) and ``axes`` (dim, V), or ``topics`` (dim, V)."""
+        return {name: array.copy() for name, array in self._state.items()}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Take what was learned, or nothing from {}; ValueError where the arrays are not this model's."""
+        if state:
+            size = state["vocabulary"].shape if "vocabulary" in state else (0,)
+            wanted: dict[str, tuple[int, ...]] = {"vocabulary": size}
+            if self.model == "tfidf":
+                wanted |= {"weights": size, "axes": (self._dim, *size)}
+            else:
+                wanted |= {"topics": (self._dim, *size)}
+            if {name: array.shape for name, array in state.items()} != wanted or len(size) != 1:
+                found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
+                raise ValueError(f"text: the state must hold {', '.join(wanted)} of one vocabulary, not {found}")
+        self._state = dict(state)
+        words = state["vocabulary"].tolist() if state else []
+        self._positions = {word: position for position, word in enumerate(words)}
+        return self
+
+    def _directions(self, counts: Any, seed: int) -> dict[str, NDArray[Any]]:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        weighting = TfidfTransformer(sublinear_tf=True)
+        weighted = weighting.fit_transform(counts)
+        svd = TruncatedSVD(min(self._dim, *counts.shape), random_state=seed).fit(weighted)
+        strong = svd.singular_values_ > _WEAK * svd.singular_values_[0]
+        axes = np.zeros((self._dim, counts.shape[1]), np.float32)
+        axes[: strong.sum()] = svd.components_[strong]
+        return {"weights": weighting.idf_, "axes": axes}
+
+    def _topics(self, counts: Any, seed: int) -> dict[str, NDArray[Any]]:
+        from sklearn.decomposition import LatentDirichletAllocation
+
+        method, passes = ("batch", 20) if counts.shape[0] <= _FEW_TEXTS else ("online", 5)
+        lda = LatentDirichletAllocation(
+            self._dim, learning_method=method, max_iter=passes, batch_size=512, random_state=seed
+        ).fit(counts)
+        return {"topics": np.asarray(lda.exp_dirichlet_component_, np.float32)}
+
+    def _project(self, known: NDArray[np.int64], counts: Array) -> Array:
+        """Place on the directions, (dim,), of known words with their counts."""
+        weighted = (1 + np.log(counts)) * self._state["weights"][known]
+        row: Array = self._state["axes"][:, known] @ (weighted / np.linalg.norm(weighted))
+        return row
+
+    def _shares(self, known: NDArray[np.int64], counts: Array) -> Array:
+        """Square roots of the shares of topics, (dim,): the mean of q(theta) by Blei et al., equations (6) and (7)."""
+        topics = self._state["topics"][:, known].astype(np.float64)
+        strength = np.ones(self._dim)
+        for _ in range(_ROUNDS):
+            before = strength
+            weights = np.exp(digamma(strength) - digamma(strength.sum()))
+            strength = 1 / self._dim + weights * (topics @ (counts / (weights @ topics + _TINY)))
+            if np.abs(strength - before).mean() < _CHANGE:
+                break
+        shares: Array = np.sqrt(strength / strength.sum())
+        return shares

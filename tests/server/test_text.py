@@ -1,0 +1,200 @@
+"""Searching by words and by outside vectors through a server: what a client sends, and what it finds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+
+from engine import errors
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Filter, Query
+from server.backend import Backend, CollectionBackend
+from server.client import Client
+from server.listen import RunningServer
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
+from server.pictures import STYLES, WORDS, caption, write_captions, write_pictures
+from server.results import strips
+
+PER_CLASS = 18
+NAME = "collections/words"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with pictures of ten classes, two in three with a caption, indexed and trained through it."""
+    folder = tmp_path_factory.mktemp("words")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("server.pictures.SIZE", (112, 84))
+        write_pictures(folder / "pictures", PER_CLASS)
+    write_captions(folder / "all.csv", folder / "pictures")
+    header, *lines = (folder / "all.csv").read_text().splitlines()
+    captions = folder / "captions.csv"
+    captions.write_text("\n".join([header, *(line for number, line in enumerate(lines) if number % 3)]))
+    with RunningServer(Home(folder / "home"), port=0) as running, Client(running.address) as client:
+        words = client.create("words", views=("color", "text:dim=40"))
+        report = words.index([folder / "pictures"], labels="folder", captions=captions)
+        assert (report.added, report.failures) == (PER_CLASS * len(STYLES), ())
+        again = words.index([folder / "pictures"], labels="folder", captions=captions)
+        assert (again.updated, again.unchanged) == (0, report.added)
+        for learner in ("cca", "multi-npp"):
+            assert words.train(learner, ("text", "color"), dim=9).trained_items == report.added * 2 // 3
+        yield running
+
+
+@pytest.mark.parametrize("space", ["cca", "multi-npp"])
+def test_a_text_query_over_grpc_finds_pictures_by_class(served: RunningServer, space: str) -> None:
+    """New captions find pictures that no caption was ever seen of: of the first five, far more than the tenth of chance
+    have the class, which neither the query nor any caption names."""
+    with grpc.insecure_channel(served.address) as channel:
+        items = collections_pb2_grpc.CollectionServiceStub(channel)
+        listed = items.ListItems(pb.ListItemsRequest(parent=NAME, page_size=1000)).items
+        bare = [item.key for item in listed if not item.text]
+        assert len(bare) == PER_CLASS * len(STYLES) // 3
+        rng = np.random.default_rng(7)
+        asked = [(name, caption(name, rng)) for name in STYLES for _ in range(6)]
+        request = search_pb2.SearchRequest(
+            collection=NAME,
+            queries=[search_pb2.Query(view="text", text=text) for _, text in asked],
+            targets=["color"],
+            space=space,
+            k=5,
+            filter=types_pb2.Filter(keys=bare),
+        )
+        answers = search_pb2_grpc.SearchServiceStub(channel).Search(request).results
+    assert not any(name in text for name, text in asked)
+    pairs = zip(asked, answers, strict=True)
+    precision = np.mean([[name in hit.labels for hit in answer.hits] for (name, _), answer in pairs])
+    assert precision > 0.55
+
+
+def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
+    """Beside the class, and pictures find words, too."""
+    with Client(served.address) as client:
+        words = client.open("words")
+        (answer,) = words.search([Query("text", text=" ".join(WORDS["waves"][:3]))], targets=["text"], k=3)
+        assert all(hit.text == words.item(hit.key).text != "" for hit in answer.hits)
+        bare = words.search([Query("text", text="surf")], targets=["color"], k=100)[0]
+        (picture,) = [hit.key for hit in bare.hits if not hit.text][:1]
+        (across,) = words.search([Query("color", key=picture)], targets=["text"], k=3)
+        assert len(across.hits) == 3
+        with pytest.raises(errors.InvalidInputError, match="no row of view 'text'"):
+            words.search([Query("text", key=picture)])
+
+
+STATUSES = {
+    "unknown words": (search_pb2.Query(view="text", text="xyzzy"), "knows none of the words of 'xyzzy'"),
+    "no words": (search_pb2.Query(view="text", text=""), "the text of the query is empty"),
+    "text in a picture view": (search_pb2.Query(view="color", text="sea"), "ask in text, with color as the target"),
+    "picture in a text view": (search_pb2.Query(view="text", image=b"x"), "ask in color, with text as the target"),
+}
+
+
+@pytest.mark.parametrize("case", STATUSES)
+def test_words_that_cannot_be_asked_are_invalid_arguments(served: RunningServer, case: str) -> None:
+    """With what to do instead."""
+    query, words = STATUSES[case]
+    with grpc.insecure_channel(served.address) as channel, pytest.raises(grpc.RpcError) as caught:
+        search_pb2_grpc.SearchServiceStub(channel).Search(search_pb2.SearchRequest(collection=NAME, queries=[query]))
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert words in caught.value.details()
+
+
+def test_a_sheet_of_a_text_query_shows_the_words(served: RunningServer) -> None:
+    """In the query's tile, and in those of hits that have no picture."""
+    with Client(served.address) as client:
+        words = client.open("words")
+        queries = [Query("text", text="surf and tide")]
+        rows = strips(words, queries, words.search(queries, targets=["color"], k=3), truth="waves")
+    assert (rows[0].query.text, rows[0].query.picture, rows[0].query.label) == ("surf and tide", None, "waves")
+    assert all(hit.picture for hit in rows[0].hits)
+
+
+# -- the same from both sides
+
+
+@pytest.fixture
+def made(backend: Backend) -> Iterator[CollectionBackend]:
+    one = backend.create("made", views=("color", "tags=text:dim=4"))
+    yield one
+    one.close()
+    backend.delete("made")
+
+
+def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures: Path, tmp_path: Path) -> None:
+    """Captions with a stray line, changed captions, vectors in order and by key, a view added later."""
+    csv = tmp_path / "captions.csv"
+    csv.write_text("dots/dots-00.jpg,a spotted thing\nwaves/waves-00.jpg,sea\nno/such.jpg,nothing\n")
+    report = made.index([pictures], labels="folder", captions=csv)
+    assert (report.added, [failure.key for failure in report.failures]) == (18, ["no/such.jpg"])
+    assert [view.fitted for view in made.views()] == [True, True]
+    assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags")
+    csv.write_text("dots/dots-00.jpg,a dotted sea\nbricks/bricks-00.jpg,spotted\n")
+    report = made.index([pictures], captions=csv)
+    assert (report.added, report.updated, report.unchanged) == (0, 2, 16)
+    (answer,) = made.search([Query("tags", text="SPOTTED")], k=1)
+    assert (answer.hits[0].key, answer.hits[0].labels) == ("pictures/bricks/bricks-00.jpg", ("bricks",))
+    np.save(tmp_path / "rows.npy", np.eye(18, 5, dtype=np.float64))
+    assert made.index_vectors("clip", tmp_path / "rows.npy").updated == 18
+    (tmp_path / "keys.txt").write_text("new/one\npictures/dots/dots-00.jpg\n")
+    np.save(tmp_path / "rows.npy", np.full((2, 5), 7.0))
+    report = made.index_vectors("clip", tmp_path / "rows.npy", tmp_path / "keys.txt")
+    assert (report.added, report.updated) == (1, 1)
+    (answer,) = made.search([Query("clip", key="new/one")], k=1)
+    assert (answer.hits[0].key, answer.hits[0].distance) == ("pictures/dots/dots-00.jpg", 0.0)
+    with pytest.raises(errors.InvalidInputError, match="rows of 5 numbers; view 'color' has 64"):
+        made.index_vectors("color", tmp_path / "rows.npy")
+    added = made.add_view("gist")
+    assert (added.name, added.dim) == ("gist", 512)
+    with pytest.raises(errors.AlreadyExistsError, match="gist2=gist"):
+        made.add_view("gist")
+    assert made.index([pictures]).updated == 18
+    assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags", "clip", "gist")
+    assert made.item("pictures/dots/dots-00.jpg").text == "a dotted sea"
+
+
+def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, pictures: Path, tmp_path: Path) -> None:
+    """Too few texts for a view fail the view, not the run."""
+    csv = tmp_path / "captions.csv"
+    for text, failed in (("a\n", ["tags"]), ("a spotted thing\nwaves/waves-00.jpg,sea\n", [])):
+        csv.write_text(f"dots/dots-00.jpg,{text}")
+        assert [failure.key for failure in made.index([pictures], captions=csv).failures] == failed
+    (answer,) = made.search([Query("tags", text="sea")], k=1)
+    assert answer.hits[0].key == "pictures/waves/waves-00.jpg"
+
+
+def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
+    """They wait for the fit, which takes them; later ones need none; "" removes a text, None keeps it."""
+    made.import_items([NewItem("a", text="red rose"), NewItem("b", text="blue sea", labels=("x",))])
+    with pytest.raises(errors.NotReadyError, match="crossview fit made"):
+        made.search([Query("tags", text="rose")])
+    made.fit_views(())
+    made.import_items([NewItem("c", text="rose"), NewItem("b", text="")])
+    (answer,) = made.search([Query("tags", text="roses and a rose")], filter=Filter())
+    assert {hit.key for hit in answer.hits} == {"a", "c"}
+    made.import_items([NewItem("a", labels=("kept",), rows={"color": np.zeros(64)})])
+    item = made.item("a")
+    assert (item.text, item.labels, item.views) == ("red rose", ("kept",), ("color", "tags"))
+    with pytest.raises(errors.NotFoundError):
+        made.thumbnail("a")
+
+
+def test_long_texts_fit_into_pages(made: CollectionBackend) -> None:
+    """A page is cut where its texts are long, and listing goes on."""
+    made.import_items([NewItem(f"{number:02}", text="é" * 999_999) for number in range(40)])
+    assert [item.key for item in made.items(limit=40)] == [f"{number:02}" for number in range(40)]
+    assert len(made.items(limit=7)) == 7
+
+
+def test_vectors_of_a_message_are_checked(served: RunningServer) -> None:
+    """Before anything is written."""
+    with grpc.insecure_channel(served.address) as channel:
+        stub = collections_pb2_grpc.CollectionServiceStub(channel)
+        one, two = types_pb2.Vector(values=[1.0]), types_pb2.Vector(values=[1.0, 2.0])
+        for rows in ([], [one, two], [one]):
+            with pytest.raises(grpc.RpcError) as caught:
+                stub.PutVectors(pb.PutVectorsRequest(parent=NAME, view="color", keys=["a"] * len(rows), rows=rows))
+            assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
