@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 VIEWS = ("color", "sift", "gist")
@@ -45,6 +46,11 @@ def both(learner: str, steps: Sequence[str]) -> list[str]:
     return [*specs(f"{learner},l2", steps), *specs(learner, steps)]
 
 
+def penalties(views: int) -> list[list[float]]:
+    """Returns every choice of a close or a loose penalty for each of some views."""
+    return [list(choice) for choice in product(_CLOSE_AND_LOOSE, repeat=views)]
+
+
 _PENALTIES = [1e-6, 1e-2, 1e-1]
 _HYBRID: Grid = {
     "spec": specs("hybrid"),
@@ -53,13 +59,14 @@ _HYBRID: Grid = {
     "max_iter": [1, 3],
 }
 _BANDWIDTHS = {"kernel__bandwidth": [1.0, 0.5, 2.0]}
-_BANDWIDTHS = {"kernel__bandwidth": [1.0, 0.5, 2.0]}
 _CLOSE_AND_LOOSE = [1e-4, 1e-1]
-"""Penalties of a kernel Multi-NPP: the view that is searched is best fitted closely, the one that asks loosely. On the
+"""Penalties on kernel maps: the view that is searched is best fitted closely, the one that asks loosely. On the
 development splits finer choices, and more of them, followed the noise of cross-validation."""
 _FITTED: Grid = {**_BANDWIDTHS, "eta": _CLOSE_AND_LOOSE, "gamma": _CLOSE_AND_LOOSE}
 _FEW = {"init": "labels", "ridge": 1e-3, "max_iter": 1, "random_state": 0}
 _RIDGE: Grid = {"alpha": [None, 1e-1, 1.0], "normalize": [True, False], "center": [True, False]}
+_KERNEL_RIDGE: Grid = {"normalize": [False, True], "center": [True, False]}
+_UNSCALED = {"regression": "ridge", "standardize": False}
 _LOGISTIC: Grid = {"alpha": [1e-2, 1e-3, 1e-1], "normalize": [True, False], "center": [True, False]}
 
 PAPERS = (
@@ -107,15 +114,15 @@ KERNEL = (
     ),
     Method(
         "kernel semantic ridge",
-        {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, **_RIDGE},
-        {"regression": "ridge"},
+        {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, "alpha": penalties(2), **_KERNEL_RIDGE},
+        _UNSCALED,
         exhaustive=False,
         dims=(None,),
     ),
     Method(
         "kernel semantic logistic",
-        {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, **_LOGISTIC},
-        {"regression": "logistic"},
+        {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, **_LOGISTIC, "alpha": [1e-3, 1e-2, 1e-1]},
+        {"regression": "logistic", "standardize": False},
         exhaustive=False,
         dims=(None,),
     ),
@@ -138,8 +145,8 @@ KERNEL = (
 THREE_VIEWS = (
     Method(
         "kernel semantic ridge, 3 views",
-        {"spec": specs("semantic", KERNELS_3), **_BANDWIDTHS, **_RIDGE},
-        {"regression": "ridge"},
+        {"spec": specs("semantic", KERNELS_3), **_BANDWIDTHS, "alpha": penalties(3), **_KERNEL_RIDGE},
+        _UNSCALED,
         exhaustive=False,
         dims=(None,),
         views=VIEWS,
