@@ -249,7 +249,7 @@ class Collection:
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        made = check_space_name(name or space)
+        made = space if name is None else check_space_name(name)
 
         def fitted(tx: Transaction, generation: int) -> Space:
             return add_views(tx, _stored(tx, space), made, generation, tuple(views), progress)

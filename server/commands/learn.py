@@ -73,42 +73,36 @@ def train(
     A space is a fitted learner with an index for every view; training again makes its next generation. Items may lack
     views. A view that comes later is added by --extend: distances among the others stay as they are.
     """
-    asked = {
-        "--learner": learner,
-        "--dim": dim,
-        "--set": setting,
-        "--pairs": pairs,
-        "--tune": tune,
-        "--holdout": holdout,
-        "--seed": seed,
+    given = {"--learner": learner, "--dim": dim, "--set": setting, "--pairs": pairs, "--tune": tune or None}
+    _check(extend, given | {"--holdout": holdout, "--seed": seed})
+    how: dict[str, Any] = {
+        "dim": dim,
+        "settings": settings(setting, "--set"),
+        "holdout": holdout or 0.0,
+        "seed": seed or 0,
+        "pairs": _pairs(pairs),
+        "tune": _tune(tune, tried, tune_by, folds),
     }
-    if extend is not None:
-        if given := [option for option, value in asked.items() if value not in (None, False, [])]:
-            raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(given)}")
-    elif learner is None:
-        raise typer.BadParameter("name a --learner, such as multi-npp, or the space to --extend")
-    how: dict[str, Any] = (
-        {}
-        if extend is not None
-        else {
-            "dim": dim,
-            "space": space,
-            "settings": settings(setting, "--set"),
-            "holdout": holdout or 0.0,
-            "seed": seed or 0,
-            "pairs": _pairs(pairs),
-            "tune": _tune(tune, tried, tune_by, folds),
-        }
-    )
     with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
         if extend is not None:
             made = collection.extend(extend, names(views), name=space, activate=activate, progress=progress)
         else:
-            made = collection.train(learner or "", names(views), **how, activate=activate, progress=progress)
+            made = collection.train(
+                learner or "", names(views), space=space, activate=activate, progress=progress, **how
+            )
     if as_json:
         print_json(made)
     else:
         _tell(name, made)
+
+
+def _check(extend: str | None, given: dict[str, Any]) -> None:
+    """Refuses a training without a learner, and for a space that is extended whatever it has settled already."""
+    if extend is None and given["--learner"] is None:
+        raise typer.BadParameter("name a --learner, such as multi-npp, or the space to --extend")
+    settled = [option for option, value in given.items() if value is not None]
+    if extend is not None and settled:
+        raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(settled)}")
 
 
 def _pairs(path: Path | None) -> "tuple[Pair, ...]":
