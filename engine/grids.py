@@ -13,6 +13,8 @@ from engine.recipe import Recipe
 KERNEL = "kernel"
 """The setting that is no learner's own: which kernel stage comes before the learner, or "none"."""
 NO_KERNEL = "none"
+OF_KERNEL = f"{KernelMap.name}__"
+"""What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
 
 _DIMS = (50, 20, 100)
 _WEIGHTS = (1e-6, 1e-2, 1e-1)
@@ -67,7 +69,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
         if setting not in fixed
     }
     values |= {setting: _once(tried) for setting, tried in asked.items()}
-    if unknown := sorted(set(values) - set(defaults)):
+    if unknown := sorted(setting for setting in set(values) - set(defaults) if not setting.startswith(OF_KERNEL)):
         known = ", ".join(sorted(set(defaults) - {"view_slices", "random_state"}))
         raise InvalidInputError(f"{name!r} has no parameter {unknown[0]}; it has: {known}")
     if empty := [setting for setting, tried in values.items() if not tried]:

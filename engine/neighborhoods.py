@@ -81,5 +81,5 @@ def similarity(pipeline: Chain, training: Examples) -> dict[str, Any]:
                 f"{pipeline.steps[-1].name} does not learn from pairs of items: take a learner such as multi-npp"
             )
         return {"y": training.classes(), "neighbors": training.similar}
-    shared = training.several_labels() and all(step.multilabel for step in pipeline.steps if step.needs_labels)
+    shared = pipeline.multilabel and training.several_labels()
     return {"y": training.indicators() if shared else training.classes()}

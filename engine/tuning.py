@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples
-from engine.grids import KERNEL, NO_KERNEL, grid, with_kernel
+from engine.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.info import Trial, Tuning
 from engine.learners.chain import Chain
 from engine.learners.selection import search
@@ -125,10 +125,14 @@ class _Trial:
 
 
 def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
-    chosen = dict(settings)
-    kernel = chosen.pop(KERNEL, NO_KERNEL)
-    spec = recipe.spec if kernel == NO_KERNEL else with_kernel(recipe.spec, kernel)
-    return replace(recipe, spec=spec, settings={**(recipe.settings or {}), **chosen})
+    """Return the recipe with settings that were open; those of a kernel are left out where there is none."""
+    chosen = {**(recipe.settings or {}), **{name: value for name, value in settings.items() if name != KERNEL}}
+    kernel = settings.get(KERNEL)
+    if kernel is None:
+        return replace(recipe, settings=chosen)
+    if kernel != NO_KERNEL:
+        return replace(recipe, spec=with_kernel(recipe.spec, kernel), settings=chosen)
+    return replace(recipe, settings={name: value for name, value in chosen.items() if not name.startswith(OF_KERNEL)})
 
 
 def _crossings(pipeline: Chain, views: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from drawn import CLASSES, draw, encode
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError
@@ -14,7 +15,9 @@ BOTH = ("color", "gist")
 
 def own_group(collection, k: int = 5) -> float:
     """How many hits of new colour queries in the gist target are of the query's group."""
-    answers = collection.search([Query("color", vector=row("color", group, 100)) for group in GROUPS], ["gist"], k=k)
+    answers = collection.search(
+        [Query("color", vector=row("color", group, 100)) for group in GROUPS], targets=["gist"], k=k
+    )
     return float(np.mean([hit.key.startswith(g) for g, one in zip(GROUPS, answers, strict=True) for hit in one.hits]))
 
 
@@ -47,15 +50,15 @@ def test_neighbours_in_a_view_named_by_its_name_are_similar(home):
             bare.train("multi-npp", BOTH, dim=3, settings=settings | {"neighbor_view": "smell"})
 
 
-def test_a_space_learned_from_pairs_is_measured_and_extended_by_them(home):
+def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
     """The pairs are kept with the space."""
-    with fill(home, "groups", [item(group, number) for group, number in each()]) as groups:
-        groups.train("multi-npp", ["color"], dim=3, pairs=paired(), holdout=0.25)
-        groups.extend("multi-npp", ["gist"])
-        assert groups.space("multi-npp").pairs == len(paired())
-        assert own_group(groups) > 0.9
-        measured = groups.evaluate(view="color", targets=["gist"], refit=True, k=[3])
-        assert all(row.value > 0.8 for row in measured.rows)
+    pairs = [Pair(f"{group}/{n}", f"{group}/{m}") for group in CLASSES for m in range(6) for n in range(m)]
+    three.train("multi-npp", BOTH, dim=3, pairs=pairs)
+    assert three.extend("multi-npp", ["sift"]).pairs == 45
+    (answer,) = three.search([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4)
+    assert sum(hit.labels == ("red",) for hit in answer.hits) >= 3
+    measured = three.evaluate(view="color", targets=["gist"], refit=True, k=[3])
+    assert all(row.value > 0.6 for row in measured.rows)
 
 
 @pytest.mark.parametrize(

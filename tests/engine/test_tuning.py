@@ -51,6 +51,15 @@ def test_the_chosen_settings_are_those_that_a_training_with_them_has(groups):
     assert again.tuning == tuned.tuning  # the folds are drawn by the seed
 
 
+def test_the_kernel_itself_is_tuned_too(groups):
+    """Its settings are no candidate's that has none."""
+    values = {KERNEL: ("rbf", "none"), "kernel__bandwidth": (0.5, 2.0)}
+    fixed = {"n_components": 2, "shrinkage": 0.5, "power": 1.0}
+    info = groups.train("cca", BOTH, settings=fixed, tune=Tune(values))
+    assert all(trial.score is not None for trial in info.tuning.tried)
+    assert ("kernel__bandwidth" in info.settings) == (info.spec == "kernel:rbf,cca")
+
+
 def test_a_space_that_keeps_views_apart_is_tuned_within_them(groups):
     told = groups.train("pca", BOTH, tune=Tune({"n_components": (1, 2, 5)}, measure="accuracy", folds=2)).tuning
     assert (told.measure, told.folds, told.score) == ("accuracy", 2, 1.0)

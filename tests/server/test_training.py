@@ -61,8 +61,9 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
     assert "the best of 4 candidates by 2-fold cross-validation on 20 items" in told
     assert "cca: tuned: kernel=" in done("show", "rows", *where)
     (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "cca"]
-    assert [trial["settings"]["power"] for trial in space["tuning"]["tried"]] == [0, 0, 1, 0]
-    assert space["tuning"]["tried"][3]["settings"]["shrinkage"] == 0.5
+    tried = [trial["settings"] for trial in space["tuning"]["tried"]]
+    assert tried[0] == {"kernel": "none", "shrinkage": "auto", "power": 0}
+    assert [settings["shrinkage"] for settings in tried].count(0.5) >= 1
     assert (space["tuning"]["measure"], space["settings"]["n_components"]) == ("accuracy", 2)
 
 
@@ -83,9 +84,9 @@ def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
 
 def test_a_view_is_added_later(where: list[str]) -> None:
     """By a second training that names the space and the new view alone."""
-    done("train", "rows", "--learner", "multi-npp", "--views", "color", "--dim", 2, "--space", "shared", *where)
+    done("train", "rows", "--learner", "semantic", "--views", "color", "--space", "shared", *where)
     told = done("train", "rows", "--extend", "shared", "--views", "gist", *where)
-    assert "trained shared generation 2: multi-npp on 20 items" in told
+    assert "trained shared generation 2: semantic on 20 items" in told
     assert "color (2), gist (2)" in told
     assert "shared: gist added later" in done("show", "rows", *where)
     assert "has view 'gist' already" in run("train", "rows", "--extend", "shared", "--views", "gist", *where).stderr
