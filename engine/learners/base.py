@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .state import decode, encode
 
 Rows = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 MultiView = Any  # a list of (n, d_v) array-likes, one per view, or one (n, d) array-like
 
 
@@ -20,8 +22,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
 
     ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array whose columns are
     cut into views by the constructor parameter ``view_slices``, the widths of the views in order (None: the learner's
-    own default, one view for those that take any number, two halves for those that take two). The second form is the
+    own default, one view for those that take any number, two halves for those that need two). The second form is the
     one that scikit-learn's tools know.
+
+    Items may lack views: a mask says which rows there are, and what stands in the others' place is never looked at.
 
     A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``.
     Fitted attributes end in an underscore and hold only arrays, lists of arrays and plain values, so that ``to_state``
@@ -35,26 +39,46 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     name: ClassVar[str]
     cross_view: ClassVar[bool] = False  # may a query of one view be matched against another view's embeddings?
     needs_labels: ClassVar[bool] = False
+    multilabel: ClassVar[bool] = False  # may labels be an indicator matrix, for items of several classes?
+    takes_neighbors: ClassVar[bool] = False  # does ``fit`` take explicit ``neighbors`` and ``progress``?
     view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
+    least_views: ClassVar[int] = 1  # how many it takes at least
     keeps_space: ClassVar[bool] = False  # does it treat rows of all views alike, so that they stay comparable?
     argument: ClassVar[str | None] = None  # the parameter that a bare value in a spec sets, as in "pca:0.99"
 
     view_slices: Sequence[int] | None
     view_widths_: list[int]
 
-    def fit(self, X: MultiView, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
         """Fits the learner.
 
         Args:
             X: list of (n, d_v) arrays, or one (n, d) array (see the class).
-            y: (n,) class labels, strings or numbers; ignored unless ``needs_labels``.
+            y: (n,) class labels, strings or numbers; where ``multilabel``, also a (n, L) matrix, dense or sparse,
+                nonzero where an item is of a class. Ignored unless ``needs_labels``.
+            mask: (n, V), which items have which views. None: all of them.
 
         Raises:
-            ValueError: for NaN, wrong shapes, a wrong number of views, or missing labels.
+            ValueError: for NaN, wrong shapes, a wrong number of views, missing labels, or a view of fewer than 2 rows.
         """
-        views, labels = self._validate(X, y)
-        self._fit(views, labels)
+        self._fit(*self._validate(X, y, mask, self.needs_labels))
         return self
+
+    def add_view(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
+        """Fits one further view, the last of ``X``, and leaves what was fitted of the others as it is.
+
+        Args:
+            X: list of (n, d_v) arrays, one more than were fitted.
+            y: as in ``fit``.
+            mask: as in ``fit``.
+
+        Raises:
+            ValueError: as ``fit``, or if this learner fits its views together.
+        """
+        raise ValueError(
+            f"{self.name} fits its views together, so none can be added: train again on all of them, "
+            "or use a learner that can, such as multi-npp or semantic"
+        )
 
     def transform(self, X: MultiView, view: int | None = None) -> Any:
         """Embeds rows.
@@ -104,32 +128,67 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
             setattr(learner, key, value)
         return learner
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         raise NotImplementedError
 
     def _project(self, rows: Rows, view: int) -> Rows:
         raise NotImplementedError
 
-    def _validate(self, X: MultiView, y: ArrayLike | None, labels_needed: bool | None = None) -> Any:
-        """Checks and cuts the input, remembers the widths; returns the views as float64 and the labels or None."""
-        needs_labels = self.needs_labels if labels_needed is None else labels_needed
+    def _validate(
+        self, X: MultiView, y: ArrayLike | None, mask: ArrayLike | None, needs_labels: bool
+    ) -> tuple[list[Rows], Any, Mask]:
+        """Checks and cuts the input, remembers the widths.
+
+        Returns:
+            The views as float64, zeros where an item lacks one; the labels, or None; the (n, V) mask.
+        """
         if needs_labels and y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if _is_list_of_views(X):
-            views = [check_array(rows, dtype=np.float64, ensure_min_samples=2) for rows in X]
-            check_consistent_length(*views)
+            check_consistent_length(*X)
+            there = _checked_mask(mask, len(X[0]), len(X))
+            views = [
+                check_array(_blanked(rows, column), dtype=np.float64, ensure_min_samples=2)
+                for rows, column in zip(X, there.T, strict=True)
+            ]
             self.n_features_in_ = sum(rows.shape[1] for rows in views)
         else:
+            if mask is not None:
+                raise ValueError("a mask needs X to be a list of one array per view")
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             views = _cut(X, self._widths(X.shape[1]))
+            there = _checked_mask(None, len(X), len(views))
         if self.view_count not in (None, len(views)):
             raise ValueError(f"{type(self).__name__} takes {self.view_count} views, got {len(views)}")
+        if len(views) < self.least_views:
+            raise ValueError(f"{type(self).__name__} takes at least {self.least_views} views, got {len(views)}")
         self.view_widths_ = [rows.shape[1] for rows in views]
         if not needs_labels:
-            return views, None
-        labels = column_or_1d(y, warn=True)
+            return views, None, there
+        labels = self._checked_labels(y)
         check_consistent_length(views[0], labels)
-        return views, labels
+        return views, labels, there
+
+    def _validate_added(self, X: MultiView, y: ArrayLike | None, mask: ArrayLike | None, needs_labels: bool) -> Any:
+        """As ``_validate``, for the views that were fitted and one more; on an error the learner stays as it was."""
+        check_is_fitted(self)
+        widths, columns = self.view_widths_, self.n_features_in_
+        try:
+            validated = self._validate(X, y, mask, needs_labels)
+            if self.view_widths_[:-1] != widths:
+                raise ValueError(
+                    f"views of widths {widths} were fitted: give them and one more, not {self.view_widths_}"
+                )
+        except ValueError:
+            self.view_widths_, self.n_features_in_ = widths, columns
+            raise
+        return validated
+
+    def _checked_labels(self, y: Any) -> Any:
+        labels: Any = y if sp.issparse(y) else np.asarray(y)
+        if self.multilabel and labels.ndim == 2 and (sp.issparse(labels) or labels.shape[1] > 1):
+            return sp.csr_array(check_array(labels, accept_sparse="csr", dtype=np.float64))
+        return column_or_1d(labels, warn=True)
 
     def _widths(self, columns: int) -> list[int]:
         if self.view_slices is not None:
@@ -137,7 +196,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
             if sum(widths) != columns or min(widths, default=0) < 1:
                 raise ValueError(f"view_slices={widths} must be positive and add up to the {columns} columns of X")
             return widths
-        count = self.view_count or 1
+        count = self.view_count or self.least_views
         if columns < count:
             raise ValueError(f"n_features={columns} is too few: {type(self).__name__} takes {count} views")
         return [len(part) for part in np.array_split(np.arange(columns), count)]
@@ -159,6 +218,34 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
         tags.target_tags.required = self.needs_labels
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def complete(views: list[Rows], mask: Mask) -> list[Rows]:
+    """Returns the rows of the items that have every view, for learners that compare the views item by item.
+
+    Raises:
+        ValueError: if they are fewer than two.
+    """
+    whole = mask.all(axis=1)
+    if whole.sum() < 2:
+        raise ValueError(f"{whole.sum()} items have all {len(views)} views; at least 2 are needed")
+    return views if whole.all() else [rows[whole] for rows in views]
+
+
+def _checked_mask(mask: ArrayLike | None, count: int, views: int) -> Mask:
+    if mask is None:
+        return np.ones((count, views), dtype=bool)
+    there = np.asarray(mask, dtype=bool)
+    if there.shape != (count, views):
+        raise ValueError(f"mask has shape {there.shape}, but there are {count} items and {views} views")
+    for view, present in enumerate(there.sum(axis=0)):
+        if present < 2:
+            raise ValueError(f"{present} items have view {view}; at least 2 are needed")
+    return there
+
+
+def _blanked(rows: Any, there: Mask) -> Any:
+    return rows if there.all() else np.where(there[:, None], rows, 0.0)
 
 
 def _is_list_of_views(X: Any) -> bool:

@@ -1,42 +1,45 @@
-"""Canonical correlation analysis of two views, solved exactly."""
+"""Canonical correlation analysis of two or more views, solved exactly."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from .base import Rows
+from .base import Mask, Rows, complete
+from .correlate import correlated
 from .linear import LinearLearner
 
 Shrinkage = str | float | Sequence[float]
 
 
 class CanonicalCorrelation(LinearLearner):
-    """Projects two views on the directions in which they are most correlated (Hotelling 1936).
+    """Projects the views on the directions in which they are most correlated (Hotelling 1936).
 
-    Solved by the singular values of the whitened cross-covariance, with each view's covariance S shrunk to
-    (1 - s) S + s tr(S)/d I, which keeps directions of little variance from being amplified.
+    Solved on whitened views, each view's covariance S shrunk to (1 - s) S + s tr(S)/d I, which keeps directions of
+    little variance from being amplified: two views by singular values, more by MAXVAR (see ``correlated``). It compares
+    the views item by item, so items that lack a view are left out.
 
     Args:
         n_components: at most so many directions; fewer where a view has fewer columns or the rows fewer dimensions.
-        shrinkage: s in [0, 1], one for both views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
+        shrinkage: s in [0, 1], one for all views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
         power: direction i is scaled by its canonical correlation to this power: 0 gives every direction unit (shrunk)
             variance, larger values let the well correlated directions decide.
-        view_slices: widths of the two views in a 2-D ``X``; None: two halves.
+        view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
         correlations_: (D,) canonical correlations of the shrunk problem, descending.
-        shrinkage_: list of the two values used.
+        shrinkage_: list of the values used, one per view.
 
     Raises:
-        ValueError: from ``fit``, for another number of views or parameters out of range.
+        ValueError: from ``fit``, for a single view or parameters out of range.
     """
 
     name = "cca"
     cross_view = True
-    view_count = 2
+    least_views = 2
     argument = "n_components"
 
     correlations_: NDArray[np.float64]
@@ -54,22 +57,22 @@ class CanonicalCorrelation(LinearLearner):
         self.power = power
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         if self.n_components < 1:
             raise ValueError(f"n_components={self.n_components} must be at least 1")
+        views = complete(views, mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
         centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
         self.shrinkage_ = shrinkages(centered, self.shrinkage)
         whiteners = [whitener(rows, s) for rows, s in zip(centered, self.shrinkage_, strict=True)]
-        first, second = (rows @ w for rows, w in zip(centered, whiteners, strict=True))
-        left, correlations, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)
-        kept = min(self.n_components, len(correlations))
-        self.correlations_ = np.minimum(correlations[:kept], 1.0)
-        scale = self.correlations_**self.power
-        self.weights_ = [
-            scale[:, None] * (whiteners[0] @ left[:, :kept]).T,
-            scale[:, None] * (right[:kept] @ whiteners[1].T),
-        ]
+        white = [rows @ w for rows, w in zip(centered, whiteners, strict=True)]
+        pairs = combinations(range(len(views)), 2)
+        directions, correlations = correlated(
+            {(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, self.n_components
+        )
+        self.correlations_ = np.clip(correlations, 0.0, 1.0)
+        scale = (self.correlations_**self.power)[:, None]
+        self.weights_ = [scale * (w @ found).T for w, found in zip(whiteners, directions, strict=True)]
 
 
 def shrinkages(centered: Sequence[Rows], shrinkage: Shrinkage) -> list[float]:

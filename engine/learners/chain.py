@@ -1,13 +1,16 @@
 """Learners one after another, as in "l1,sqrt,multi-npp:50"."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from .base import MultiViewLearner, Rows
+from .base import Mask, MultiView, MultiViewLearner, Rows
 from .registry import from_state, learner_class
 from .steps import Step
+
+Progress = Callable[[int, int], None]
 
 
 class Chain(MultiViewLearner):
@@ -29,6 +32,12 @@ class Chain(MultiViewLearner):
         self.view_slices = view_slices
 
     @property
+    def main(self) -> MultiViewLearner | None:
+        """The learner that the chain is made for: the last that is no mere step, or else the last step."""
+        learners = [step for step in self.steps if not isinstance(step, Step)]
+        return next(iter(reversed(learners or list(self.steps))), None)
+
+    @property
     def cross_view(self) -> bool:  # type: ignore[override]  # a chain knows only once it has its steps
         """May a query of one view be matched against another view's embeddings?"""
         before = next((step for step in reversed(self.steps) if not step.keeps_space), None)
@@ -40,13 +49,87 @@ class Chain(MultiViewLearner):
         return any(step.needs_labels for step in self.steps)
 
     @property
+    def multilabel(self) -> bool:  # type: ignore[override]  # likewise
+        """Do all steps that need labels take an indicator matrix?"""
+        return all(step.multilabel for step in self.steps if step.needs_labels)
+
+    @property
+    def takes_neighbors(self) -> bool:  # type: ignore[override]  # likewise
+        """Does the main learner take explicit neighbours?"""
+        return self.main is not None and self.main.takes_neighbors
+
+    @property
     def view_count(self) -> int | None:  # type: ignore[override]  # likewise
         """How many views the chain takes; None: any number."""
         return next((step.view_count for step in self.steps if step.view_count is not None), None)
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
-        for step in self.steps:
-            views = step.fit(views, labels).transform(views)
+    @property
+    def least_views(self) -> int:  # type: ignore[override]  # likewise
+        """How many views the chain takes at least."""
+        return max((step.least_views for step in self.steps), default=1)
+
+    def fit(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits every step on the embeddings of the one before it.
+
+        Args:
+            X: list of (n, d_v) arrays, or one (n, d) array.
+            y: (n,) classes, or where ``multilabel`` an (n, L) indicator matrix; ignored unless ``needs_labels``.
+            mask: (n, V), which items have which views. None: all of them.
+            neighbors: for the main learner, see ``MultiNPP.fit``; labels then serve the other steps only.
+            progress: called with (done, total) along the way, by learners that take it.
+
+        Raises:
+            ValueError: as the steps do, or if the main learner takes no neighbors.
+        """
+        views, labels, there = self._validate(X, y, mask, self._wants_labels(neighbors))
+        self._run(self.steps, "fit", views, labels, there, neighbors, progress)
+        return self
+
+    def add_view(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits one further view, the last of ``X``, step by step; arguments and errors as in ``fit``."""
+        steps = copy.deepcopy(list(self.steps))  # one that refuses must not leave those before it changed
+        before = self.view_widths_, self.n_features_in_
+        views, labels, there = self._validate_added(X, y, mask, self._wants_labels(neighbors))
+        try:
+            self._run(steps, "add_view", views, labels, there, neighbors, progress)
+        except ValueError:
+            self.view_widths_, self.n_features_in_ = before
+            raise
+        self.steps = steps
+        return self
+
+    def _wants_labels(self, neighbors: Any) -> bool:
+        if neighbors is not None and not self.takes_neighbors:
+            raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
+        return any(step.needs_labels for step in self.steps if neighbors is None or step is not self.main)
+
+    def _run(
+        self,
+        steps: Sequence[MultiViewLearner],
+        method: str,
+        views: list[Rows],
+        labels: Any,
+        mask: Mask,
+        neighbors: Any,
+        progress: Progress | None,
+    ) -> None:
+        for step in steps:
+            further = {"neighbors": neighbors, "progress": progress} if step.takes_neighbors else {}
+            views = getattr(step, method)(views, labels, mask, **further).transform(views)
 
     def _project(self, rows: Rows, view: int) -> Rows:
         for step in self.steps:
@@ -75,7 +158,8 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     Args:
         spec: learners' names, comma separated, first to last; a value after a colon sets a learner's main parameter
             ("pca:0.99"), and view numbers after an at sign are the views that a step is for ("sqrt@0", "l1@0+2").
-        settings: further parameters of the last learner that is no mere step, or else of the last step.
+        settings: further parameters of the last learner that is no mere step, or else of the last step; one named
+            "kernel__bandwidth" is the parameter "bandwidth" of every "kernel" in the spec.
 
     Raises:
         ValueError: for unknown names or parameters, listing the known ones.
@@ -84,7 +168,24 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     names = [part.partition("@")[0].partition(":")[0] for part in parts]
     learners = [i for i, name in enumerate(names) if not issubclass(learner_class(name), Step)]
     target = learners[-1] if learners else len(parts) - 1
-    return Chain([_parse(part, (settings or {}) if i == target else {}) for i, part in enumerate(parts)])
+    main, others = _by_learner(settings or {}, names)
+    chosen = [others.get(name, {}) | (main if i == target else {}) for i, name in enumerate(names)]
+    return Chain([_parse(part, params) for part, params in zip(parts, chosen, strict=True)])
+
+
+def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Returns the settings without a learner's name before them, and those with one, by that name."""
+    main: dict[str, Any] = {}
+    others: dict[str, dict[str, Any]] = {}
+    for key, value in settings.items():
+        name, found, param = key.partition("__")
+        if not found:
+            main[key] = value
+        elif name not in names:
+            raise ValueError(f"setting {key!r} is for {name!r}, but the learners are {', '.join(names)}")
+        else:
+            others.setdefault(name, {})[param] = value
+    return main, others
 
 
 def _parse(part: str, settings: Mapping[str, Any]) -> MultiViewLearner:

@@ -8,18 +8,27 @@ from numpy.typing import NDArray
 from .base import Rows
 
 
-def with_classes(views: list[Rows], labels: NDArray[Any]) -> tuple[list[Rows], NDArray[np.intp], NDArray[Any]]:
-    """Leaves out the rows that are alone in their class: unlabelled items are, and they show no class to learn.
-
-    Returns:
-        The remaining rows of each view; their classes, (n,), as positions in the third; the K classes, sorted.
+def shared_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Returns the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
 
     Raises:
-        ValueError: if fewer than two classes remain.
+        ValueError: if there are fewer than two.
     """
-    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    shared = counts[codes] > 1
-    classes, codes = np.unique(labels[shared], return_inverse=True)
+    names, counts = np.unique(labels, return_counts=True)
+    classes: NDArray[Any] = names[counts > 1]
     if len(classes) < 2:
         raise ValueError(f"the labels have {len(classes)} class of two or more rows; at least 2 classes are needed")
-    return [rows[shared] for rows in views], codes, classes
+    return classes
+
+
+def of_classes(rows: Rows, labels: NDArray[Any], classes: NDArray[Any]) -> tuple[Rows, NDArray[np.intp]]:
+    """Returns the rows that are of some classes, and their classes, (n,), as positions in them.
+
+    Raises:
+        ValueError: if these rows are of fewer than two of the classes.
+    """
+    known = np.isin(labels, classes)
+    codes = np.searchsorted(classes, labels[known])
+    if len(np.unique(codes)) < 2:
+        raise ValueError("the rows of a view are of fewer than 2 classes")
+    return rows[known], codes

@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
-from .base import MultiViewLearner, Rows
+from .base import Rows
+from .steps import Step
 
-KERNELS = ("rbf", "chi2", "linear")
+KERNELS = ("rbf", "chi2", "linear", "precomputed")
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
 
 
-class KernelMap(MultiViewLearner):
+class KernelMap(Step):
     """Maps each view by its kernel with some of its training rows, the landmarks.
 
     The kernel matrix of the landmarks is K = V diag(l) V^T, and a row x becomes diag(l)^(-1/2) V^T k(landmarks, x): the
@@ -24,22 +25,24 @@ class KernelMap(MultiViewLearner):
 
     The kernels are exp(-d / m) with d the squared Euclidean ("rbf") or the chi-squared distance sum (x - y)^2 / (x + y)
     ("chi2", for histograms) and m its mean over the landmarks times ``bandwidth`` (the mean-distance rule), or x . y
-    ("linear").
+    ("linear"). With "precomputed" a row already holds the kernel's values with the training rows, in their order.
 
     Args:
-        kernel: "rbf", "chi2" or "linear".
+        kernel: "rbf", "chi2", "linear" or "precomputed".
         n_landmarks: at most so many training rows, drawn by chance.
         bandwidth: factor of m, > 0.
         random_state: seed of the draw.
+        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        landmarks_: list of (m, d_v) arrays.
+        landmarks_: list of (m, d_v) arrays; (m,) columns of the landmarks for "precomputed".
         maps_: list of (m, r_v) arrays, V diag(l)^(-1/2).
-        scales_: list of float, the mean distances times the bandwidth; 1 for "linear".
+        scales_: list of float, the mean distances times the bandwidth; 1 for "linear" and "precomputed".
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range; with "chi2" for negative values, from ``transform`` too.
+        ValueError: from ``fit``, for parameters out of range; with "chi2" for negative values, from ``transform`` too;
+            with "precomputed" unless there are as many columns as training rows.
     """
 
     name = "kernel"
@@ -55,31 +58,36 @@ class KernelMap(MultiViewLearner):
         n_landmarks: int = 1000,
         bandwidth: float = 1.0,
         random_state: int | np.random.RandomState | None = None,
+        views: Sequence[int] | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
+        super().__init__(views, view_slices)
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.bandwidth = bandwidth
         self.random_state = random_state
-        self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel={self.kernel!r} must be one of {', '.join(KERNELS)}")
         if self.n_landmarks < 1 or not self.bandwidth > 0:
             raise ValueError("n_landmarks must be at least 1 and bandwidth positive")
-        count = len(views[0])
-        chosen = np.arange(count)
-        if count > self.n_landmarks:
-            chosen = np.sort(check_random_state(self.random_state).permutation(count)[: self.n_landmarks])
-        self.landmarks_ = [rows[chosen] for rows in views]
-        self.scales_ = [self._scale(rows) for rows in self.landmarks_]
-        self.maps_ = [
-            _inverse_root(self._kernel(rows, rows, scale))
-            for rows, scale in zip(self.landmarks_, self.scales_, strict=True)
-        ]
+        nothing = np.zeros((0, 0))
+        if not self._is_for(view):
+            return {"landmarks_": nothing, "maps_": nothing, "scales_": 1.0}
+        chosen = np.arange(len(rows))
+        if len(rows) > self.n_landmarks:
+            chosen = np.sort(check_random_state(self.random_state).permutation(len(rows))[: self.n_landmarks])
+        if self.kernel == "precomputed":
+            if rows.shape[1] != len(rows):
+                raise ValueError(f"a precomputed kernel of {len(rows)} rows is square, not {rows.shape}")
+            return {"landmarks_": chosen, "maps_": _inverse_root(rows[np.ix_(chosen, chosen)]), "scales_": 1.0}
+        landmarks = rows[chosen]
+        scale = self._scale(landmarks)
+        root = _inverse_root(self._kernel(landmarks, landmarks, scale))
+        return {"landmarks_": landmarks, "maps_": root, "scales_": scale}
 
-    def _project(self, rows: Rows, view: int) -> Rows:
+    def _map(self, rows: Rows, view: int) -> Rows:
         mapped: Rows = self._kernel(rows, self.landmarks_[view], self.scales_[view]) @ self.maps_[view]
         return mapped
 
@@ -88,15 +96,22 @@ class KernelMap(MultiViewLearner):
             return 1.0
         return self.bandwidth * (float(self._distances(rows, rows).mean()) or 1.0)
 
-    def _kernel(self, rows: Rows, others: Rows, scale: float) -> Rows:
+    def _kernel(self, rows: Rows, landmarks: NDArray[Any], scale: float) -> Rows:
+        if self.kernel == "precomputed":
+            return np.asarray(rows[:, landmarks])
         if self.kernel == "linear":
-            return rows @ others.T
-        return np.exp(-self._distances(rows, others) / scale)
+            return np.asarray(rows @ landmarks.T)
+        return np.exp(-self._distances(rows, landmarks) / scale)
 
     def _distances(self, rows: Rows, others: Rows) -> Rows:
         if self.kernel == "rbf":
             return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
         return -np.asarray(additive_chi2_kernel(rows, others), dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
 
 
 def _inverse_root(matrix: Rows) -> Rows:

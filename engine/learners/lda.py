@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Rows
+from .base import Mask, Rows
 from .cca import Shrinkage, shrinkages, whitener
-from .classes import with_classes
+from .classes import of_classes, shared_classes
 from .linear import LinearLearner
+from .separate import SeparateLearner
 from .steps import Standardize
 
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
 
-class LinearDiscriminants(LinearLearner):
+class LinearDiscriminants(LinearLearner, SeparateLearner):
     """Projects each view on the directions that tell its classes apart best; two views' are not comparable.
 
     Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
@@ -54,22 +55,26 @@ class LinearDiscriminants(LinearLearner):
         self.shrinkage = shrinkage
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         if self.n_components is not None and self.n_components < 1:
             raise ValueError(f"n_components={self.n_components} must be at least 1, or None")
-        views, codes, self.classes_ = with_classes(views, np.asarray(labels))
+        self.classes_ = shared_classes(labels)
+        super()._fit(views, labels, mask)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        _, codes = np.unique(codes, return_inverse=True)
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
-        scaler = Standardize().fit(views)
-        standard = scaler.transform(views)
-        means = [_class_means(rows, codes) for rows in standard]
-        within = [rows - mean[codes] for rows, mean in zip(standard, means, strict=True)]
-        self.shrinkage_ = shrinkages(within, self.shrinkage)
-        shares = np.bincount(codes) / len(codes)
-        self.means_ = scaler.means_
-        self.weights_ = [
-            _discriminants(rows, mean, shares, shrinkage, count) / scale
-            for rows, mean, shrinkage, scale in zip(within, means, self.shrinkage_, scaler.deviations_, strict=True)
-        ]
+        scaler = Standardize().fit([rows])
+        standard = scaler.transform(rows, view=0)
+        means = _class_means(standard, codes)
+        within = standard - means[codes]
+        shrinkage = shrinkages([within], self._shrinkage(view))[0]
+        weights = _discriminants(within, means, np.bincount(codes) / len(codes), shrinkage, count)
+        return {"weights_": weights / scaler.deviations_[0], "means_": scaler.means_[0], "shrinkage_": shrinkage}
+
+    def _shrinkage(self, view: int) -> Shrinkage:
+        return self.shrinkage if isinstance(self.shrinkage, str | float | int) else self.shrinkage[view]
 
 
 def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:

@@ -1,33 +1,49 @@
 """Multi-view neighborhood preserving projections (Multi-NPP)."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from .base import MultiView, Rows
+from .alternation import alternate, rescale
+from .base import Mask, MultiView, Rows
 from .linear import LinearLearner
-from .pairs import Listed, Others, Pairs, Relation, SameClass, either, nearest
-from .pca import principal_components
+from .minibatch import Descent
+from .neighborhoods import attracting, kinds
+from .problem import Problem, View
+from .relations import Numbers, SameClass, Similarity, listed, nearest_items, shared_labels
 from .scisd import Scisd
-from .start import pulled, ridge, start
-from .subproblem import Regularizer, Subproblem, loss, squared_distances
+from .start import start, start_held
+from .subproblem import Regularizer
 
 Matrix = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+FULL_PAIRS = 5000
+"""Rows of a view up to which batch_size="auto" uses all pairs; there, both take about as long."""
+_BATCH = 512
+
+
+class Held(NamedTuple):
+    """A view whose projection stays."""
+
+    weights: Matrix
+    mean: NDArray[np.float64]
 
 
 class MultiNPP(LinearLearner):
-    """Projects two views into one space where similar items are near and dissimilar ones a unit apart, in either view.
+    """Projects views into one space where similar items are near and dissimilar ones a unit apart, in whichever view.
 
-    Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. Minimises
-    1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over dissimilar ones of SCISD of the
-    distance + eta Omega(W_1) + gamma Omega(W_2), by Algorithm 1: in turn, each view's projection minimises the convex
-    bound of equation (12) or (13). The objective never rises. Omega is taken with each view centred and scaled to unit
-    mean square, so that eta and gamma mean the same for counts and for frequencies.
+    Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. Minimises, summed over
+    all pairs of views, 1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over dissimilar ones of
+    SCISD of the distance, + eta Omega(W_1) + gamma Omega(W_2) + ..., by Algorithm 1: in turn, each view's projection
+    minimises the convex bound of equation (12) or (13). The objective never rises. Omega is taken with each view
+    centred and scaled to unit mean square, so that eta and gamma mean the same for counts and for frequencies.
 
-    Only pairs across the views count, so distances within a view and across views have different scales.
+    Only pairs across views count, so distances within a view and across views have different scales. Items may lack
+    views: whatever rows there are take part.
 
     Args:
         n_components: D. It may exceed the views' widths, unless a view is frozen: then D is at most the number of its
@@ -35,12 +51,16 @@ class MultiNPP(LinearLearner):
         a: shape of the SCISD loss, > 1.
         lam: its lambda; None: 1 / a, which makes dissimilar items want a distance of 1.
         eta: weight of the first view's regularisation.
-        gamma: weight of the second view's.
+        gamma: weight of every other view's.
         penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
         pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
             as there are similar ones.
-        nearest: of the items similar to an item of the frozen view, only so many are attracted by it, the nearest ones
-            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in both
+        similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
+            similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
+        neighbor_view: number of that view; items that lack it are similar only to themselves.
+        n_neighbors: at least 1.
+        nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
+            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
             views together. The other similar pairs neither attract nor repel, so that an item's place within its
             class is kept. None: all attract.
         max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
@@ -48,25 +68,37 @@ class MultiNPP(LinearLearner):
         inner_iter: steps of each convex sub-problem at most.
         tol: stop when an alternation lowers the objective by less than this share of it.
         init: where to start: "neighbors", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array per view.
-        frozen: number of a view whose projection is its PCA and stays (Algorithm 2, "hybrid"); None: learn both.
+        frozen: number of the view, or numbers of the views, whose projections stay: at their PCA (Algorithm 2,
+            "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
             frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.
-        random_state: seed of sampled pairs and of random starts.
-        view_slices: widths of the two views in a 2-D ``X``; None: two halves.
+        batch_size: None uses all pairs and Algorithm 1; a number, stochastic gradients on so many attracted pairs, and
+            all dissimilar ones of so many rows, drawn for each step; "auto" is None up to 5,000 rows of a view, then
+            512. Time and memory then do not grow with the number of pairs; the penalty must be "l2".
+        n_steps: steps of the stochastic gradients.
+        random_state: seed of drawn pairs and of random starts.
+        view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
-        objective_: (n_iter_ + 1,) the objective at the start and after each alternation; never rises.
-        n_iter_: int, alternations done.
+        objective_: (n_iter_ + 1,) the objective at the start and after each alternation, never rising; estimates of it
+            at the start and at the end with ``batch_size``.
+        n_iter_: int, alternations done; 1 with ``batch_size``.
     """
 
     name = "multi-npp"
     cross_view = True
-    needs_labels = True
-    view_count = 2
+    multilabel = True
+    takes_neighbors = True
+    least_views = 2
     argument = "n_components"
 
     objective_: NDArray[np.float64]
     n_iter_: int
+
+    @property
+    def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
+        """Whether ``fit`` needs y."""
+        return self.similar == "labels"
 
     def __init__(
         self,
@@ -77,13 +109,18 @@ class MultiNPP(LinearLearner):
         gamma: float = 1e-6,
         penalty: str = "l2",
         pairs: str = "all",
+        similar: str = "labels",
+        neighbor_view: int = 0,
+        n_neighbors: int = 10,
         nearest: int | None = None,
         max_iter: int = 2,
         inner_iter: int = 15,
         tol: float = 1e-4,
         init: str | Sequence[ArrayLike] = "neighbors",
-        frozen: int | None = None,
+        frozen: int | Sequence[int] | None = None,
         spread: float | None = None,
+        batch_size: int | str | None = "auto",
+        n_steps: int = 500,
         random_state: int | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
@@ -94,6 +131,9 @@ class MultiNPP(LinearLearner):
         self.gamma = gamma
         self.penalty = penalty
         self.pairs = pairs
+        self.similar = similar
+        self.neighbor_view = neighbor_view
+        self.n_neighbors = n_neighbors
         self.nearest = nearest
         self.max_iter = max_iter
         self.inner_iter = inner_iter
@@ -101,125 +141,167 @@ class MultiNPP(LinearLearner):
         self.init = init
         self.frozen = frozen
         self.spread = spread
+        self.batch_size = batch_size
+        self.n_steps = n_steps
         self.random_state = random_state
         self.view_slices = view_slices
 
-    def fit(self, X: MultiView, y: ArrayLike | None = None, neighbors: Any = None) -> Self:
-        """Fits the two projections.
+    def fit(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the projections.
 
         Args:
-            X: [(n, d_1), (n, d_2)] rows of the same items in two views, or one (n, d_1 + d_2) array.
-            y: (n,) class labels: rows of the same class are similar. Ignored where ``neighbors`` is given.
-            neighbors: the rows of the second view that are similar to each row of the first: n sequences of row
-                numbers, or a sparse (n, n) matrix, nonzero where similar.
+            X: list of (n, d_v) rows of the same items, one array per view, or one (n, sum of d_v) array.
+            y: (n,) class labels: items of the same class are similar. Or an (n, L) matrix, dense or sparse, nonzero
+                where an item has a label: items that share one are similar, and one without only to itself. Ignored
+                where ``neighbors`` is given.
+            mask: (n, V), which items have which views. None: all of them.
+            neighbors: the items whose row in a later view is similar to each item's row in an earlier one: n sequences
+                of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to itself, an
+                item has to be among them.
+            progress: called with (done, total), sub-problems or steps.
 
         Raises:
-            ValueError: for NaN, wrong shapes, another number of views than two, parameters out of range, neither labels
-                nor neighbors, or no similar or no dissimilar pair.
+            ValueError: for NaN, wrong shapes, a single view, parameters out of range, neither labels nor neighbors, or
+                no similar or no dissimilar pair.
         """
         self._check_parameters()
-        views, labels = self._validate(X, y, labels_needed=neighbors is None)
-        count = len(views[0])
-        similar = (
-            SameClass(np.unique(labels, return_inverse=True)[1]) if neighbors is None else Listed(neighbors, count)
-        )
-        generator = check_random_state(self.random_state)
-        pairs = self._pairs(similar, views)
-        self._optimize(views, pairs.sampled(generator) if self.pairs == "sampled" else pairs, generator)
+        views, labels, there = self._validate(X, y, mask, self.needs_labels and neighbors is None)
+        self._learn(views, there, self._similarity(views, there, labels, neighbors), {}, progress)
         return self
 
-    def _pairs(self, similar: Relation, views: list[Rows]) -> Pairs:
-        if self.nearest is None:
-            return Pairs(similar, Others(similar))
-        measuring = views if self.frozen is None else [views[self.frozen]]
-        rows = np.hstack([(x - x.mean(axis=0)) / (np.linalg.norm(x - x.mean(axis=0)) or 1.0) for x in measuring])
-        kept = nearest(similar, rows, self.nearest)
-        if self.frozen != 0:
-            back = nearest(similar.transposed(), rows, self.nearest).transposed()
-            kept = back if self.frozen == 1 else either(kept, back)
-        return Pairs(kept, Others(similar))
+    def add_view(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the projection of one further view, the last of ``X``, while the others stay; arguments as in ``fit``.
+
+        This is Algorithm 2 with the fitted projections in place of the PCA.
+        """
+        views, labels, there = self._validate_added(X, y, mask, self.needs_labels and neighbors is None)
+        held = {view: Held(W, mean) for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))}
+        self._learn(views, there, self._similarity(views, there, labels, neighbors), held, progress)
+        return self
+
+    def _similarity(self, views: list[Rows], there: Mask, labels: Any, neighbors: Any) -> Similarity:
+        if neighbors is not None:
+            return listed(neighbors, len(there))
+        if self.similar == "knn":
+            if not 0 <= self.neighbor_view < len(views):
+                raise ValueError(f"neighbor_view={self.neighbor_view!r} but there are {len(views)} views, from 0")
+            return nearest_items(views[self.neighbor_view], there[:, self.neighbor_view], self.n_neighbors)
+        if np.ndim(labels) == 2:
+            return shared_labels(labels)
+        return SameClass(np.unique(labels, return_inverse=True)[1])
+
+    def _frozen(self, count: int) -> list[int]:
+        given = [] if self.frozen is None else [self.frozen] if isinstance(self.frozen, int) else list(self.frozen)
+        if not all(isinstance(view, int) and 0 <= view < count for view in given) or len(set(given)) >= count:
+            raise ValueError(f"frozen={self.frozen!r} must be None or some, not all, of the views 0 to {count - 1}")
+        return sorted(set(given))
 
     def _check_parameters(self) -> None:
-        if self.n_components < 1 or self.max_iter < 0 or self.inner_iter < 1:
-            raise ValueError("n_components and inner_iter must be at least 1, max_iter at least 0")
+        if min(self.n_components, self.inner_iter, self.n_neighbors, self.n_steps) < 1 or self.max_iter < 0:
+            raise ValueError(
+                "n_components, inner_iter, n_neighbors and n_steps must be at least 1, and max_iter at least 0"
+            )
         if self.eta < 0 or self.gamma < 0:
             raise ValueError(f"eta={self.eta} and gamma={self.gamma} must not be negative")
-        if self.penalty not in ("l1", "l2"):
-            raise ValueError(f'penalty={self.penalty!r} must be "l1" or "l2"')
-        if self.pairs not in ("all", "sampled"):
-            raise ValueError(f'pairs={self.pairs!r} must be "all" or "sampled"')
-        if self.frozen not in (None, 0, 1):
-            raise ValueError(f"frozen={self.frozen!r} must be None, 0 or 1")
+        for name, known in (("penalty", ("l1", "l2")), ("pairs", ("all", "sampled")), ("similar", ("labels", "knn"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be {' or '.join(map(repr, known))}")
         if self.nearest is not None and self.nearest < 1:
             raise ValueError(f"nearest={self.nearest!r} must be at least 1 or None")
         if self.spread is not None and not self.spread > 0:
             raise ValueError(f"spread={self.spread!r} must be positive or None")
+        if self.batch_size not in (None, "auto") and not (isinstance(self.batch_size, int) and self.batch_size > 0):
+            raise ValueError(f'batch_size={self.batch_size!r} must be at least 1, "auto" or None')
+        if isinstance(self.batch_size, int) and self.penalty == "l1":
+            raise ValueError('penalty="l1" needs all pairs: batch_size=None')
 
-    def _optimize(self, views: list[Rows], pairs: Pairs, generator: np.random.RandomState) -> None:
-        scisd = Scisd(self.a, 1 / self.a if self.lam is None else self.lam)
-        penalties = [Regularizer(self.penalty, self.eta), Regularizer(self.penalty, self.gamma)]
-        seen = [pairs, pairs.transposed()]
-        self.means_ = [rows.mean(axis=0) for rows in views]
-        rows = [x - mean for x, mean in zip(views, self.means_, strict=True)]
-        scales = [float(np.sqrt((x * x).mean())) or 1.0 for x in rows]
-        rows = [x / scale for x, scale in zip(rows, scales, strict=True)]
-        weights = self._start(rows, scales, seen, scisd, generator)
-
-        def objective() -> float:
-            first, second = (x @ W.T for x, W in zip(rows, weights, strict=True))
-            cost = sum(penalty.value(W) for penalty, W in zip(penalties, weights, strict=True))
-            return loss(first, second, pairs, scisd) + cost
-
-        history = [objective()]
-        for _ in range(self.max_iter):
-            for view in (0, 1):
-                if view != self.frozen:
-                    other = rows[1 - view] @ weights[1 - view].T
-                    problem = Subproblem(rows[view], other, seen[view], scisd, penalties[view], weights[view])
-                    weights[view] = problem.solve(self.inner_iter, self.tol / 10)
-            history.append(objective())
-            if history[-2] - history[-1] <= self.tol * abs(history[-2]):
-                break
-        self.weights_ = [W / scale for W, scale in zip(weights, scales, strict=True)]
-        self.objective_ = np.array(history)
-        self.n_iter_ = len(history) - 1
-
-    def _start(
+    def _learn(
         self,
-        rows: list[Rows],
-        scales: list[float],
-        seen: list[Pairs],
-        scisd: Scisd,
+        views: list[Rows],
+        there: Mask,
+        similar: Similarity,
+        held: Mapping[int, Held],
+        progress: Progress | None,
+    ) -> None:
+        generator = check_random_state(self.random_state)
+        frozen = list(held) or self._frozen(len(views))
+        batch = self._batch(there)
+        items = [np.flatnonzero(column) for column in there.T]
+        near = None if self.nearest is None else attracting(similar, views, there, frozen, self.nearest)
+        drawing = generator if self.pairs == "sampled" and batch is None else None
+        self.means_ = [
+            held[v].mean if v in held else x[i].mean(axis=0) for v, (x, i) in enumerate(zip(views, items, strict=True))
+        ]
+        problem = Problem(
+            [_view(x[i] - mean, i) for x, i, mean in zip(views, items, self.means_, strict=True)],
+            kinds(similar, items, near, drawing),
+            Scisd(self.a, 1 / self.a if self.lam is None else self.lam),
+            [Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(views))],
+            [],
+            [view for view in range(len(views)) if view not in frozen],
+        )
+        given = {v: one.weights * problem.views[v].scale for v, one in held.items()} or self._given(problem.views)
+        if frozen:
+            staying = {view: given.get(view) for view in frozen}
+            problem.weights = start_held(problem, staying, self.n_components, self.spread, similar, generator)
+        elif given:
+            problem.weights = list(given.values())
+        else:
+            problem.weights = start(str(self.init), problem, self.n_components, generator)
+        self._optimize(problem, batch, not (frozen or given), generator, progress)
+
+    def _optimize(
+        self,
+        problem: Problem,
+        batch: int | None,
+        unscaled: bool,
         generator: np.random.RandomState,
-    ) -> list[Matrix]:
-        if self.frozen is not None:
-            return self._start_frozen(rows, scales, seen, scisd)
-        if not isinstance(self.init, str):
-            given = [np.array(W, dtype=np.float64) * scale for W, scale in zip(self.init, scales, strict=True)]
-            if [W.shape for W in given] != [(self.n_components, x.shape[1]) for x in rows]:
-                raise ValueError(f"init must hold one ({self.n_components}, d_v) array per view")
-            return given
-        weights = start(self.init, rows, seen[0], self.n_components, generator)
-        first, second = (x @ W.T for x, W in zip(rows, weights, strict=True))
-        unit = scisd.reach / max(_rms_distance(first, second, seen[0]), np.finfo(np.float64).tiny)
-        factors = unit * 2.0 ** np.arange(-4, 3)  # the loss knows a scale, the start does not: try several
-        costs = [loss(f * first, f * second, seen[0], scisd) for f in factors]
-        return [factors[int(np.argmin(costs))] * W for W in weights]
+        progress: Progress | None,
+    ) -> None:
+        if batch is None:
+            if unscaled:
+                rescale(problem)
+            self.objective_ = alternate(problem, self.max_iter, self.inner_iter, self.tol, progress)
+        else:
+            descent = Descent(problem, batch, generator)
+            if unscaled:
+                descent.rescale()
+            before = descent.objective()
+            descent.run(self.n_steps if self.max_iter else 0, progress)
+            self.objective_ = np.array([before, descent.objective()])
+        self.n_iter_ = len(self.objective_) - 1
+        self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
 
-    def _start_frozen(self, rows: list[Rows], scales: list[float], seen: list[Pairs], scisd: Scisd) -> list[Matrix]:
-        """The frozen view's PCA, and for the other view the ridge regression on its similar items' mean embedding."""
-        frozen = 1 if self.frozen else 0
-        fixed = scales[frozen] * principal_components(rows[frozen], self.n_components)[0]
-        embeddings = rows[frozen] @ fixed.T
-        if self.spread is not None:
-            scale = self.spread * scisd.reach / max(_rms_distance(embeddings, embeddings, seen[0]), 1e-300)
-            fixed, embeddings = scale * fixed, scale * embeddings
-        moving = ridge(rows[1 - frozen], pulled(embeddings, seen[1 - frozen]), 0.1)
-        return [fixed, moving] if frozen == 0 else [moving, fixed]
+    def _batch(self, there: Mask) -> int | None:
+        if self.batch_size is None or isinstance(self.batch_size, int):
+            return self.batch_size
+        return _BATCH if self.penalty == "l2" and there.sum(axis=0).max() > FULL_PAIRS else None
+
+    def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
+        """The projections that ``init`` gives, for the scaled rows."""
+        if isinstance(self.init, str):
+            return {}
+        given = [np.array(W, dtype=np.float64) for W in self.init]
+        if [W.shape for W in given] != [(self.n_components, view.rows.shape[1]) for view in views]:
+            raise ValueError(f"init must hold one ({self.n_components}, d_v) array per view")
+        return {number: W * view.scale for number, (W, view) in enumerate(zip(given, views, strict=True))}
 
 
-def _rms_distance(first: Rows, second: Rows, pairs: Pairs) -> float:
-    """Root mean square distance of the dissimilar pairs."""
-    blocks = pairs.blocks()
-    squared = sum(np.vdot(dissimilar, squared_distances(first[rows], second)) for rows, _, dissimilar in blocks)
-    return float(np.sqrt(squared))
+def _view(centered: Rows, items: Numbers) -> View:
+    scale = float(np.linalg.norm(centered)) / float(np.sqrt(centered.size)) or 1.0
+    centered /= scale
+    return View(centered, items, scale)

@@ -9,9 +9,10 @@ from sklearn import decomposition
 
 from .base import Rows
 from .linear import LinearLearner
+from .separate import SeparateLearner
 
 
-class PCA(LinearLearner):
+class PCA(LinearLearner, SeparateLearner):
     """Projects each view on its own leading principal components; embeddings of two views are not comparable.
 
     Args:
@@ -37,10 +38,9 @@ class PCA(LinearLearner):
         self.whiten = whiten
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
-        fitted = [principal_components(rows, self.n_components, self.whiten) for rows in views]
-        self.weights_ = [weights for weights, _ in fitted]
-        self.means_ = [mean for _, mean in fitted]
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        weights, mean = principal_components(rows, self.n_components, self.whiten)
+        return {"weights_": weights, "means_": mean}
 
 
 def principal_components(

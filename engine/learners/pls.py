@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Rows
+from .base import Mask, Rows, complete
 from .linear import LinearLearner
 from .steps import Standardize
 
@@ -16,7 +16,8 @@ class PartialLeastSquares(LinearLearner):
 
     The directions are the singular vectors of the cross-covariance of the views with standardised columns (Wegelin, A
     survey of partial least squares methods with emphasis on the two-block case, 2000). Unlike canonical correlation
-    it inverts no covariance, so it needs no shrinkage, and directions of little variance count little.
+    it inverts no covariance, so it needs no shrinkage, and directions of little variance count little. Items that lack
+    a view are left out.
 
     Args:
         n_components: at most so many directions; fewer where the cross-covariance has a lower rank.
@@ -40,9 +41,10 @@ class PartialLeastSquares(LinearLearner):
         self.n_components = n_components
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         if self.n_components < 1:
             raise ValueError(f"n_components={self.n_components} must be at least 1")
+        views = complete(views, mask)
         scaler = Standardize().fit(views)
         first, second = scaler.transform(views)
         left, covariances, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)

@@ -8,18 +8,20 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from .base import Rows
-from .classes import with_classes
+from .base import Mask, Rows
+from .classes import of_classes, shared_classes
 from .linear import LinearLearner
+from .separate import SeparateLearner
 from .steps import Standardize
 
 _ALPHAS = np.logspace(-4, 2, 13)
 _LOGISTIC_ALPHA = 0.01
 _ITERATIONS = 1000  # of the logistic regression, which takes some tens on standardised columns
+_NEVER = -1e9  # a log odds that leaves no chance
 _ROUNDING = 1e-12  # predictions are of order one, so whatever is shorter than this has no direction
 
 
-class SemanticMatching(LinearLearner):
+class SemanticMatching(LinearLearner, SeparateLearner):
     """Regresses each view by itself on the classes and embeds a row as its K predictions, one per class.
 
     Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). Columns
@@ -70,27 +72,28 @@ class SemanticMatching(LinearLearner):
         self.normalize = normalize
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         if self.regression not in ("ridge", "logistic"):
             raise ValueError(f'regression={self.regression!r} must be "ridge" or "logistic"')
         if self.alpha is not None and not 0 < self.alpha < np.inf:
             raise ValueError(f"alpha={self.alpha} must be positive, or None")
-        views, codes, self.classes_ = with_classes(views, np.asarray(labels))
-        scaler = Standardize().fit(views)
-        regress = _ridge if self.regression == "ridge" else _logistic
-        fitted = [regress(rows, codes, self.alpha) for rows in scaler.transform(views)]
-        self.means_ = scaler.means_
-        self.weights_ = [weights / scale for (weights, _, _), scale in zip(fitted, scaler.deviations_, strict=True)]
-        self.offsets_ = [offsets for _, offsets, _ in fitted]
-        self.alphas_ = [alpha for _, _, alpha in fitted]
-        self.centers_ = [self._predict(rows, view).mean(axis=0) for view, rows in enumerate(views)]
+        self.classes_ = shared_classes(labels)
+        super()._fit(views, labels, mask)
 
-    def _predict(self, rows: Rows, view: int) -> Rows:
-        predictions: Rows = super()._project(rows, view) + self.offsets_[view]
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        scaler = Standardize().fit([rows])
+        regress = _ridge if self.regression == "ridge" else _logistic
+        weights, offsets, alpha = regress(scaler.transform(rows, view=0), codes, len(self.classes_), self.alpha)
+        weights, mean = weights / scaler.deviations_[0], scaler.means_[0]
+        center = self._activate((rows - mean) @ weights.T + offsets).mean(axis=0)
+        return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
+
+    def _activate(self, predictions: Rows) -> Rows:
         return softmax(predictions, axis=1) if self.regression == "logistic" else predictions
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        embeddings = self._predict(rows, view)
+        embeddings = self._activate(super()._project(rows, view) + self.offsets_[view])
         if self.center:
             embeddings = embeddings - self.centers_[view]
         if self.normalize:
@@ -99,9 +102,11 @@ class SemanticMatching(LinearLearner):
         return embeddings
 
 
-def _ridge(rows: Rows, codes: NDArray[np.intp], alpha: float | None) -> tuple[Rows, Rows, float]:
+def _ridge(
+    rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
+) -> tuple[Rows, NDArray[np.float64], float]:
     """Returns (K, d) weights, (K,) offsets and the penalty used, of ridge regression on one-hot classes."""
-    targets = np.eye(codes.max() + 1)[codes]
+    targets = np.eye(classes)[codes]
     if alpha is None:
         model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
         return model.coef_, model.intercept_, float(model.alpha_) / len(rows)
@@ -109,11 +114,15 @@ def _ridge(rows: Rows, codes: NDArray[np.intp], alpha: float | None) -> tuple[Ro
     return model.coef_, model.intercept_, float(alpha)
 
 
-def _logistic(rows: Rows, codes: NDArray[np.intp], alpha: float | None) -> tuple[Rows, Rows, float]:
-    """Returns the same as :func:`_ridge`, of multinomial logistic regression."""
+def _logistic(
+    rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
+) -> tuple[Rows, NDArray[np.float64], float]:
+    """Returns the same as :func:`_ridge`, of logistic regression, which never predicts a class without rows."""
     alpha = _LOGISTIC_ALPHA if alpha is None else alpha
     model = LogisticRegression(C=1 / (alpha * len(rows)), max_iter=_ITERATIONS).fit(rows, codes)
-    weights, offsets = model.coef_, model.intercept_
-    if len(weights) == 1:  # of two classes only the second has weights; the first one's are zeros
-        weights, offsets = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, offsets)
+    found, constants = model.coef_, model.intercept_
+    if len(found) == 1:  # of two classes only the second has weights; the first one's are zeros
+        found, constants = np.vstack([np.zeros_like(found), found]), np.append(0.0, constants)
+    weights, offsets = np.zeros((classes, rows.shape[1])), np.full(classes, _NEVER)
+    weights[model.classes_], offsets[model.classes_] = found, constants
     return weights, offsets, float(alpha)

@@ -1,25 +1,32 @@
-"""Where the alternating optimisation of Multi-NPP starts."""
+"""Where the optimisation of Multi-NPP starts."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .base import Rows
 from .cca import whitener
-from .pairs import Pairs
+from .correlate import correlated
 from .pca import principal_components
+from .problem import Problem, View
+from .relations import Numbers, Similarity
+from .subproblem import squared_distances
 
 Matrix = NDArray[np.float64]
 STARTS = ("neighbors", "cca", "pca", "random")
+_SHRINKAGE = 0.1
+_RIDGE = 0.1
+_ROWS = 5000
 
 
-def start(name: str, views: list[Rows], pairs: Pairs, size: int, generator: np.random.RandomState) -> list[Matrix]:
-    """Returns one (D, d_v) projection per view of two.
+def start(name: str, problem: Problem, size: int, generator: np.random.RandomState) -> list[Matrix]:
+    """Returns one (D, d_v) projection per view.
 
     Args:
-        name: "neighbors": the directions in which similar pairs correlate most (CCA over all similar pairs, after
+        name: "neighbors": the directions in which similar rows correlate most (CCA over all similar pairs, after
             Rasiwasia et al., "Cluster canonical correlation analysis", 2014); "cca": those in which rows of the same
-            number do; "pca": each view's principal components; "random": Gaussian.
-        views: two centred (n, d_v) arrays.
+            item do; "pca": each view's principal components; "random": Gaussian.
         size: D. Directions that the first three cannot fill are small and random.
 
     Raises:
@@ -27,48 +34,106 @@ def start(name: str, views: list[Rows], pairs: Pairs, size: int, generator: np.r
     """
     if name not in STARTS:
         raise ValueError(f"init={name!r} must be one of {', '.join(STARTS)}, or one array per view")
-    filled = [generator.standard_normal((size, rows.shape[1])) / np.sqrt(rows.shape[1]) for rows in views]
+    rows = [view.rows for view in problem.views]
+    filled = [generator.standard_normal((size, x.shape[1])) / np.sqrt(x.shape[1]) for x in rows]
     if name == "random":
         return filled
-    if name == "pca":
-        found = [principal_components(rows, size)[0] for rows in views]
-    else:
-        found = _correlated(views, _pull(views[1], pairs) if name == "neighbors" else views[1], size)
+    found = [principal_components(x, size)[0] for x in rows] if name == "pca" else _correlated(name, problem, size)
     started = []
-    for projection, rows, leading in zip(filled, views, found, strict=True):
-        small = 1e-2 * _spread(rows, leading) / max(_spread(rows, projection), np.finfo(np.float64).tiny)
+    for projection, x, leading in zip(filled, rows, found, strict=True):
+        small = 1e-2 * _spread(x, leading) / max(_spread(x, projection), np.finfo(np.float64).tiny)
         started.append(np.vstack([leading, small * projection[len(leading) :]]))
     return started
 
 
-def pulled(embeddings: Rows, pairs: Pairs) -> Rows:
-    """Returns, for each row, the mean of the embeddings it is similar to; 0 where there is none."""
-    return _pull(embeddings, pairs) / np.maximum(_degrees(pairs), np.finfo(np.float64).tiny)[:, None]
+def start_held(
+    problem: Problem,
+    held: Mapping[int, Matrix | None],
+    size: int,
+    spread: float | None,
+    similar: Similarity,
+    generator: np.random.RandomState,
+) -> list[Matrix]:
+    """Returns the projections of the views that are held, and for every other view the one that meets them best.
+
+    Args:
+        held: by view its (D, d_v) projection; None for its first ``size`` principal components.
+        spread: these are scaled so that dissimilar rows of the view are so far apart (root mean square), in units of
+            the loss's reach. None: they keep their scale.
+        similar: pairs of items.
+
+    Raises:
+        ValueError: if a view has no row that is similar to one of a held view.
+    """
+    fixed = {}
+    for view, given in held.items():
+        if given is not None:
+            fixed[view] = given
+            continue
+        rows, items, scale = problem.views[view]
+        W = scale * principal_components(rows, size)[0]
+        if spread is not None:
+            W *= spread * problem.scisd.reach / max(_apart(rows @ W.T, items, similar, generator), 1e-300)
+        fixed[view] = W
+    common = min(len(W) for W in fixed.values())
+    fixed = {view: W[:common] for view, W in fixed.items()}
+    embedded = {view: problem.views[view].rows @ W.T for view, W in fixed.items()}
+
+    def started(number: int, view: View) -> Matrix:
+        if number in fixed:
+            return fixed[number]
+        return _meeting(view.rows, [(rows, problem.kinds[number, other].attracted) for other, rows in embedded.items()])
+
+    return [started(number, view) for number, view in enumerate(problem.views)]
 
 
-def ridge(rows: Rows, targets: Rows, weight: float) -> Matrix:
-    """Returns the (D, d) W with the least mean squared ||W x - t||^2 + weight tr(cov)/d ||W||^2."""
+def _meeting(rows: Rows, held: Sequence[tuple[Rows, Similarity]]) -> Matrix:
+    """Returns the (D, d) projection of a view by ridge regression on the mean held embedding of its similar rows.
+
+    ``held`` has, for each view that is, its (m, D) embeddings and which of them are similar to the rows, (n, m).
+    """
+    targets: Rows = np.zeros((len(rows), held[0][0].shape[1]))
+    counts = np.zeros((len(rows), 1))
+    for embeddings, similar in held:
+        targets += similar.sums(embeddings)
+        counts += similar.sums(np.ones((len(embeddings), 1)))
+    reached = counts[:, 0] > 0
+    if not reached.any():
+        raise ValueError("no row of the view that is learned is similar to a row of a view that stays")
+    rows, targets = rows[reached], targets[reached] / counts[reached]
     covariance = rows.T @ rows / len(rows)
-    penalty = max(weight * float(np.trace(covariance)) / len(covariance), np.finfo(np.float64).tiny)
+    penalty = max(_RIDGE * float(np.trace(covariance)) / len(covariance), np.finfo(np.float64).tiny)
     solution = np.linalg.solve(covariance + penalty * np.eye(len(covariance)), rows.T @ targets / len(rows))
     return np.asarray(solution.T, dtype=np.float64)
 
 
-def _correlated(views: list[Rows], partners: Rows, size: int) -> list[Matrix]:
-    """CCA where row i of the first view meets row i of ``partners``, sums of rows of the second view."""
-    whiteners = [whitener(rows, 0.1) for rows in views]
-    cross = (views[0] @ whiteners[0]).T @ (partners @ whiteners[1])
-    left, values, right = np.linalg.svd(cross, full_matrices=False)
-    kept = min(size, int((values > 1e-9 * values[0]).sum()))
-    return [(whiteners[0] @ left[:, :kept]).T, right[:kept] @ whiteners[1].T]
+def _correlated(name: str, problem: Problem, size: int) -> list[Matrix]:
+    views = problem.views
+    whiteners = [whitener(view.rows, _SHRINKAGE) for view in views]
+    white = [view.rows @ whitening for view, whitening in zip(views, whiteners, strict=True)]
+    cross = {}
+    for (v, w), kinds in problem.kinds.items():
+        if v > w:
+            continue
+        if name == "cca":
+            _, first, second = np.intersect1d(views[v].items, views[w].items, return_indices=True)
+            cross[v, w] = white[v][first].T @ white[w][second] / max(len(first), 1)
+        else:
+            met = kinds.attracted.sums(np.ones((len(white[w]), 1))).sum()
+            cross[v, w] = white[v].T @ kinds.attracted.sums(white[w]) / max(met, 1.0)
+    directions, values = correlated(cross, size)
+    kept = values > 1e-9 * values[0]
+    return [(whitening @ found[:, kept]).T for whitening, found in zip(whiteners, directions, strict=True)]
 
 
-def _pull(rows: Rows, pairs: Pairs) -> Rows:
-    return np.concatenate([similar @ rows for _, similar, _ in pairs.blocks()])
-
-
-def _degrees(pairs: Pairs) -> NDArray[np.float64]:
-    return np.concatenate([similar.sum(axis=1) for _, similar, _ in pairs.blocks()])
+def _apart(embeddings: Rows, items: Numbers, similar: Similarity, generator: np.random.RandomState) -> float:
+    """Returns the root mean square distance of dissimilar rows of one view, of at most 5,000 rows drawn by chance."""
+    if len(items) > _ROWS:
+        chosen = generator.permutation(len(items))[:_ROWS]
+        embeddings, items = embeddings[chosen], items[chosen]
+    dissimilar = ~similar.among(items, items)
+    squared = squared_distances(embeddings, embeddings)
+    return float(np.sqrt(squared[dissimilar].mean())) if dissimilar.any() else 0.0
 
 
 def _spread(rows: Rows, projection: Matrix) -> float:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import MultiViewLearner, Rows
+from .base import Mask, Rows
+from .separate import SeparateLearner
 
 
-class Step(MultiViewLearner):
-    """Normalises the rows of each view by itself; the width stays.
+class Step(SeparateLearner):
+    """Maps the rows of each view by itself, before or after the learner that a pipeline is made for.
 
     Args:
         views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
@@ -21,15 +22,22 @@ class Step(MultiViewLearner):
         self.views = views
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         unknown = sorted(set(self.views or ()) - set(range(len(views))))
         if unknown:
             raise ValueError(f"views={list(self.views or ())} but there are {len(views)} views, counted from 0")
+        super()._fit(views, labels, mask)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        return {}
+
+    def _is_for(self, view: int) -> bool:
+        return self.views is None or view in self.views
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        return rows if self.views is not None and view not in self.views else self._normalize(rows, view)
+        return self._map(rows, view) if self._is_for(view) else rows
 
-    def _normalize(self, rows: Rows, view: int) -> Rows:
+    def _map(self, rows: Rows, view: int) -> Rows:
         raise NotImplementedError
 
 
@@ -39,7 +47,7 @@ class L1(Step):
     name = "l1"
     keeps_space = True
 
-    def _normalize(self, rows: Rows, view: int) -> Rows:
+    def _map(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.abs(rows).sum(axis=1, keepdims=True))
 
 
@@ -49,7 +57,7 @@ class L2(Step):
     name = "l2"
     keeps_space = True
 
-    def _normalize(self, rows: Rows, view: int) -> Rows:
+    def _map(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
 
 
@@ -59,7 +67,7 @@ class Sqrt(Step):
     name = "sqrt"
     keeps_space = True
 
-    def _normalize(self, rows: Rows, view: int) -> Rows:
+    def _map(self, rows: Rows, view: int) -> Rows:
         return np.copysign(np.sqrt(np.abs(rows)), rows)
 
 
@@ -76,12 +84,10 @@ class Standardize(Step):
     means_: list[NDArray[np.float64]]
     deviations_: list[NDArray[np.float64]]
 
-    def _fit(self, views: list[Rows], labels: NDArray[Any] | None) -> None:
-        super()._fit(views, labels)
-        self.means_ = [rows.mean(axis=0) for rows in views]
-        self.deviations_ = [_nonzero_deviation(rows) for rows in views]
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        return {"means_": rows.mean(axis=0), "deviations_": _nonzero_deviation(rows)}
 
-    def _normalize(self, rows: Rows, view: int) -> Rows:
+    def _map(self, rows: Rows, view: int) -> Rows:
         return (rows - self.means_[view]) / self.deviations_[view]
 
 

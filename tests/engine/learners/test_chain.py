@@ -37,7 +37,8 @@ def test_chain_knows_what_its_learners_need():
     assert not parse_chain("sqrt,l2").cross_view
     assert parse_chain("sqrt,multi-npp,l2").needs_labels
     assert not parse_chain("sqrt,cca").needs_labels
-    assert parse_chain("pca,cca").view_count == 2
+    assert (parse_chain("pca,cca").view_count, parse_chain("pca,cca").least_views) == (None, 2)
+    assert parse_chain("pca,pls").view_count == 2
     assert parse_chain("pca").view_count is None
 
 

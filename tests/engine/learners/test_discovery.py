@@ -35,7 +35,7 @@ def test_registered_under_its_name(name):
     assert issubclass(learner, MultiViewLearner)
     assert learner.name == name
     assert isinstance(learner.cross_view, bool)
-    assert isinstance(learner.needs_labels, bool)
+    assert isinstance(learner().needs_labels, bool)
     assert learner.argument is None or learner.argument in learner().get_params()
 
 
@@ -104,6 +104,8 @@ def test_wrong_input_is_named():
     with pytest.raises(ValueError, match="1 views given, 2 fitted"):
         learner.transform([views[0]])
     with pytest.raises(ValueError, match="takes 2 views, got 3"):
-        LEARNERS["multi-npp"]().fit([*views, views[0]], labels)
+        LEARNERS["pls"]().fit([*views, views[0]], labels)
+    with pytest.raises(ValueError, match="takes at least 2 views, got 1"):
+        LEARNERS["multi-npp"]().fit([views[0]], labels)
     with pytest.raises(ValueError, match="add up to the 12 columns"):
         LEARNERS["pca"](view_slices=[5, 6]).fit(np.hstack(views))

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from engine.learners.hybrid import Hybrid
 from engine.learners.multi_npp import MultiNPP
-from engine.learners.pairs import Listed, Others, Pairs, SameClass, nearest
+from engine.learners.pairs import Pairs, sampled
 from engine.learners.pca import PCA
+from engine.learners.relations import Listed, Others, SameClass, nearest
 from engine.learners.scisd import Scisd
 from engine.learners.subproblem import Regularizer, Subproblem, loss
 
@@ -27,7 +28,7 @@ def two_views(n=60, widths=(6, 9), classes=3, noise=0.5, seed=0):
 
 def pairs_of(labels):
     similar = SameClass(labels)
-    return Pairs(similar, Others(similar))
+    return Pairs([(similar, Others(similar))])
 
 
 @given(SHAPES, LAMBDAS, DISTANCES)
@@ -66,15 +67,15 @@ def test_loss_is_the_double_sum():
     """The vectorised loss equals equation (3) summed pair by pair."""
     (x, y), labels = two_views(n=12)
     first, second = x[:, :3], y[:, :3]
-    scisd, pairs = Scisd(3.7, 0.5), pairs_of(labels)
+    scisd, pairs, same = Scisd(3.7, 0.5), pairs_of(labels), (labels[:, None] == labels).sum()
     total = 0.0
     for i in range(12):
         for j in range(12):
             d = np.linalg.norm(first[i] - second[j])
             if labels[i] == labels[j]:
-                total += 0.5 * d**2 / pairs.similar_count
+                total += 0.5 * d**2 / same
             else:
-                total += 0.5 * scisd.loss(np.array([d]))[0] / pairs.dissimilar_count
+                total += 0.5 * scisd.loss(np.array([d]))[0] / (144 - same)
     assert loss(first, second, pairs, scisd) == pytest.approx(total)
 
 
@@ -84,7 +85,7 @@ def test_bound_touches_and_stays_above(view):
     views, labels = two_views()
     generator = np.random.default_rng(1)
     scisd, penalty = Scisd(3.7, 0.7), Regularizer("l2", 0.01)
-    pairs = pairs_of(labels).transposed() if view else pairs_of(labels)
+    pairs = pairs_of(labels)
     other = views[1 - view] @ generator.normal(size=(4, views[1 - view].shape[1])).T / 3
     start = generator.normal(size=(4, views[view].shape[1])) / 3
     problem = Subproblem(views[view], other, pairs, scisd, penalty, start)
@@ -185,6 +186,7 @@ def test_blocks_do_not_matter(monkeypatch):
     """Pairs read in small blocks give the same projections as pairs read at once."""
     views, labels = two_views(n=30)
     whole = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
+    monkeypatch.setattr("engine.learners.relations.BLOCK", 100)
     monkeypatch.setattr("engine.learners.pairs.BLOCK", 100)
     parts = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
@@ -193,9 +195,10 @@ def test_blocks_do_not_matter(monkeypatch):
 def test_sampled_pairs():
     """As many dissimilar pairs are drawn as there are similar ones; none is similar and none is drawn twice."""
     labels = np.arange(40) % 8
-    pairs = pairs_of(labels).sampled(np.random.RandomState(0))
-    assert pairs.dissimilar_count == pairs.similar_count == 40 * 5
-    (_, similar, dissimilar), *_ = pairs.blocks()
+    same = SameClass(labels)
+    drawn = sampled(same, np.random.RandomState(0))
+    assert drawn.size == same.size == 40 * 5
+    (_, similar, dissimilar), *_ = Pairs([(same, drawn)]).blocks()
     assert not (similar * dissimilar).any()
     assert similar.sum() == pytest.approx(1)
     assert dissimilar.sum() == pytest.approx(1)
@@ -204,7 +207,7 @@ def test_sampled_pairs():
 def test_nearest_of_a_relation():
     """Each row keeps its nearest rows of its own class, itself first."""
     rows = np.array([[0.0], [1.0], [1.1], [5.0], [1.05]])
-    kept = nearest(SameClass(np.array([0, 0, 0, 0, 1])), rows, 2)
+    kept = nearest(SameClass(np.array([0, 0, 0, 0, 1])), rows, np.ones(5, bool), 2)
     expected = [[0, 1], [1, 2], [1, 2], [2, 3], [4]]
     assert isinstance(kept, Listed)
     assert [np.flatnonzero(row).tolist() for row in kept.block(slice(0, 5))] == expected

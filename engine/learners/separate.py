@@ -1,0 +1,36 @@
+"""Learners that fit each view by itself."""
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike, NDArray
+
+from .base import Mask, MultiView, MultiViewLearner, Rows
+
+
+class SeparateLearner(MultiViewLearner):
+    """Fits each view on the rows that it has, so a view can be added without touching the others.
+
+    A subclass defines ``_fit_view`` in place of ``_fit``.
+    """
+
+    def add_view(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
+        """Fits one further view, the last of ``X``, and leaves what was fitted of the others as it is."""
+        views, labels, there = self._validate_added(X, y, mask, self.needs_labels)
+        for name, value in self._fit_present(views, labels, there, len(views) - 1).items():
+            setattr(self, name, [*getattr(self, name), value])
+        return self
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        fitted = [self._fit_present(views, labels, mask, view) for view in range(len(views))]
+        for name in fitted[0]:
+            setattr(self, name, [attributes[name] for attributes in fitted])
+
+    def _fit_present(self, views: list[Rows], labels: NDArray[Any] | None, mask: Mask, view: int) -> dict[str, Any]:
+        there = mask[:, view]
+        if there.all():
+            return self._fit_view(views[view], labels, view)
+        return self._fit_view(views[view][there], None if labels is None else labels[there], view)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        """Returns the fitted attributes of one view by name; each becomes a list with one entry per view."""
+        raise NotImplementedError
