@@ -142,8 +142,8 @@ def tuning(told: "Tuning") -> str:
     """A sentence on how settings were chosen."""
     chosen = ", ".join(f"{name}={value}" for name, value in told.chosen.items())
     return (
-        f"tuned: {chosen}; {told.measure} {told.score:.3f}, the best of {len(told.tried)} candidates "
-        f"by {told.folds}-fold cross-validation on {told.items} items"
+        f"tuned to {chosen} ({told.measure} {told.score:.3f}, the best of {len(told.tried)} candidates "
+        f"by {told.folds}-fold cross-validation on {told.items} items)"
     )
 
 

@@ -65,12 +65,14 @@ def test_a_space_that_keeps_views_apart_is_tuned_within_them(groups):
     assert (told.measure, told.folds, told.score) == ("accuracy", 2, 1.0)
 
 
-def test_progress_counts_candidates(groups):
+def test_progress_counts_candidates_and_then_steps(groups):
     seen = []
     tune = Tune({KERNEL: ("none", "chi2"), "power": (0.0, 1.0, 2.0), "shrinkage": (0.5,)})
     info = groups.train("cca", BOTH, dim=2, tune=tune, progress=lambda *counts: seen.append(counts))
     assert [one for one in seen if one[0] == "tuning"] == [("tuning", number, 4) for number in range(4)]
     assert len(info.tuning.tried) == 4
+    groups.train("multi-npp", BOTH, dim=2, settings={"max_iter": 1}, progress=lambda *counts: seen.append(counts))
+    assert seen[-2:] == [("learning", 1, 2), ("learning", 2, 2)]
 
 
 def test_what_is_stopped_leaves_nothing(groups, home):

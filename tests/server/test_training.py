@@ -57,9 +57,9 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
     train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--tune")
     values = ("--try", "kernel=none,chi2", "--try", "power=[0, 1]", "--try", "shrinkage=auto,0.5", "--folds", 2)
     told = done(*train, *values, "--tune-by", "accuracy", *where)
-    assert "tuned: kernel=" in told
+    assert "tuned to kernel=" in told
     assert "the best of 4 candidates by 2-fold cross-validation on 20 items" in told
-    assert "cca: tuned: kernel=" in done("show", "rows", *where)
+    assert "cca: tuned to kernel=" in done("show", "rows", *where)
     (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "cca"]
     tried = [trial["settings"] for trial in space["tuning"]["tried"]]
     assert tried[0] == {"kernel": "none", "shrinkage": "auto", "power": 0}
