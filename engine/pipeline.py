@@ -26,7 +26,7 @@ def build(
     """Return an unfitted pipeline: each view's own steps, such as [(), ("l1",)], then the spec's learners.
 
     In the spec (after ``@``) and in settings, views go by name. ``settings`` are the last learner's parameters, ``dim``
-    its ``n_components``, and ``seed`` its ``random_state``.
+    its ``n_components``, and ``seed`` the ``random_state`` of every learner that has one.
 
     Raises InvalidInputError for unknown learners, settings or views, naming the known ones.
     """
@@ -39,9 +39,9 @@ def build(
             parsed = parse_chain(_numbered(spec, views), chosen).steps
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
-        last = parsed[-1]
-        if "random_state" in last.get_params() and last.random_state is None:
-            last.set_params(random_state=seed)
+        for learner in parsed:
+            if "random_state" in learner.get_params() and learner.random_state is None:
+                learner.set_params(random_state=seed)
         learners += parsed
     return Chain(learners)
 
