@@ -55,7 +55,7 @@ def tune(
     best, _ = search(values, score, exhaustive=False)
     chosen = next(one for one in trials if one.settings == best)
     if chosen.score is None:
-        raise InvalidInputError(f"none of the settings can be used, the first one since {trials[0].error}")
+        raise InvalidInputError(f"none of the settings can be used: {trials[0].error}")
     told = {name: value for name, value in best.items() if len(values[name]) > 1}
     tuning = Tuning(asked.measure, asked.folds, len(drawn), chosen.score, told, tuple(trials))
     return _with_settings(recipe, best), tuning
@@ -79,7 +79,7 @@ class _Trial:
                 pipeline = build(recipe.spec, recipe.views, self.steps, recipe.settings, recipe.dim, recipe.seed)
                 learn(pipeline, self.training.take(self.folds != fold))
                 scores += [float(np.nanmean(found)) for found in self._measured(pipeline, fold) if _any(found)]
-        except InvalidInputError as error:
+        except ValueError as error:  # from learners, in their own words, or from the engine
             return Trial(settings, None, str(error))
         if not scores:
             return Trial(settings, None, "no query has a similar item that it could find")

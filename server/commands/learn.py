@@ -106,9 +106,11 @@ def _check(extend: str | None, given: dict[str, Any]) -> None:
 
 
 def _pairs(path: Path | None) -> "tuple[Pair, ...]":
+    if path is None:
+        return ()
     from engine.neighborhoods import read_pairs
 
-    return () if path is None else read_pairs(path)
+    return read_pairs(path)
 
 
 def _tune(wanted: bool, tried: list[str] | None, measure: str | None, folds: int | None) -> "Tune | None":

@@ -94,7 +94,11 @@ def test_what_is_stopped_leaves_nothing(groups, home):
         ({"tune": Tune({"speed": (1, 2)})}, InvalidInputError, "no parameter speed"),
         ({"tune": Tune({"power": ()})}, InvalidInputError, "no values of power"),
         ({"tune": Tune({"power": (1, 2)}), "settings": {"power": 3}}, InvalidInputError, "power is fixed already"),
-        ({"tune": Tune({"shrinkage": (7, 8)})}, InvalidInputError, r"none of the settings.*must lie in \[0, 1\]"),
+        (
+            {"tune": Tune({"shrinkage": (7, 8)})},
+            InvalidInputError,
+            r"none of the settings can be used.*must lie in \[0, 1\]",
+        ),
         ({"tune": Tune(measure="luck")}, InvalidInputError, "map, accuracy"),
         ({"tune": Tune(folds=1)}, InvalidInputError, "at least 2 folds"),
         ({"tune": Tune(folds=25)}, NotReadyError, "24 labelled items are too few for 25 folds"),
