@@ -40,6 +40,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     cross_view: ClassVar[bool] = False  # may a query of one view be matched against another view's embeddings?
     needs_labels: ClassVar[bool] = False
     multilabel: ClassVar[bool] = False  # may labels be an indicator matrix, for items of several classes?
+    adds_views: ClassVar[bool] = False  # can ``add_view`` fit one more view while the others stay?
     takes_neighbors: ClassVar[bool] = False  # does ``fit`` take explicit ``neighbors`` and ``progress``?
     view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
     least_views: ClassVar[int] = 1  # how many it takes at least

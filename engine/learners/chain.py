@@ -59,6 +59,11 @@ class Chain(MultiViewLearner):
         return self.main is not None and self.main.takes_neighbors
 
     @property
+    def adds_views(self) -> bool:  # type: ignore[override]  # likewise
+        """Can a view be added to every step?"""
+        return all(step.adds_views for step in self.steps)
+
+    @property
     def view_count(self) -> int | None:  # type: ignore[override]  # likewise
         """How many views the chain takes; None: any number."""
         return next((step.view_count for step in self.steps if step.view_count is not None), None)
@@ -101,6 +106,9 @@ class Chain(MultiViewLearner):
         progress: Progress | None = None,
     ) -> Self:
         """Fits one further view, the last of ``X``, step by step; arguments and errors as in ``fit``."""
+        for step in self.steps:
+            if not step.adds_views:
+                step.add_view(X, y, mask)  # says why not
         steps = copy.deepcopy(list(self.steps))  # one that refuses must not leave those before it changed
         before = self.view_widths_, self.n_features_in_
         views, labels, there = self._validate_added(X, y, mask, self._wants_labels(neighbors))

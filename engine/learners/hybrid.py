@@ -36,7 +36,6 @@ class Hybrid(MultiNPP):
         frozen: int | Sequence[int] = 0,
         spread: float | None = 0.5,
         batch_size: int | str | None = "auto",
-        n_steps: int = 500,
         random_state: int | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
@@ -58,7 +57,6 @@ class Hybrid(MultiNPP):
             frozen=frozen,
             spread=spread,
             batch_size=batch_size,
-            n_steps=n_steps,
             random_state=random_state,
             view_slices=view_slices,
         )

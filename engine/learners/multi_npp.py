@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from .alternation import alternate, rescale
+from .alternation import Alternation
 from .base import Mask, MultiView, Rows
 from .linear import LinearLearner
-from .minibatch import Descent
+from .nearest import nearest_items
 from .neighborhoods import attracting, kinds
 from .problem import Problem, View
-from .relations import Numbers, SameClass, Similarity, listed, nearest_items, shared_labels
+from .relations import Numbers, SameClass, Similarity, listed, shared_labels
 from .scisd import Scisd
 from .start import start, start_held
 from .subproblem import Regularizer
@@ -22,8 +22,8 @@ Matrix = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 FULL_PAIRS = 5000
-"""Rows of a view up to which batch_size="auto" uses all pairs; there, both take about as long."""
-_BATCH = 512
+"""Rows of a view up to which batch_size="auto" uses all pairs."""
+_BATCH = 16_384
 
 
 class Held(NamedTuple):
@@ -72,22 +72,22 @@ class MultiNPP(LinearLearner):
             "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
             frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.
-        batch_size: None uses all pairs and Algorithm 1; a number, stochastic gradients on so many attracted pairs, and
-            all dissimilar ones of so many rows, drawn for each step; "auto" is None up to 5,000 rows of a view, then
-            512. Time and memory then do not grow with the number of pairs; the penalty must be "l2".
-        n_steps: steps of the stochastic gradients.
+        batch_size: None uses all rows and pairs. A number: each convex sub-problem is that of so many rows of its view,
+            drawn anew, with all that attract them and some of those that repel them, so that neither time nor memory
+            grow with the number of pairs. "auto": None up to 5,000 rows of a view, else 16,384.
         random_state: seed of drawn pairs and of random starts.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
-        objective_: (n_iter_ + 1,) the objective at the start and after each alternation, never rising; estimates of it
-            at the start and at the end with ``batch_size``.
-        n_iter_: int, alternations done; 1 with ``batch_size``.
+        objective_: (n_iter_ + 1,) the objective at the start and after each alternation, never rising; with batches
+            estimates from the same rows each time.
+        n_iter_: int, alternations done.
     """
 
     name = "multi-npp"
     cross_view = True
     multilabel = True
+    adds_views = True
     takes_neighbors = True
     least_views = 2
     argument = "n_components"
@@ -120,7 +120,6 @@ class MultiNPP(LinearLearner):
         frozen: int | Sequence[int] | None = None,
         spread: float | None = None,
         batch_size: int | str | None = "auto",
-        n_steps: int = 500,
         random_state: int | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
@@ -142,7 +141,6 @@ class MultiNPP(LinearLearner):
         self.frozen = frozen
         self.spread = spread
         self.batch_size = batch_size
-        self.n_steps = n_steps
         self.random_state = random_state
         self.view_slices = view_slices
 
@@ -165,7 +163,7 @@ class MultiNPP(LinearLearner):
             neighbors: the items whose row in a later view is similar to each item's row in an earlier one: n sequences
                 of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to itself, an
                 item has to be among them.
-            progress: called with (done, total), sub-problems or steps.
+            progress: called with (done, total) steps.
 
         Raises:
             ValueError: for NaN, wrong shapes, a single view, parameters out of range, neither labels nor neighbors, or
@@ -211,10 +209,8 @@ class MultiNPP(LinearLearner):
         return sorted(set(given))
 
     def _check_parameters(self) -> None:
-        if min(self.n_components, self.inner_iter, self.n_neighbors, self.n_steps) < 1 or self.max_iter < 0:
-            raise ValueError(
-                "n_components, inner_iter, n_neighbors and n_steps must be at least 1, and max_iter at least 0"
-            )
+        if min(self.n_components, self.inner_iter, self.n_neighbors) < 1 or self.max_iter < 0:
+            raise ValueError("n_components, inner_iter and n_neighbors must be at least 1, and max_iter at least 0")
         if self.eta < 0 or self.gamma < 0:
             raise ValueError(f"eta={self.eta} and gamma={self.gamma} must not be negative")
         for name, known in (("penalty", ("l1", "l2")), ("pairs", ("all", "sampled")), ("similar", ("labels", "knn"))):
@@ -226,8 +222,6 @@ class MultiNPP(LinearLearner):
             raise ValueError(f"spread={self.spread!r} must be positive or None")
         if self.batch_size not in (None, "auto") and not (isinstance(self.batch_size, int) and self.batch_size > 0):
             raise ValueError(f'batch_size={self.batch_size!r} must be at least 1, "auto" or None')
-        if isinstance(self.batch_size, int) and self.penalty == "l1":
-            raise ValueError('penalty="l1" needs all pairs: batch_size=None')
 
     def _learn(
         self,
@@ -262,34 +256,17 @@ class MultiNPP(LinearLearner):
             problem.weights = list(given.values())
         else:
             problem.weights = start(str(self.init), problem, self.n_components, generator)
-        self._optimize(problem, batch, not (frozen or given), generator, progress)
-
-    def _optimize(
-        self,
-        problem: Problem,
-        batch: int | None,
-        unscaled: bool,
-        generator: np.random.RandomState,
-        progress: Progress | None,
-    ) -> None:
-        if batch is None:
-            if unscaled:
-                rescale(problem)
-            self.objective_ = alternate(problem, self.max_iter, self.inner_iter, self.tol, progress)
-        else:
-            descent = Descent(problem, batch, generator)
-            if unscaled:
-                descent.rescale()
-            before = descent.objective()
-            descent.run(self.n_steps if self.max_iter else 0, progress)
-            self.objective_ = np.array([before, descent.objective()])
+        turns = Alternation(problem, batch, generator)
+        if not (frozen or given):
+            turns.rescale()
+        self.objective_ = turns.run(self.max_iter, self.inner_iter, self.tol, progress)
         self.n_iter_ = len(self.objective_) - 1
         self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
 
     def _batch(self, there: Mask) -> int | None:
         if self.batch_size is None or isinstance(self.batch_size, int):
             return self.batch_size
-        return _BATCH if self.penalty == "l2" and there.sum(axis=0).max() > FULL_PAIRS else None
+        return _BATCH if there.sum(axis=0).max() > FULL_PAIRS else None
 
     def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
         """The projections that ``init`` gives, for the scaled rows."""

@@ -6,9 +6,10 @@ from itertools import combinations
 import numpy as np
 
 from .base import Mask, Rows
+from .nearest import either, nearest
 from .pairs import sampled
 from .problem import Kinds
-from .relations import Listed, Numbers, Others, Similarity, either, nearest
+from .relations import Listed, Numbers, Others, Similarity
 
 Between = tuple[int, int]
 """Two views, the earlier first."""
@@ -31,15 +32,17 @@ def kinds(
     Raises:
         ValueError: if there are no similar or no dissimilar pairs.
     """
-    found = {}
+    found: dict[Between, Kinds] = {}
+    others = False
     for v, w in combinations(range(len(items)), 2):
         cut = similar.cut(items[v], items[w])
         near = attracting[v, w].cut(items[v], items[w]) if attracting else cut
-        seen = Kinds(cut, near, Others(cut) if generator is None else sampled(cut, generator))
+        seen = Kinds(near, Others(cut) if generator is None else sampled(cut, generator))
         found[v, w], found[w, v] = seen, seen.transposed()
+        others |= _leaves_others(cut)
     if not any(seen.attracted.sums(np.ones((seen.attracted.shape[1], 1))).any() for seen in found.values()):
         raise ValueError("there are no similar pairs: at least two items of a class (or listed neighbors) are needed")
-    if not any(_leaves_others(seen.similar) for seen in found.values()):
+    if not others:
         raise ValueError("there are no dissimilar pairs: at least two classes (or listed neighbors) are needed")
     return found
 

@@ -1,17 +1,17 @@
 """What Multi-NPP minimises: rows of several views, which of them are similar, the loss and the current projections."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .base import Rows
-from .pairs import Pairs
+from .pairs import Pull, Repelled, pull
 from .relations import Numbers, Relation, Similarity
 from .scisd import Scisd
-from .subproblem import Regularizer, loss, squared_distances
+from .subproblem import Regularizer, Subproblem, repulsion, squared_distances
 
 Matrix = NDArray[np.float64]
 
@@ -30,15 +30,18 @@ class View(NamedTuple):
 class Kinds(NamedTuple):
     """The pairs of the rows of one view with those of another, by kind; one may be of no kind."""
 
-    similar: Similarity
     attracted: Similarity
-    """Those of the similar pairs that are to be near."""
+    """Similar pairs that are to be near."""
     repelled: Relation
-    """Those of the dissimilar pairs that are to be apart."""
+    """Dissimilar pairs that are to be apart."""
 
     def transposed(self) -> "Kinds":
         """Returns the pairs seen from the other view."""
-        return Kinds(self.similar.transposed(), self.attracted.transposed(), self.repelled.transposed())
+        return Kinds(self.attracted.transposed(), self.repelled.transposed())
+
+    def cut(self, first: Numbers, second: Numbers) -> "Kinds":
+        """Returns the pairs of some of the rows."""
+        return Kinds(self.attracted.cut(first, second), self.repelled.cut(first, second))
 
 
 @dataclass
@@ -55,38 +58,82 @@ class Problem:
     """The projections, (D, d_v) each."""
     free: Sequence[int]
     """The views whose projections are learned."""
-    _pairs: dict[tuple[int, ...], Pairs] = field(default_factory=dict)
+    _repelled: dict[tuple[int, ...], Repelled] = field(default_factory=dict)
 
     def embeddings(self, view: int) -> Rows:
         """Returns the (n_v, D) embeddings of a view."""
         embedded: Rows = self.views[view].rows @ self.weights[view].T
         return embedded
 
-    def others(self, view: int) -> tuple[Pairs, Rows]:
-        """Returns a view's pairs with all other views, and these views' embeddings one after another."""
-        return self._with(view, [other for other in range(len(self.views)) if other != view])
-
-    def later(self, view: int) -> tuple[Pairs, Rows]:
-        """Returns the same for the views after it only, so that all views but the last have every pair once."""
-        return self._with(view, range(view + 1, len(self.views)))
-
     def objective(self) -> float:
         """Returns the objective's value, with regularisation and all pairs, also those of two views that stay."""
-        total = sum(penalty.value(W) for penalty, W in zip(self.penalties, self.weights, strict=True))
+        return self.loss() + sum(penalty.value(W) for penalty, W in zip(self.penalties, self.weights, strict=True))
+
+    def loss(self, factor: float = 1.0) -> float:
+        """Returns the value of the objective less its regularisation, with all embeddings times a factor."""
+        embedded = [factor * self.embeddings(view) for view in range(len(self.views))]
+        total = 0.0
         for view in range(len(self.views) - 1):
-            pairs, embedded = self.later(view)
-            total += loss(self.embeddings(view), embedded, pairs, self.scisd)
+            later = range(view + 1, len(self.views))
+            total += pull([self.kinds[view, w].attracted for w in later], embedded[view + 1 :]).value(embedded[view])
+            total += repulsion(embedded[view], np.vstack(embedded[view + 1 :]), self._pairs(view, later), self.scisd)
         return total
 
-    def distance(self, view: int, other: int) -> float:
-        """Returns the root mean square distance of the repelled pairs of two views."""
-        pairs, embedded = self._with(view, [other])
-        first = self.embeddings(view)
-        squared = sum(np.vdot(apart, squared_distances(first[rows], embedded)) for rows, _, apart in pairs.blocks())
-        return float(np.sqrt(squared))
+    def distance(self) -> float:
+        """Returns the mean over pairs of views of the root mean square distance of their repelled pairs."""
+        found: list[float] = []
+        embedded = [self.embeddings(view) for view in range(len(self.views))]
+        for v, w in self.kinds:
+            if v < w:
+                blocks = self._pairs(v, [w]).blocks()
+                squared = (np.vdot(apart, squared_distances(embedded[v][r], embedded[w])) for r, apart in blocks)
+                found.append(float(np.sqrt(sum(squared))))
+        return float(np.mean(found))
 
-    def _with(self, view: int, others: Sequence[int]) -> tuple[Pairs, Rows]:
+    def bound(self, view: int) -> Subproblem:
+        """Returns the convex bound of the objective in one view's projection, over all pairs."""
+        others = [other for other in range(len(self.views)) if other != view]
+        embedded = [self.embeddings(other) for other in others]
+        attracting = pull([self.kinds[view, other].attracted for other in others], embedded)
+        repelled = self._pairs(view, others)
+        return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
+
+    def sampled_bound(self, view: int, rows: int, columns: int, generator: np.random.RandomState) -> Subproblem:
+        """Returns the bound over ``rows`` drawn rows of the view: all they are attracted by, some that repel them.
+
+        Args:
+            columns: rows of each other view whose repelled pairs take part.
+        """
+        chosen = some(len(self.views[view].rows), rows, generator)
+        others = [other for other in range(len(self.views)) if other != view]
+        embedded = [self.embeddings(other) for other in others]
+        everything = [np.arange(len(one)) for one in embedded]
+        near = [self.kinds[view, w].attracted.cut(chosen, these) for w, these in zip(others, everything, strict=True)]
+        drawn = [some(len(one), columns, generator) for one in embedded]
+        repelled = Repelled([self.kinds[view, w].repelled.cut(chosen, d) for w, d in zip(others, drawn, strict=True)])
+        met = [one[these] for one, these in zip(embedded, drawn, strict=True)]
+        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), met, repelled)
+
+    def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
+        """Returns the same problem, with the same projections, on at most so many rows of each view."""
+        chosen = [some(len(view.rows), rows, generator) for view in self.views]
+        views = [View(v.rows[r], v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
+        kinds = {(v, w): kinds.cut(chosen[v], chosen[w]) for (v, w), kinds in self.kinds.items()}
+        return replace(self, views=views, kinds=kinds, _repelled={})
+
+    def _pairs(self, view: int, others: Sequence[int]) -> Repelled:
         key = (view, *others)
-        if key not in self._pairs:
-            self._pairs[key] = Pairs([(self.kinds[view, w].attracted, self.kinds[view, w].repelled) for w in others])
-        return self._pairs[key], np.vstack([self.embeddings(other) for other in others])
+        if key not in self._repelled:
+            self._repelled[key] = Repelled([self.kinds[view, other].repelled for other in others])
+        return self._repelled[key]
+
+    def _bound(self, view: int, rows: Rows, attracting: Pull, met: Sequence[Rows], repelled: Repelled) -> Subproblem:
+        penalty, start = self.penalties[view], self.weights[view]
+        return Subproblem(rows, attracting, np.vstack(met), repelled, self.scisd, penalty, start)
+
+
+def some(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
+    """Returns the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in order; all if fewer."""
+    if wanted >= count:
+        return np.arange(count)
+    return np.sort(generator.choice(count, wanted, replace=False))

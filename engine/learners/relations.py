@@ -1,13 +1,11 @@
 """Which rows of one view are similar to which rows of another."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import kneighbors_graph
 
 from .base import Rows
 
@@ -35,21 +33,15 @@ class Relation(Protocol):
     def transposed(self) -> Self:
         """Returns the relation seen from the other view."""
 
-
-class Similarity(Relation, Protocol):
-    """A relation that can be drawn from, for items of which each view may have only some."""
-
     def cut(self, first: Numbers, second: Numbers) -> Self:
         """Returns the relation of some of the rows."""
 
+
+class Similarity(Relation, Protocol):
+    """A relation that says what is similar."""
+
     def holds(self, first: Numbers, second: Numbers) -> Mask:
         """Returns which of the given pairs belong, elementwise."""
-
-    def among(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which pairs of some rows belong, (rows of the first, rows of the second)."""
-
-    def draw(self, count: int, generator: np.random.RandomState) -> tuple[Numbers, Numbers]:
-        """Returns pairs drawn with equal chances, with replacement: (count,) rows of either view."""
 
     def sums(self, rows: Rows) -> Rows:
         """Returns, for each row of the first view, the sum of its similar rows of the second, (shape[0], d)."""
@@ -94,24 +86,6 @@ class SameClass:
     def holds(self, first: Numbers, second: Numbers) -> Mask:
         """Returns which of the given pairs belong, elementwise."""
         return np.asarray(self.first[first] == self.second[second])
-
-    def among(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which pairs of some rows belong."""
-        return np.asarray(self.first[first, None] == self.second[None, second])
-
-    def draw(self, count: int, generator: np.random.RandomState) -> tuple[Numbers, Numbers]:
-        """Returns pairs drawn with equal chances: a class by its number of pairs, then a row of it in either view."""
-        pairs = self._counts[0] * self._counts[1]
-        classes = generator.choice(len(pairs), size=count, p=pairs / pairs.sum())
-        drawn = []
-        for order, counts in zip(self._orders, self._counts, strict=True):
-            starts = np.cumsum(counts) - counts
-            drawn.append(order[starts[classes] + (generator.random_sample(count) * counts[classes]).astype(np.int64)])
-        return drawn[0], drawn[1]
-
-    @cached_property
-    def _orders(self) -> list[Numbers]:
-        return [np.argsort(codes, kind="stable") for codes in (self.first, self.second)]
 
     def sums(self, rows: Rows) -> Rows:
         """Returns the sum of each row's class in the second view."""
@@ -158,16 +132,6 @@ class Listed:
         """Returns which of the given pairs belong, elementwise."""
         return np.asarray(self.matrix[first, second], dtype=bool).ravel()
 
-    def among(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which pairs of some rows belong."""
-        return np.asarray(self.matrix[first][:, second].toarray(), dtype=bool)
-
-    def draw(self, count: int, generator: np.random.RandomState) -> tuple[Numbers, Numbers]:
-        """Returns pairs drawn with equal chances."""
-        chosen = generator.randint(self.size, size=count)
-        first = np.searchsorted(self.matrix.indptr, chosen, side="right") - 1
-        return first.astype(np.int64), self.matrix.indices[chosen].astype(np.int64)
-
     def sums(self, rows: Rows) -> Rows:
         """Returns the sum of each row's similar rows of the second view."""
         return np.asarray(self.matrix.astype(np.float64) @ rows)
@@ -211,33 +175,9 @@ class SharedLabels:
         """Returns which of the given pairs belong, elementwise."""
         return self._shared(first, second) > 0
 
-    def among(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which pairs of some rows belong."""
-        return np.asarray((self.first[first] @ self.second[second].T).toarray() > 0)
-
-    def draw(self, count: int, generator: np.random.RandomState) -> tuple[Numbers, Numbers]:
-        """Returns pairs drawn with equal chances: by label, and kept with the chance 1 / labels shared."""
-        columns = self._columns
-        counts = [np.diff(labels.indptr).astype(np.int64) for labels in columns]
-        chances = counts[0] * counts[1] / (counts[0] @ counts[1])
-        kept = [np.zeros(0, np.int64)] * 2
-        while len(kept[0]) < count:
-            labels = generator.choice(len(chances), size=count, p=chances)
-            drawn = [
-                has.indices[has.indptr[labels] + (generator.random_sample(count) * many[labels]).astype(np.int64)]
-                for has, many in zip(columns, counts, strict=True)
-            ]
-            taken = generator.random_sample(count) * self._shared(drawn[0], drawn[1]) < 1
-            kept = [np.append(before, rows[taken]) for before, rows in zip(kept, drawn, strict=True)]
-        return kept[0][:count], kept[1][:count]
-
     def sums(self, rows: Rows) -> Rows:
         """Returns the sum of each row's similar rows of the second view, each as often as labels are shared."""
         return np.asarray(self.first @ (self.second.T @ rows))
-
-    @cached_property
-    def _columns(self) -> list[Any]:
-        return [sp.csc_array(labels) for labels in (self.first, self.second)]
 
     def _shared(self, first: Numbers, second: Numbers) -> Numbers:
         return np.asarray(self.first[first].multiply(self.second[second]).sum(axis=1)).ravel()
@@ -266,6 +206,10 @@ class Others:
     def transposed(self) -> Self:
         """Returns the relation seen from the other view."""
         return type(self)(self.relation.transposed())
+
+    def cut(self, first: Numbers, second: Numbers) -> Self:
+        """Returns the relation of some of the rows."""
+        return type(self)(self.relation.cut(first, second))
 
 
 def shared_labels(indicator: Any) -> SharedLabels:
@@ -304,48 +248,6 @@ def listed(neighbors: Any, count: int) -> Listed:
     if neighbors.shape != (count, count):
         raise ValueError(f"neighbors has shape {neighbors.shape}, X has {count} rows: expected {(count, count)}")
     return Listed(neighbors)
-
-
-def nearest_items(rows: Rows, there: Mask, k: int) -> Listed:
-    """Returns, for each item, itself and its k nearest; an item without a row has only itself.
-
-    Args:
-        rows: (n, d) rows, Euclidean.
-        there: (n,) which items have a row.
-        k: at least 1; at most all others are taken.
-    """
-    items = np.flatnonzero(there)
-    near = kneighbors_graph(rows[items], min(k, max(len(items) - 1, 0)), include_self=False).tocoo()
-    everyone = np.arange(len(there))
-    first, second = np.append(items[near.row], everyone), np.append(items[near.col], everyone)
-    return Listed(sp.csr_array((np.ones(len(first)), (first, second)), shape=(len(there),) * 2))
-
-
-def nearest(relation: Relation, rows: Rows, there: Mask, k: int) -> Listed:
-    """Returns, for each item i, the pairs (i, j) of a relation with the k nearest j.
-
-    Args:
-        relation: pairs of items (i, j).
-        rows: (n, d) rows that measure the distance of i and j.
-        there: (n,) which items have a row; the others' pairs are left out.
-        k: at least 1.
-    """
-    near = [sp.csr_array((0, len(rows)), dtype=bool)]
-    squares = (rows * rows).sum(axis=1)
-    for block in slices(len(rows), len(rows)):
-        squared = squares[block, None] + squares[None, :] - 2 * rows[block] @ rows.T
-        mask = relation.block(block) & there[block, None] & there[None, :]
-        squared[~mask] = np.inf
-        kept = np.argsort(squared, axis=1, kind="stable")[:, :k]
-        chosen = np.zeros_like(mask)
-        np.put_along_axis(chosen, kept, True, axis=1)
-        near.append(sp.csr_array(chosen & mask))
-    return Listed(sp.csr_array(sp.vstack(near)))
-
-
-def either(first: Listed, second: Listed) -> Listed:
-    """Returns the pairs that belong to one of two relations or to both."""
-    return Listed(first.matrix + second.matrix)
 
 
 def slices(count: int, columns: int) -> Iterator[slice]:

@@ -13,6 +13,8 @@ class SeparateLearner(MultiViewLearner):
     A subclass defines ``_fit_view`` in place of ``_fit``.
     """
 
+    adds_views = True
+
     def add_view(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
         """Fits one further view, the last of ``X``, and leaves what was fitted of the others as it is."""
         views, labels, there = self._validate_added(X, y, mask, self.needs_labels)

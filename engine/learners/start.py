@@ -131,7 +131,7 @@ def _apart(embeddings: Rows, items: Numbers, similar: Similarity, generator: np.
     if len(items) > _ROWS:
         chosen = generator.permutation(len(items))[:_ROWS]
         embeddings, items = embeddings[chosen], items[chosen]
-    dissimilar = ~similar.among(items, items)
+    dissimilar = ~similar.cut(items, items).block(slice(0, len(items)))
     squared = squared_distances(embeddings, embeddings)
     return float(np.sqrt(squared[dissimilar].mean())) if dissimilar.any() else 0.0
 

@@ -15,10 +15,11 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from .base import Rows
-from .pairs import Pairs
+from .pairs import Pull, Repelled
 from .scisd import Scisd
 
 Matrix = NDArray[np.float64]
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,12 @@ class Regularizer:
         return self.weight * float(np.abs(W).sum() if self.penalty == "l1" else (W * W).sum())
 
 
-def loss(first: Rows, second: Rows, pairs: Pairs, scisd: Scisd) -> float:
-    """Returns the weighted sum of equation (3) over all pairs of embeddings, (n, D) each."""
+def repulsion(first: Rows, second: Rows, repelled: Repelled, scisd: Scisd) -> float:
+    """Returns the weighted sum of half of SCISD over the repelled pairs of (n, D) and (m, D) embeddings."""
     total = 0.0
-    for rows, similar, dissimilar in pairs.blocks():
-        squared = squared_distances(first[rows], second)
-        total += 0.5 * float(np.vdot(similar, squared) + np.vdot(dissimilar, scisd.loss(np.sqrt(squared))))
+    for rows, weights in repelled.blocks():
+        distance = np.sqrt(squared_distances(first[rows], second))
+        total += 0.5 * float(np.vdot(weights, scisd.loss(distance)))
     return total
 
 
@@ -47,43 +48,52 @@ class Subproblem:
 
     Args:
         rows: (n, d) centred rows of the view whose projection is sought.
-        other: (n, D) embeddings of the other view.
-        pairs: pairs seen from the sought view.
+        attracting: what attracts them.
+        other: (m, D) embeddings of the other views, one after another.
+        repelled: their pairs with the rows.
         start: (D, d) the projection at which the bound touches.
     """
 
     def __init__(
-        self, rows: Rows, other: Rows, pairs: Pairs, scisd: Scisd, regularizer: Regularizer, start: Matrix
+        self,
+        rows: Rows,
+        attracting: Pull,
+        other: Rows,
+        repelled: Repelled,
+        scisd: Scisd,
+        regularizer: Regularizer,
+        start: Matrix,
     ) -> None:
         self.rows = rows
+        self.attracting = attracting
         self.other = other
-        self.pairs = pairs
+        self.repelled = repelled
         self.scisd = scisd
         self.regularizer = regularizer
         self.start = start
         embeddings = rows @ start.T
         self._slope = np.empty_like(embeddings)
         self._constant = 0.0
-        self._springs = np.empty(len(rows))  # total weight at each row, at most: bounds the curvature
-        for block, similar, dissimilar in pairs.blocks():
+        self._springs = attracting.weights.copy()  # total weight at each row, at most: bounds the curvature
+        for block, weights in repelled.blocks():
             part = embeddings[block]
-            self._slope[block] = 0.5 * (dissimilar.sum(axis=1)[:, None] * part - dissimilar @ other)
+            sums = weights.sum(axis=1)
+            self._slope[block] = 0.5 * (sums[:, None] * part - weights @ other)
             concave = scisd.concave(np.sqrt(squared_distances(part, other)))
-            self._constant += 0.5 * float(np.vdot(dissimilar, concave))
-            self._springs[block] = similar.sum(axis=1) + 0.5 * dissimilar.sum(axis=1)
+            self._constant += 0.5 * float(np.vdot(weights, concave))
+            self._springs[block] += 0.5 * sums
         self._constant += float(np.vdot(self._slope, embeddings))
 
     def bound(self, W: Matrix) -> tuple[float, Matrix]:
         """Returns the smooth part of the bound (all but an l1 penalty) and its gradient with respect to W, (D, d)."""
         embeddings = self.rows @ W.T
-        value = self._constant - float(np.vdot(self._slope, embeddings))
-        gradient = -self._slope
-        for block, similar, dissimilar in self.pairs.blocks():
+        value = self._constant - float(np.vdot(self._slope, embeddings)) + self.attracting.value(embeddings)
+        gradient = self.attracting.weights[:, None] * embeddings - self.attracting.targets - self._slope
+        for block, weights in self.repelled.blocks():
             part = embeddings[block]
-            squared = squared_distances(part, self.other)
-            distance = np.sqrt(squared)
-            value += 0.5 * float(np.vdot(similar, squared) + np.vdot(dissimilar, self.scisd.convex(distance)))
-            springs = similar + 0.5 * dissimilar * self.scisd.convex_weight(distance)
+            distance = np.sqrt(squared_distances(part, self.other))
+            value += 0.5 * float(np.vdot(weights, self.scisd.convex(distance)))
+            springs = 0.5 * weights * self.scisd.convex_weight(distance)
             gradient[block] += springs.sum(axis=1)[:, None] * part - springs @ self.other
         slope: Matrix = gradient.T @ self.rows
         if self.regularizer.penalty == "l2":
@@ -91,17 +101,23 @@ class Subproblem:
             slope += 2 * self.regularizer.weight * W
         return value, slope
 
-    def solve(self, max_iter: int, tol: float) -> Matrix:
-        """Returns a W at which the bound, hence the objective, is no higher than at ``start``."""
+    def solve(self, max_iter: int, tol: float, progress: Progress | None = None) -> Matrix:
+        """Returns a W at which the bound, hence the objective, is no higher than at ``start``.
+
+        Args:
+            max_iter: steps at most.
+            tol: stop when a step lowers the bound by less than this share of it.
+            progress: called with the number of steps done.
+        """
         solver = self._solve_split if self.regularizer.penalty == "l1" else self._solve_smooth
-        W = solver(max_iter, tol)
+        W = solver(max_iter, tol, progress)
         return W if self._total(W) <= self._total(self.start) else self.start
 
     def _total(self, W: Matrix) -> float:
         value, _ = self.bound(W)
         return value + (self.regularizer.value(W) if self.regularizer.penalty == "l1" else 0.0)
 
-    def _solve_smooth(self, max_iter: int, tol: float) -> Matrix:
+    def _solve_smooth(self, max_iter: int, tol: float, progress: Progress | None) -> Matrix:
         """L-BFGS on V = W L, where L L^T is the curvature if all springs were full: nearly round, so few steps do."""
         curvature = self.rows.T @ (self._springs[:, None] * self.rows)
         ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / len(curvature) + np.finfo(np.float64).tiny
@@ -115,9 +131,9 @@ class Subproblem:
             value, slope = self.bound(unscale(V))
             return value, scipy.linalg.solve_triangular(lower, slope.T, lower=True).T.ravel()
 
-        return unscale(_minimize(scaled_bound, (self.start @ lower).ravel(), max_iter, tol))
+        return unscale(_minimize(scaled_bound, (self.start @ lower).ravel(), max_iter, tol, progress))
 
-    def _solve_split(self, max_iter: int, tol: float) -> Matrix:
+    def _solve_split(self, max_iter: int, tol: float, progress: Progress | None) -> Matrix:
         """L-BFGS on W = P - N with P, N >= 0, where the l1 penalty is linear."""
         shape, weight = self.start.shape, self.regularizer.weight
 
@@ -129,7 +145,7 @@ class Subproblem:
             )
 
         start = np.concatenate([np.maximum(self.start, 0).ravel(), np.maximum(-self.start, 0).ravel()])
-        solution = _minimize(split_bound, start, max_iter, tol, nonnegative=True)
+        solution = _minimize(split_bound, start, max_iter, tol, progress, nonnegative=True)
         positive, negative = solution.reshape(2, *shape)
         W: Matrix = positive - negative
         return W
@@ -140,13 +156,23 @@ def _minimize(
     start: Matrix,
     max_iter: int,
     tol: float,
+    progress: Progress | None,
     nonnegative: bool = False,
 ) -> Matrix:
     """L-BFGS from ``start``, until a step lowers the function by less than a share ``tol``."""
     options: Any = {"maxiter": max_iter, "ftol": tol, "gtol": 0.0}
     bounds: Any = scipy.optimize.Bounds(0.0, np.inf) if nonnegative else None
     minimize: Any = scipy.optimize.minimize
-    found: Matrix = minimize(function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    steps = 0
+
+    def count(point: Matrix) -> None:
+        nonlocal steps
+        steps += 1
+        if progress:
+            progress(steps)
+
+    how: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": options, "callback": count}
+    found: Matrix = minimize(function, start, **how).x
     return found
 
 

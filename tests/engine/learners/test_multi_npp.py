@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from engine.learners.hybrid import Hybrid
 from engine.learners.multi_npp import MultiNPP
-from engine.learners.pairs import Pairs, sampled
+from engine.learners.nearest import nearest
+from engine.learners.pairs import Repelled, pull, sampled
 from engine.learners.pca import PCA
-from engine.learners.relations import Listed, Others, SameClass, nearest
+from engine.learners.relations import Listed, Others, SameClass
 from engine.learners.scisd import Scisd
-from engine.learners.subproblem import Regularizer, Subproblem, loss
+from engine.learners.subproblem import Regularizer, Subproblem, repulsion
 
 SHAPES = st.floats(1.05, 20)
 LAMBDAS = st.floats(0.01, 10)
@@ -26,9 +27,16 @@ def two_views(n=60, widths=(6, 9), classes=3, noise=0.5, seed=0):
     return views, labels
 
 
-def pairs_of(labels):
-    similar = SameClass(labels)
-    return Pairs([(similar, Others(similar))])
+def repelled(labels):
+    return Repelled([Others(SameClass(labels))])
+
+
+def loss(first, second, labels, scisd):
+    return pull([SameClass(labels)], [second]).value(first) + repulsion(first, second, repelled(labels), scisd)
+
+
+def subproblem(rows, other, labels, scisd, penalty, start):
+    return Subproblem(rows, pull([SameClass(labels)], [other]), other, repelled(labels), scisd, penalty, start)
 
 
 @given(SHAPES, LAMBDAS, DISTANCES)
@@ -67,7 +75,7 @@ def test_loss_is_the_double_sum():
     """The vectorised loss equals equation (3) summed pair by pair."""
     (x, y), labels = two_views(n=12)
     first, second = x[:, :3], y[:, :3]
-    scisd, pairs, same = Scisd(3.7, 0.5), pairs_of(labels), (labels[:, None] == labels).sum()
+    scisd, same = Scisd(3.7, 0.5), (labels[:, None] == labels).sum()
     total = 0.0
     for i in range(12):
         for j in range(12):
@@ -76,7 +84,7 @@ def test_loss_is_the_double_sum():
                 total += 0.5 * d**2 / same
             else:
                 total += 0.5 * scisd.loss(np.array([d]))[0] / (144 - same)
-    assert loss(first, second, pairs, scisd) == pytest.approx(total)
+    assert loss(first, second, labels, scisd) == pytest.approx(total)
 
 
 @pytest.mark.parametrize("view", [0, 1])
@@ -85,13 +93,12 @@ def test_bound_touches_and_stays_above(view):
     views, labels = two_views()
     generator = np.random.default_rng(1)
     scisd, penalty = Scisd(3.7, 0.7), Regularizer("l2", 0.01)
-    pairs = pairs_of(labels)
     other = views[1 - view] @ generator.normal(size=(4, views[1 - view].shape[1])).T / 3
     start = generator.normal(size=(4, views[view].shape[1])) / 3
-    problem = Subproblem(views[view], other, pairs, scisd, penalty, start)
+    problem = subproblem(views[view], other, labels, scisd, penalty, start)
 
     def objective(W):
-        return loss(views[view] @ W.T, other, pairs, scisd) + penalty.value(W)
+        return loss(views[view] @ W.T, other, labels, scisd) + penalty.value(W)
 
     value, slope = problem.bound(start)
     assert value == pytest.approx(objective(start))
@@ -109,7 +116,7 @@ def test_bound_gradient_away_from_its_start():
     generator = np.random.default_rng(2)
     start, W = (generator.normal(size=(4, 6)) / 2 for _ in range(2))
     other = views[1] @ generator.normal(size=(4, 9)).T / 3
-    problem = Subproblem(views[0], other, pairs_of(labels), Scisd(3.7, 0.5), Regularizer("l2", 0.1), start)
+    problem = subproblem(views[0], other, labels, Scisd(3.7, 0.5), Regularizer("l2", 0.1), start)
     _, slope = problem.bound(W)
     for _ in range(20):
         tiny = 1e-6 * generator.normal(size=W.shape)
@@ -198,10 +205,9 @@ def test_sampled_pairs():
     same = SameClass(labels)
     drawn = sampled(same, np.random.RandomState(0))
     assert drawn.size == same.size == 40 * 5
-    (_, similar, dissimilar), *_ = Pairs([(same, drawn)]).blocks()
-    assert not (similar * dissimilar).any()
-    assert similar.sum() == pytest.approx(1)
-    assert dissimilar.sum() == pytest.approx(1)
+    ((_, weights),) = Repelled([drawn]).blocks()
+    assert not weights[same.block(slice(0, 40))].any()
+    assert weights.sum() == pytest.approx(1)
 
 
 def test_nearest_of_a_relation():

@@ -1,0 +1,123 @@
+"""Batches: right on average, the same for the same seed, about as accurate as all pairs."""
+
+import numpy as np
+import pytest
+
+from engine.learners.alternation import Alternation
+from engine.learners.multi_npp import MultiNPP
+from engine.learners.neighborhoods import kinds
+from engine.learners.problem import Problem, View
+from engine.learners.relations import SameClass
+from engine.learners.scisd import Scisd
+from engine.learners.subproblem import Regularizer
+
+
+def two_views(n, seed, classes=6, widths=(12, 16), noise=1.0):
+    centers = [np.random.default_rng(view).normal(size=(classes, width)) for view, width in enumerate(widths)]
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(classes, size=n)
+    return [one[labels] + noise * generator.normal(size=(n, one.shape[1])) for one in centers], labels
+
+
+def problem(n=60, size=4):
+    views, labels = two_views(n, 0)
+    generator = np.random.default_rng(1)
+    items = np.arange(n)
+    return Problem(
+        [View(rows - rows.mean(axis=0), items, 1.0) for rows in views],
+        kinds(SameClass(labels), [items, items]),
+        Scisd(3.7, 0.5),
+        [Regularizer("l2", 0.01)] * 2,
+        [generator.normal(size=(size, rows.shape[1])) / 8 for rows in views],
+        [0, 1],
+    )
+
+
+def test_batches_estimate_the_bound():
+    """Bounds of batches, and their gradients, are on average those over all pairs."""
+    whole = problem()
+    generator = np.random.RandomState(0)
+    W = whole.weights[1] + 0.1 * np.random.default_rng(2).normal(size=whole.weights[1].shape)
+    exact, slope = whole.bound(1).bound(W)
+    drawn = [whole.sampled_bound(1, 40, 30, generator).bound(W) for _ in range(300)]
+    values, slopes = np.array([value for value, _ in drawn]), np.array([one for _, one in drawn])
+    assert values.mean() == pytest.approx(exact, abs=4 * values.std() / np.sqrt(300) + 0.01 * abs(exact))
+    assert np.linalg.norm(slopes.mean(axis=0) - slope) < 0.1 * np.linalg.norm(slope)
+
+
+def test_a_batch_of_everything_is_the_whole():
+    """With as many rows as there are, the bound of a batch is the bound."""
+    whole = problem()
+    W = whole.weights[0] + 0.1
+    value, slope = whole.sampled_bound(0, 60, 60, np.random.RandomState(0)).bound(W)
+    exact, exact_slope = whole.bound(0).bound(W)
+    assert value == pytest.approx(exact)
+    np.testing.assert_allclose(slope, exact_slope, atol=1e-12)
+
+
+def test_batches_lower_the_objective():
+    """Sub-problems on batches lower the true objective, and frozen views stay."""
+    whole = problem(200)
+    whole.free = [1]
+    before, frozen = whole.objective(), whole.weights[0].copy()
+    Alternation(whole, 64, np.random.RandomState(0)).run(2, 10, 1e-4, None)
+    assert whole.objective() < before
+    np.testing.assert_array_equal(whole.weights[0], frozen)
+
+
+def test_same_seed_same_projections():
+    """What is drawn depends on the seed alone, and progress is told from the first step to the last."""
+    views, labels = two_views(300, 2)
+    fitted, told = [], []
+    for seed in (0, 0, 1):
+        told.append([])
+        learner = MultiNPP(5, batch_size=100, random_state=seed)
+        fitted.append(learner.fit(views, labels, progress=lambda *at: told[-1].append(at)))
+    np.testing.assert_array_equal(fitted[0].weights_[0], fitted[1].weights_[0])
+    assert not np.array_equal(fitted[0].weights_[0], fitted[2].weights_[0])
+    assert told[0] == sorted(told[0])
+    assert {total for _, total in told[0]} == {60}
+    assert (told[0][0], told[0][-1]) == ((1, 60), (60, 60))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"similar": "knn", "n_neighbors": 30}, {"frozen": 0}, {"nearest": 10}, {"penalty": "l1"}]
+)
+def test_about_as_accurate_as_all_pairs(settings):
+    """Items of the query's class are found about as well as after training on all pairs."""
+    (views, labels), (new, new_labels) = two_views(900, 3), two_views(300, 4)
+    scores = []
+    for batch_size in (None, 300):
+        learner = MultiNPP(8, batch_size=batch_size, random_state=0, **settings).fit(views, labels)
+        placed, probes = learner.transform(views[1], view=1), learner.transform(new[0], view=0)
+        nearest = np.argsort(np.linalg.norm(probes[:, None] - placed[None], axis=2), axis=1)[:, :5]
+        scores.append((labels[nearest] == new_labels[:, None]).mean())
+    assert scores[1] > scores[0] - 0.03
+
+
+def test_large_sets_are_drawn_from(monkeypatch):
+    """By default all pairs are used until they are too many; then two fits on one seed still agree."""
+    views, labels = two_views(100, 5)
+    whole = MultiNPP(4, random_state=0).fit(views, labels).weights_[0]
+    np.testing.assert_array_equal(MultiNPP(4, batch_size=None, random_state=0).fit(views, labels).weights_[0], whole)
+    monkeypatch.setattr("engine.learners.multi_npp.FULL_PAIRS", 99)
+    monkeypatch.setattr("engine.learners.multi_npp._BATCH", 50)
+    learner = MultiNPP(4, random_state=0).fit(views, labels)
+    assert len(learner.objective_) == learner.n_iter_ + 1
+    assert not np.array_equal(learner.weights_[0], whole)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"batch_size": "all"}, "batch_size='all'"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"similar": "near"}, "similar='near'"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    """A parameter out of range is a ValueError that names it."""
+    views, labels = two_views(30, 0)
+    with pytest.raises(ValueError, match=message):
+        MultiNPP(**params).fit(views, labels)
