@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
-from engine.examples import examples, split
+from engine.examples import Examples, examples, split
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
 from engine.neighborhoods import check_pairs, with_pairs
@@ -39,10 +39,10 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     if not recipe.spec.strip():
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
     steps = own_steps([find_view(tx, view) for view in recipe.views])
-    assemble(recipe, steps)  # mistakes are told before anything is read
+    pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
-    found = examples(tx, recipe.views)
+    found = _usable(pipeline, examples(tx, recipe.views))
     aside = split(len(found), recipe.holdout, recipe.seed)
     training = found.take(~aside)
     if pairs:
@@ -64,6 +64,16 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         pairs=pairs,
         tuning=tuning,
     )
+
+
+def _usable(pipeline: Chain, found: Examples) -> Examples:
+    """Return the examples that a pipeline learns from: one that fits its views together needs items that have all."""
+    if pipeline.adds_views:
+        return found
+    whole = found.take(np.flatnonzero(found.mask.all(axis=1)))
+    if not len(whole):
+        raise NotReadyError(f"no item has all of {', '.join(found.rows)}, as {pipeline.steps[-1].name} needs")
+    return whole
 
 
 def add_views(

@@ -53,16 +53,26 @@ def test_a_space_is_learned_from_items_of_which_none_has_both_views(home):
         assert share_of_its_group(apart, "color", "gist") > 0.9
 
 
-def test_what_is_missing_is_never_taken_for_zeros(home):
-    """A learner of complete items learns the same whether incomplete ones are there or not."""
+def test_a_learner_that_compares_views_item_by_item_learns_from_items_with_all_of_them(home):
+    """What is missing is never taken for zeros; items that were of no use can be held against the space."""
     whole = [item(group, number) for group, number in each()]
-    with fill(home, "whole", whole) as one, fill(home, "more", [*whole, item("cat", 50, ["gist"])]) as two:
+    lacking = [item(group, 50, ["gist"]) for group in GROUPS]
+    with fill(home, "whole", whole) as one, fill(home, "more", [*whole, *lacking]) as two:
         for made in (one, two):
-            made.train("cca", BOTH, dim=2)
+            assert made.train("cca", BOTH, dim=2).trained_items == len(whole)
         query = Query("color", vector=row("color", "dog", 70))
         (plain,), (more,) = (made.search([query], targets=["color"], k=24) for made in (one, two))
-        assert [hit.key for hit in plain.hits] == [hit.key for hit in more.hits]
-        np.testing.assert_allclose([hit.distance for hit in plain.hits], [hit.distance for hit in more.hits])
+        assert plain == more
+        assert two.evaluate(view="gist", targets=["color"], k=[1]).queries == len(lacking)
+
+
+def test_such_a_learner_says_that_no_item_has_all_views(home):
+    apart = [item("cat", 1, ["color"]), item("cat", 2, ["gist"])]
+    with (
+        fill(home, "none", apart) as none,
+        pytest.raises(NotReadyError, match="no item has all of color, gist, as cca"),
+    ):
+        none.train("cca", BOTH)
 
 
 def test_evaluation_measures_each_crossing_on_the_items_that_have_the_views(home):
