@@ -40,6 +40,7 @@ bench: setup
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
 	$(BIN)/python -m benchmarks multi-npp --data $(DATA) --trials 10 --json $(OUT)/multi-npp.json --report $(OUT)/multi-npp
 	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia
+	$(BIN)/python -m benchmarks npp-scale --json $(OUT)/npp-scale.json --report $(OUT)/npp-scale
 
 clean:
 	rm -rf .venv build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,6 +8,7 @@ BENCHMARKS = {
     "extract": "benchmarks.extract",
     "storage": "benchmarks.storage",
     "wikipedia": "benchmarks.wikipedia",
+    "npp-scale": "benchmarks.npp_scale",
 }
 
 

@@ -238,15 +238,17 @@ class MultiNPP(LinearLearner):
         near = None if self.nearest is None else attracting(similar, views, there, frozen, self.nearest)
         drawing = generator if self.pairs == "sampled" and batch is None else None
         self.means_ = [
-            held[v].mean if v in held else x[i].mean(axis=0) for v, (x, i) in enumerate(zip(views, items, strict=True))
+            held[v].mean if v in held else _present(x, i).mean(axis=0)
+            for v, (x, i) in enumerate(zip(views, items, strict=True))
         ]
         problem = Problem(
-            [_view(x[i] - mean, i) for x, i, mean in zip(views, items, self.means_, strict=True)],
+            # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
+            [_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)],
             kinds(similar, items, near, drawing),
             Scisd(self.a, 1 / self.a if self.lam is None else self.lam),
-            [Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(views))],
+            [Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(items))],
             [],
-            [view for view in range(len(views)) if view not in frozen],
+            [view for view in range(len(items)) if view not in frozen],
         )
         given = {v: one.weights * problem.views[v].scale for v, one in held.items()} or self._given(problem.views)
         if frozen:
@@ -278,7 +280,12 @@ class MultiNPP(LinearLearner):
         return {number: W * view.scale for number, (W, view) in enumerate(zip(given, views, strict=True))}
 
 
-def _view(centered: Rows, items: Numbers) -> View:
+def _present(rows: Rows, items: Numbers) -> Rows:
+    return rows if len(items) == len(rows) else rows[items]
+
+
+def _view(rows: Rows, items: Numbers, mean: NDArray[np.float64]) -> View:
+    centered = _present(rows, items) - mean
     scale = float(np.linalg.norm(centered)) / float(np.sqrt(centered.size)) or 1.0
     centered /= scale
     return View(centered, items, scale)
