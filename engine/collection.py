@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +27,11 @@ from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Filter, HitList, Query
+from engine.recipe import Pair, Recipe, Tune
 from engine.search import answer, check_queries
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
-from engine.training import Recipe, check_space_name, train
+from engine.training import add_views, check_space_name, train
 from engine.vectors import index_vectors, put_vectors
 from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
@@ -80,12 +81,9 @@ class Collection:
 
     def close(self) -> None:
         """Keep the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        try:
-            for live in self._live.values():
-                if self.is_alive():
-                    live.save()
-        except StorageError as error:
-            _log.info("%s", error)
+        for live in self._live.values():
+            if self.is_alive():
+                _save(live)
         self._catalog.close()
 
     @property
@@ -258,31 +256,49 @@ class Collection:
         settings: Mapping[str, Any] | None = None,
         holdout: float = 0.0,
         seed: int = 0,
+        pairs: Sequence[Pair] = (),
+        tune: Tune | None = None,
         activate: bool = True,
+        progress: Progress | None = None,
     ) -> SpaceInfo:
         """Fit a learner (or a pipeline such as ``sqrt,cca``) and place every item: a new generation of a space.
 
-        It is built beside the generation that answers, which is replaced in one step if ``activate``. A share
-        ``holdout`` of the items is kept out of training, for ``evaluate``.
+        It learns from the items that have at least one of the views, each filed under those that it has. A share
+        ``holdout`` of them is kept out of training, for ``evaluate``. Similar are, for learners that ask, items that
+        share a label, or those of ``pairs``. With ``tune``, settings that are not given are chosen by cross-validation.
 
-        Raises InvalidInputError, NotFoundError, NotReadyError (no items), BusyError, StorageError.
+        It is built beside the generation that answers, which is replaced in one step if ``activate``; a training that
+        is stopped leaves nothing.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        recipe = Recipe(learner, tuple(views), dim, settings, holdout, seed)
+        recipe = Recipe(learner, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune)
         name = check_space_name(space or recipe.space_name())
-        with self._write():
-            with self._read() as tx:
-                earlier = tx.spaces.generations(name)
-                fitted = train(tx, name, max([one.generation for one in earlier], default=0) + 1, recipe)
-                summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
-                live = LiveSpace(fitted, self._folder / INDEX_FOLDER)
-                live.follow(tx, fitted.targets)
-            live.save()
-            with self._catalog.write() as tx:
-                tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
-                if activate:
-                    self._switch(tx, name, fitted.generation)
-                    self._live[name] = live
-        return self.space(name)
+        return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool = True,
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Add views to a trained space: a new generation of it (or the first of one called ``name``).
+
+        Only the new views are learned, with the settings of the space and from its training items (and, unless some
+        were held out, all later ones); distances among the views that it had stay exactly the same.
+
+        Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
+        StorageError.
+        """
+        made = space if name is None else check_space_name(name)
+
+        def fitted(tx: Transaction, generation: int) -> Space:
+            return add_views(tx, _stored(tx, space), made, generation, tuple(views), progress)
+
+        return self._add(made, activate, fitted)
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now)."""
@@ -380,6 +396,23 @@ class Collection:
             infos.append(space_info(answering, generations, name == active))
         return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
 
+    def _add(self, name: str, activate: bool, fit: Callable[[Transaction, int], Space]) -> SpaceInfo:
+        """Fit the next generation of a space, place every item and store it."""
+        with self._write():
+            with self._read() as tx:
+                earlier = tx.spaces.generations(name)
+                fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
+                summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
+                live = LiveSpace(fitted, self._folder / INDEX_FOLDER)
+                live.follow(tx, fitted.targets)
+            with self._catalog.write() as tx:
+                tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
+                if activate:
+                    self._switch(tx, name, fitted.generation)
+                    self._live[name] = live
+            _save(live)  # only now: a snapshot of a generation that was never stored would be taken for the next one's
+        return self.space(name)
+
     @staticmethod
     def _switch(tx: Transaction, name: str, generation: int | None) -> None:
         if generation is not None:
@@ -427,6 +460,24 @@ def _item_id(tx: Transaction, key: str) -> int:
 def _no_space(tx: Transaction, name: str) -> NotFoundError:
     there = ", ".join([*tx.spaces.answering(), RAW])
     return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {there}")
+
+
+def _stored(tx: Transaction, name: str) -> Space:
+    """Return a trained space by the generation that answers for it."""
+    if name == RAW:
+        raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
+    number = tx.spaces.answering().get(name)
+    if number is None:
+        raise _no_space(tx, name)
+    return Space.from_state(name, number, tx.spaces.state(name, number))
+
+
+def _save(live: LiveSpace) -> None:
+    """Write snapshots; without them nothing is lost but the time to build the indexes again."""
+    try:
+        live.save()
+    except StorageError as error:
+        _log.info("%s", error)
 
 
 def _with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ from scipy.spatial.distance import cdist
 from engine import state
 from engine.catalog import Transaction
 from engine.errors import InvalidInputError, NotReadyError
+from engine.examples import Examples, examples, split
 from engine.info import Evaluation, EvaluationRow
 from engine.learners.chain import Chain
+from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
-from engine.pipeline import build, fit, vectors
+from engine.neighborhoods import with_pairs
+from engine.pipeline import build, vectors
 from engine.space import RAW, Space
-from engine.training import Examples, examples, own_steps, split
+from engine.training import own_steps
 from engine.views import find_view
 
 _QUERIES_AT_ONCE = 256
@@ -39,29 +42,32 @@ def evaluate(
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
     asked = tuple(targets) or space.reachable(view)
     space.check_reachable(view, asked)
-    found = _labelled(tx, space, view, asked)
+    found = _labelled(tx, space, view, asked, refit)
     aside, protocol = _queries(space, found, refit, test_size, seed)
-    queries, database = found.take(aside), found.take(~aside)
+    queries, database = found.take(aside).seen_in(view), found.take(~aside)
     pipeline = _refitted(tx, space, database) if refit and space.spec else space.pipeline
-    rows = [row for target in asked for row in _measure(space, pipeline, queries, database, view, target, ks)]
+    items = {target: database.seen_in(target) for target in asked}
+    for name, those in ((view, queries), *items.items()):
+        if not len(those):
+            raise NotReadyError(f"no item {'that queries' if those is queries else 'to be found'} has view {name!r}")
+    rows = [row for target in asked for row in _measure(space, pipeline, queries, items[target], view, target, ks)]
     return Evaluation(
         tuple(rows),
         len(queries),
-        len(database),
-        protocol,
+        len(database.seen_in(*asked)),
+        protocol + _incomplete(items),
         _codebooks(tx, {view, *asked}, set(queries.keys)),
         time.monotonic() - began,
     )
 
 
-def _labelled(tx: Transaction, space: Space, view: str, targets: Sequence[str]) -> Examples:
-    """Return the labelled items that have every view that takes part, in the order of the space's views."""
-    needed = space.views if space.spec else [name for name in space.views if name in {view, *targets}]
-    found = examples(tx, needed)
-    chosen = np.array([bool(labels) for labels in found.labels])
-    if not chosen.any():
+def _labelled(tx: Transaction, space: Space, view: str, targets: Sequence[str], refit: bool) -> Examples:
+    """Return the labelled items that have a view that takes part, in the order of the space's views."""
+    needed = space.views if space.spec and refit else [name for name in space.views if name in {view, *targets}]
+    found = examples(tx, needed).labelled()
+    if not len(found):
         raise NotReadyError("no item with these views has a label: index with --labels folder or a CSV file")
-    return found.take(chosen)
+    return found
 
 
 def _queries(space: Space, found: Examples, refit: bool, test_size: float, seed: int) -> tuple[NDArray[np.bool_], str]:
@@ -84,10 +90,22 @@ def _queries(space: Space, found: Examples, refit: bool, test_size: float, seed:
     return aside, protocol
 
 
+def _incomplete(items: Mapping[str, Examples]) -> str:
+    """Say how many items each target holds where they differ."""
+    if len({len(those) for those in items.values()}) < 2:
+        return ""
+    return "; items to find by view: " + ", ".join(f"{len(those)} {target}" for target, those in items.items())
+
+
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
+    """Learn again what the space learned, from other items: first its first views together, then those added later."""
     steps = own_steps([find_view(tx, name) for name in space.views])
-    pipeline = build(space.spec, space.views, steps, space.settings, None, space.seed)
-    return fit(pipeline, [training.rows[name] for name in space.views], training.classes())
+    first = len(space.views) - len(space.added)
+    pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
+    if space.pairs:
+        training = with_pairs(training, space.pairs)
+    pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
+    return learn_later(pipeline, training, steps[first:])
 
 
 def _measure(

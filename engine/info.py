@@ -21,6 +21,40 @@ class ViewInfo:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """Settings that tuning tried."""
+
+    settings: Mapping[str, Any]
+    score: float | None
+    """The mean measure over folds and crossings; None where the settings cannot be used."""
+    error: str = ""
+    """Why they cannot."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How settings were chosen by cross-validation among the training items."""
+
+    measure: str
+    """"map" or "accuracy"; larger is better."""
+    folds: int
+    items: int
+    """Training items that took part."""
+    score: float
+    """That of the chosen settings."""
+    chosen: Mapping[str, Any]
+    """The settings that were open; ``kernel`` is a stage of the pipeline."""
+    tried: tuple[Trial, ...]
+    """Everything that was tried, in order."""
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> "Tuning":
+        """Return what ``dataclasses.asdict`` described."""
+        told = dict(tree)
+        return cls(tried=tuple(Trial(**one) for one in told.pop("tried")), **told)
+
+
+@dataclass(frozen=True)
 class SpaceInfo:
     """One space of a collection, by the generation that answers."""
 
@@ -43,6 +77,12 @@ class SpaceInfo:
     """ISO 8601, UTC."""
     generations: tuple[int, ...]
     """Those that can be activated."""
+    added: tuple[str, ...] = ()
+    """Of the views, those that were added later, while the others stayed as they were."""
+    pairs: int = 0
+    """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
+    tuning: Tuning | None = None
+    """How its settings were chosen; None where they were given."""
 
 
 @dataclass(frozen=True)

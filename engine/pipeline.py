@@ -11,6 +11,9 @@ from engine.errors import InvalidInputError
 from engine.learners.chain import Chain, parse_chain
 from engine.learners.registry import LEARNERS
 
+_VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
+"""Learners' parameters whose values are views; users give their names."""
+
 
 def build(
     spec: str,
@@ -23,33 +26,61 @@ def build(
     """Return an unfitted pipeline: each view's own steps, such as [(), ("l1",)], then the spec's learners.
 
     In the spec (after ``@``) and in settings, views go by name. ``settings`` are the last learner's parameters, ``dim``
-    its ``n_components``, and ``seed`` its ``random_state``.
+    its ``n_components``, and ``seed`` the ``random_state`` of every learner that has one.
 
     Raises InvalidInputError for unknown learners, settings or views, naming the known ones.
     """
     learners = _own_steps(steps)
     if spec:
-        chosen = {name: _position(value, views) for name, value in (settings or {}).items()}
+        chosen = {name: _by_position(name, value, views) for name, value in (settings or {}).items()}
         if dim is not None:
             chosen["n_components"] = dim
         try:
             parsed = parse_chain(_numbered(spec, views), chosen).steps
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
-        last = parsed[-1]
-        if "random_state" in last.get_params() and last.random_state is None:
-            last.set_params(random_state=seed)
+        for learner in parsed:
+            if "random_state" in learner.get_params() and learner.random_state is None:
+                learner.set_params(random_state=seed)
         learners += parsed
     return Chain(learners)
 
 
-def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], labels: NDArray[Any] | None = None) -> Chain:
-    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be."""
+def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], **how: Any) -> Chain:
+    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be.
+
+    ``how`` is what ``Chain.fit`` takes besides: "y", "mask", "neighbors", "progress".
+    """
     try:
-        chain.fit(list(rows), labels)
+        chain.fit(list(rows), **how)
     except ValueError as error:
         raise InvalidInputError(f"{chain.steps[-1].name} cannot be fitted: {error}") from error
     return chain
+
+
+def extend(
+    chain: Chain, rows: Sequence[NDArray[np.float32]], mask: NDArray[np.bool_], steps: Sequence[str], **how: Any
+) -> Chain:
+    """Return a fitted pipeline with one view more, the last of the rows, whose own steps come first.
+
+    What was fitted of the other views stays, in these very objects. ``mask``, (n, V), says which items have which view,
+    and ``how`` is the rest of what ``Chain.add_view`` takes: "y", "neighbors", "progress".
+
+    Raises InvalidInputError in the learner's words if it cannot learn a view later.
+    """
+    new = len(rows) - 1
+    there = rows[new][mask[:, new]]
+    others = [np.zeros((len(there), width), np.float32) for width in chain.view_widths_]
+    try:
+        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, there])
+        normal = rows[new].copy()
+        normal[mask[:, new]] = own.transform(there, view=new)
+        chain.add_view([*rows[:new], normal], mask=mask, **how)
+    except ValueError as error:
+        raise InvalidInputError(f"the view cannot be added: {error}") from error
+    whole = Chain([*own.steps, *chain.steps])
+    whole.view_widths_, whole.n_features_in_ = chain.view_widths_, chain.n_features_in_
+    return whole
 
 
 def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
@@ -77,7 +108,17 @@ def _numbered(spec: str, views: Sequence[str]) -> str:
     return ",".join(parts)
 
 
+def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:
+    """Return the value of a setting, its views by position where it names some: "color", "color,sift" or a list."""
+    if name not in _VIEW_SETTINGS:
+        return value
+    if isinstance(value, str) and "," in value:
+        value = [part.strip() for part in value.split(",")]
+    named = value if isinstance(value, list | tuple) else [value]
+    if unknown := [one for one in named if isinstance(one, str) and one not in views]:
+        raise InvalidInputError(f"{name}={unknown[0]!r} is none of the views {', '.join(views)}")
+    return [_position(one, views) for one in value] if isinstance(value, list | tuple) else _position(value, views)
+
+
 def _position(value: Any, views: Sequence[str]) -> Any:
-    if isinstance(value, list):
-        return [_position(one, views) for one in value]
     return list(views).index(value) if isinstance(value, str) and value in views else value

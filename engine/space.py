@@ -1,7 +1,7 @@
 """Spaces: fitted once, at a revision, from training keys they remember; then they only place and probe."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine import state
 from engine.catalog import Generation, ViewRecord
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.info import SpaceInfo
+from engine.info import SpaceInfo, Tuning
 from engine.learners.chain import Chain
 from engine.pipeline import build, fit, vectors
 from features import EXTRACTORS
@@ -44,6 +44,11 @@ class Space:
     training_keys: frozenset[str] = frozenset()
     held_out: int = 0
     """Items kept out of training for evaluation."""
+    added: tuple[str, ...] = ()
+    """Of the views, those that were added later."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Keys of similar items that it learned from; none where it went by labels or neighbours."""
+    tuning: Tuning | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -119,6 +124,9 @@ class Space:
                 "seed": self.seed,
                 "training_keys": sorted(self.training_keys),
                 "held_out": self.held_out,
+                "added": self.added,
+                "pairs": self.pairs,
+                "tuning": self.tuning and asdict(self.tuning),
             }
         )
 
@@ -137,6 +145,9 @@ class Space:
             tree["seed"],
             frozenset(tree["training_keys"]),
             tree["held_out"],
+            tuple(tree.get("added", ())),  # older states lack these three
+            tuple((first, second) for first, second in tree.get("pairs", ())),
+            Tuning.from_json(tree["tuning"]) if tree.get("tuning") else None,
         )
 
 
@@ -167,6 +178,9 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
         "seed": space.seed,
         "trained_items": len(space.training_keys),
         "held_out": space.held_out,
+        "added": list(space.added),
+        "pairs": len(space.pairs),
+        "tuning": space.tuning and asdict(space.tuning),
     }
 
 
@@ -194,7 +208,9 @@ def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceIn
 def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
     """Return what is told of a space from its answering generation."""
     told = dict(answering.summary)
-    told |= {name: tuple(told[name]) for name in ("views", "targets")}
+    told |= {name: tuple(told.get(name, ())) for name in ("views", "targets", "added")}
+    if told.get("tuning"):
+        told["tuning"] = Tuning.from_json(told["tuning"])
     numbers = tuple(one.generation for one in generations)
     return SpaceInfo(
         answering.space, answering.generation, active, created=answering.created, generations=numbers, **told

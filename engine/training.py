@@ -1,100 +1,26 @@
-"""Training: from the items that have every view to a fitted space, some items kept aside."""
+"""Training: from items and a recipe to a fitted space, some items kept aside; and a view that is added later."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
-from engine.pipeline import build, fit
+from engine.examples import Examples, examples, split
+from engine.learners.chain import Chain
+from engine.learning import learn, learn_later
+from engine.neighborhoods import check_pairs, with_pairs
+from engine.pipeline import build
+from engine.progress import Progress
+from engine.recipe import Recipe
 from engine.space import RAW, Space
+from engine.tuning import tune
 from engine.views import find_view
 from features import EXTRACTORS
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
-
-
-@dataclass(frozen=True)
-class Examples:
-    """The items that have a row in each of some views."""
-
-    ids: NDArray[np.int64]
-    keys: tuple[str, ...]
-    rows: Mapping[str, NDArray[np.float32]]
-    """One (n, d_v) array per view."""
-    labels: tuple[tuple[str, ...], ...]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> "Examples":
-        """Return some of the examples."""
-        positions = np.arange(len(self))[chosen]
-        return Examples(
-            self.ids[positions],
-            tuple(self.keys[position] for position in positions),
-            {view: rows[positions] for view, rows in self.rows.items()},
-            tuple(self.labels[position] for position in positions),
-        )
-
-    def classes(self) -> NDArray[np.str_]:
-        """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
-        names = ["\x1f".join(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]
-        return np.array(names, dtype=np.str_)
-
-
-def examples(tx: Transaction, names: Sequence[str]) -> Examples:
-    """Return every item that has a row in each of the views.
-
-    Raises NotFoundError for an unknown view, InvalidInputError for none or repeated ones, NotReadyError without items.
-    """
-    if not names or len(set(names)) < len(names):
-        raise InvalidInputError("name the views to learn from, each once, such as --views color,sift")
-    found = [tx.rows.get(find_view(tx, name)) for name in names]
-    common = found[0].ids
-    for rows in found[1:]:
-        common = np.intersect1d(common, rows.ids, assume_unique=True)
-    if not len(common):
-        raise NotReadyError(f"collection {tx.name()!r} has no items with all of {', '.join(names)}: index some first")
-    keys, labels = tx.items.keys(), tx.items.labels()
-    return Examples(
-        common,
-        tuple(keys[item] for item in common.tolist()),
-        {name: rows.rows[np.searchsorted(rows.ids, common)] for name, rows in zip(names, found, strict=True)},
-        tuple(labels.get(item, ()) for item in common.tolist()),
-    )
-
-
-def split(count: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which of ``count`` examples are kept aside, (count,): a share of them, by chance.
-
-    Raises InvalidInputError unless 0 <= share < 1.
-    """
-    if not 0 <= share < 1:
-        raise InvalidInputError(f"the share that is held out must be at least 0 and below 1, not {share}")
-    aside = np.zeros(count, bool)
-    aside[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
-    return aside
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What is asked of a training."""
-
-    spec: str
-    views: tuple[str, ...]
-    dim: int | None = None
-    settings: Mapping[str, Any] | None = None
-    holdout: float = 0.0
-    seed: int = 0
-
-    def space_name(self) -> str:
-        """Return the name of a space that is given none: its last learner's."""
-        return re.split(r"[:@]", self.spec.split(",")[-1].strip())[0]
 
 
 def check_space_name(name: str) -> str:
@@ -106,30 +32,89 @@ def check_space_name(name: str) -> str:
     return name
 
 
-def train(tx: Transaction, name: str, generation: int, recipe: Recipe) -> Space:
+def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress: Progress | None = None) -> Space:
     """Return a space fitted by the recipe on what the catalog holds; the raised errors tell what is missing."""
     if recipe.dim is not None and recipe.dim < 1:
         raise InvalidInputError(f"the dimension must be at least 1, not {recipe.dim}")
-    steps = own_steps([find_view(tx, view) for view in recipe.views])
-    pipeline = build(recipe.spec, recipe.views, steps, recipe.settings, recipe.dim, recipe.seed)
     if not recipe.spec.strip():
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
-    found = examples(tx, recipe.views)
+    steps = own_steps([find_view(tx, view) for view in recipe.views])
+    pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
+    check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
+    pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
+    found = _usable(pipeline, examples(tx, recipe.views))
     aside = split(len(found), recipe.holdout, recipe.seed)
     training = found.take(~aside)
-    fit(pipeline, list(training.rows.values()), training.classes())
+    if pairs:
+        training = with_pairs(training, pairs)
+    tuning = None
+    if recipe.tune is not None:
+        recipe, tuning = tune(recipe, steps, training, progress)
     return Space(
         name,
         generation,
         recipe.spec,
         recipe.views,
         {view: find_view(tx, view).revision for view in recipe.views},
-        pipeline,
-        dict(recipe.settings or {}) | ({} if recipe.dim is None else {"n_components": recipe.dim}),
+        learn(assemble(recipe, steps), training, progress),
+        recipe.all_settings(),
         recipe.seed,
         frozenset(training.keys),
         int(aside.sum()),
+        pairs=pairs,
+        tuning=tuning,
     )
+
+
+def _usable(pipeline: Chain, found: Examples) -> Examples:
+    """Return the examples that a pipeline learns from: one that fits its views together needs items that have all."""
+    if pipeline.adds_views:
+        return found
+    whole = found.take(np.flatnonzero(found.mask.all(axis=1)))
+    if not len(whole):
+        raise NotReadyError(f"no item has all of {', '.join(found.rows)}, as {pipeline.steps[-1].name} needs")
+    return whole
+
+
+def add_views(
+    tx: Transaction, space: Space, name: str, generation: int, views: Sequence[str], progress: Progress | None = None
+) -> Space:
+    """Return a fitted space with further views, learned one after another while the others stay as they are.
+
+    It learns from the items that the space was trained on and, unless some were held out then, from all others.
+
+    Raises InvalidInputError for views that it has or a learner that cannot, NotFoundError, NotReadyError.
+    """
+    if not views or len(set(views)) < len(views):
+        raise InvalidInputError("name the views to add, each once, such as --views text")
+    if there := [view for view in views if view in space.views]:
+        raise InvalidInputError(f"space {space.name!r} has view {there[0]!r} already")
+    space.check_revisions(tx.views.all())
+    names = (*space.views, *views)
+    found = examples(tx, names)
+    aside = np.array([space.held_out > 0 and key not in space.training_keys for key in found.keys])
+    training = found.take(~aside)
+    for column in range(len(space.views), len(names)):
+        if not training.mask[:, column].any():
+            raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
+    if space.pairs:
+        training = with_pairs(training, space.pairs)
+    return replace(
+        space,
+        name=name,
+        generation=generation,
+        views=names,
+        revisions={view: find_view(tx, view).revision for view in names},
+        pipeline=learn_later(space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress),
+        training_keys=space.training_keys | frozenset(training.keys),
+        held_out=int(aside.sum()),
+        added=(*space.added, *views),
+    )
+
+
+def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:
+    """Return the recipe's unfitted pipeline; ``steps`` are the views' own."""
+    return build(recipe.spec, recipe.views, steps, recipe.settings, recipe.dim, recipe.seed)
 
 
 def own_steps(views: Sequence[ViewRecord]) -> list[tuple[str, ...]]:

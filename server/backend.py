@@ -12,6 +12,7 @@ from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
 from engine.query import Filter, HitList, Query
+from engine.recipe import Pair, Tune
 
 
 class CollectionBackend(Protocol):
@@ -93,9 +94,23 @@ class CollectionBackend(Protocol):
         settings: Mapping[str, Any] = ...,
         holdout: float = 0.0,
         seed: int = 0,
+        pairs: Sequence[Pair] = (),
+        tune: Tune | None = None,
         activate: bool = True,
+        progress: Progress | None = None,
     ) -> SpaceInfo:
         """Fits a learner and places every item."""
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool = True,
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Adds views to a trained space, the others held."""
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""

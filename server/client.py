@@ -13,10 +13,12 @@ from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
 from engine.query import Filter, HitList, Query
+from engine.recipe import Pair, Tune
 from server import pages
 from server.batches import batches, merged
 from server.convert import from_filter, from_new_item, from_query, from_row, to_hit_lists, to_item, to_report
 from server.convert_info import to_collection, to_evaluation, to_space, to_view
+from server.convert_training import from_pairs, from_tune
 from server.limits import MESSAGE_BYTES
 from server.names import collection_name, item_name, parse_collection, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -225,9 +227,12 @@ class RemoteCollection:
         settings: Mapping[str, Any] | None = None,
         holdout: float = 0.0,
         seed: int = 0,
+        pairs: Sequence[Pair] = (),
+        tune: Tune | None = None,
         activate: bool = True,
+        progress: Progress | None = None,
     ) -> SpaceInfo:
-        """Fits a learner and places every item; answers when that is done."""
+        """Fits a learner and places every item; answers when that is done, without telling progress."""
         request = pb.TrainRequest(
             parent=self.resource,
             learner=learner,
@@ -237,9 +242,26 @@ class RemoteCollection:
             settings=to_struct(settings or {}),
             holdout=holdout,
             seed=seed,
+            pairs=from_pairs(pairs),
+            tune=None if tune is None else from_tune(tune),
             activate=activate,
         )
         return to_space(self.client.call(self._stub.Train, request))
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool = True,
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Adds views to a trained space, the others held; the server tells no progress."""
+        request = pb.ExtendSpaceRequest(
+            name=space_name(self.name, space), views=views, space_id=name or "", activate=activate
+        )
+        return to_space(self.client.call(self._stub.ExtendSpace, request))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""

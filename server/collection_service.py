@@ -7,12 +7,14 @@ import grpc
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
-from engine.errors import InvalidInputError, NotFoundError
+from engine.errors import BusyError, InvalidInputError, NotFoundError
+from engine.progress import Progress
 from server import pages
 from server.batches import batches
 from server.cache import OpenCollections
 from server.convert import from_item, from_report, to_filter, to_new_item, to_row
 from server.convert_info import from_collection, from_evaluation, from_space, from_view
+from server.convert_training import to_pairs, to_tune
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
@@ -153,9 +155,25 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 settings=from_struct(request.settings),
                 holdout=request.holdout,
                 seed=request.seed,
+                pairs=to_pairs(request.pairs),
+                tune=to_tune(request.tune) if request.HasField("tune") else None,
                 activate=request.activate if request.HasField("activate") else True,
+                progress=_while_wanted(context),
             )
         return from_space(name, space)
+
+    def ExtendSpace(self, request: pb.ExtendSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
+        """A new generation of a space, with more views."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            made = collection.extend(
+                space,
+                tuple(request.views),
+                name=request.space_id or None,
+                activate=request.activate if request.HasField("activate") else True,
+                progress=_while_wanted(context),
+            )
+        return from_space(name, made)
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """Switches to a space and generation."""
@@ -189,3 +207,13 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 seed=request.seed,
             )
         return from_evaluation(evaluation)
+
+
+def _while_wanted(context: grpc.ServicerContext) -> Progress:
+    """Progress that stops the work once the caller is gone; a unary call has nobody to tell how far it is."""
+
+    def check(what: str, done: int, total: int) -> None:
+        if not context.is_active():
+            raise BusyError(f"the caller is gone: stopped {what} at {done} of {total}")
+
+    return check

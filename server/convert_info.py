@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, ViewInfo
+from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, Trial, Tuning, ViewInfo
 from server.names import collection_name, parse_collection, parse_space, space_name
 from server.pb.crossview.v1 import collections_pb2, types_pb2
 from server.structs import from_struct, to_struct
@@ -51,6 +51,9 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         held_out=message.held_out,
         created=_to_time(message.create_time),
         generations=tuple(message.generations),
+        added=tuple(message.added),
+        pairs=message.pairs,
+        tuning=to_tuning(message.tuning) if message.HasField("tuning") else None,
     )
 
 
@@ -71,6 +74,40 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         held_out=space.held_out,
         create_time=_from_time(space.created),
         generations=space.generations,
+        added=space.added,
+        pairs=space.pairs,
+        tuning=None if space.tuning is None else from_tuning(space.tuning),
+    )
+
+
+def to_tuning(message: types_pb2.Tuning) -> Tuning:
+    """How settings were chosen."""
+    tried = tuple(
+        Trial(from_struct(trial.settings), trial.score if trial.HasField("score") else None, trial.error)
+        for trial in message.tried
+    )
+    return Tuning(
+        measure=message.measure,
+        folds=message.folds,
+        items=message.items,
+        score=message.score,
+        chosen=from_struct(message.chosen),
+        tried=tried,
+    )
+
+
+def from_tuning(tuning: Tuning) -> types_pb2.Tuning:
+    """The message of how settings were chosen."""
+    return types_pb2.Tuning(
+        measure=tuning.measure,
+        folds=tuning.folds,
+        items=tuning.items,
+        score=tuning.score,
+        chosen=to_struct(tuning.chosen),
+        tried=(
+            types_pb2.Tuning.Trial(settings=to_struct(trial.settings), score=trial.score, error=trial.error)
+            for trial in tuning.tried
+        ),
     )
 
 

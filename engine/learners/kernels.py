@@ -57,7 +57,7 @@ class KernelMap(Step):
         kernel: str = "rbf",
         n_landmarks: int = 1000,
         bandwidth: float = 1.0,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.RandomState | None = None,
         views: Sequence[int] | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:

@@ -165,25 +165,50 @@ def select(
     """
     if SPEC not in grid:
         raise ValueError('a grid needs "spec", the chains to try')
-    scores: dict[tuple[int, ...], float] = {}
-    kept = Kept() if kept is None else kept
+    stages = Kept() if kept is None else kept
 
-    def score(point: tuple[int, ...]) -> float:
+    def score(point: dict[str, Any]) -> float:
+        spec, settings = _parted(point, fixed)
+        return cross_validate(spec, settings, views, labels, kept=stages, **how)
+
+    best, tried = search(grid, score, exhaustive=exhaustive)
+    described = []
+    for point, value in tried:
+        spec, settings = _parted(point, fixed)
+        described.append({"spec": spec, "settings": settings, "score": value})
+    spec, settings = _parted(best, fixed)
+    return Selection(spec, settings, max(value for _, value in tried), described)
+
+
+def search(
+    grid: Mapping[str, Sequence[Any]], score: Callable[[dict[str, Any]], float], *, exhaustive: bool = True
+) -> tuple[dict[str, Any], list[tuple[dict[str, Any], float]]]:
+    """Returns the point of a grid, a value by name, whose score is largest, and every point tried with its score.
+
+    Args:
+        grid: values to try by name, the likeliest first.
+        score: called once for each point that is tried.
+        exhaustive: as in :func:`select`.
+    """
+    names = list(grid)
+    scores: dict[tuple[int, ...], float] = {}
+
+    def at(point: tuple[int, ...]) -> dict[str, Any]:
+        return {name: grid[name][i] for name, i in zip(names, point, strict=True)}
+
+    def scored(point: tuple[int, ...]) -> float:
         if point not in scores:
-            spec, settings = _at(grid, point, fixed)
-            scores[point] = cross_validate(spec, settings, views, labels, kept=kept, **how)
+            scores[point] = score(at(point))
         return scores[point]
 
     sizes = [len(values) for values in grid.values()]
     if exhaustive:
-        best = max(np.ndindex(*sizes), key=score)
+        best = max(np.ndindex(*sizes), key=scored)
     else:
         best = (0,) * len(sizes)
         for axis, size in enumerate(sizes):
-            best = max((_with(best, axis, i) for i in _from(best[axis], size)), key=score)
-    tried = [_described(grid, point, fixed, value) for point, value in scores.items()]
-    spec, settings = _at(grid, best, fixed)
-    return Selection(spec, settings, scores[best], tried)
+            best = max((_with(best, axis, i) for i in _from(best[axis], size)), key=scored)
+    return at(best), [(at(point), value) for point, value in scores.items()]
 
 
 def distances(queries: Rows, items: Rows) -> Rows:
@@ -192,15 +217,10 @@ def distances(queries: Rows, items: Rows) -> Rows:
     return np.maximum(squared, 0.0)
 
 
-def _at(grid: Mapping[str, Sequence[Any]], point: tuple[int, ...], fixed: Mapping[str, Any] | None) -> Any:
-    chosen = {name: values[i] for (name, values), i in zip(grid.items(), point, strict=True)}
-    spec = chosen.pop(SPEC)
-    return spec, {**(fixed or {}), **chosen}
-
-
-def _described(grid: Any, point: tuple[int, ...], fixed: Any, score: float) -> dict[str, Any]:
-    spec, settings = _at(grid, point, fixed)
-    return {"spec": spec, "settings": settings, "score": score}
+def _parted(point: Mapping[str, Any], fixed: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """The chain, and its learner's parameters."""
+    settings = {**(fixed or {}), **point}
+    return settings.pop(SPEC), settings
 
 
 def _with(point: tuple[int, ...], axis: int, value: int) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from server.commands.common import (
     show,
     size,
     table,
+    tuning,
 )
 
 if TYPE_CHECKING:
@@ -195,3 +196,10 @@ def _show_collection(info: "CollectionInfo") -> None:
             mark, str(space.generation), space.spec or "-", targets, str(space.trained_items), str(space.held_out)
         )
     show(views, spaces)
+    for space in info.spaces:
+        if space.added:
+            show(f"{space.name}: {', '.join(space.added)} added later")
+        if space.pairs:
+            show(f"{space.name}: learned from {space.pairs} pairs of similar items")
+        if space.tuning is not None:
+            show(f"{space.name}: {tuning(space.tuning)}")

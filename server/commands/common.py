@@ -16,6 +16,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from engine.info import Tuning
     from server.backend import Backend, CollectionBackend
 
 INTERRUPTED = 130
@@ -113,16 +114,40 @@ def names(text: str | None) -> tuple[str, ...]:
 
 def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
     """The values of ``key=value`` options: JSON where they are, else text."""
-    values: dict[str, Any] = {}
+    return {key: _value(text) for key, text in _parted(pairs, option)}
+
+
+def choices(pairs: list[str] | None, option: str) -> dict[str, tuple[Any, ...]]:
+    """The values of ``key=value,value`` options, or of ``key=[value, value]``: JSON where they are, else text."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for key, text in _parted(pairs, option):
+        whole = _value(text)
+        found[key] = tuple(whole) if isinstance(whole, list) else tuple(map(_value, names(text)))
+    return found
+
+
+def _parted(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"{option} takes key=value, not {pair!r}")
-        try:
-            values[key] = json.loads(value)
-        except ValueError:
-            values[key] = value
-    return values
+        yield key, value
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def tuning(told: "Tuning") -> str:
+    """A sentence on how settings were chosen."""
+    chosen = ", ".join(f"{name}={value}" for name, value in told.chosen.items())
+    return (
+        f"tuned to {chosen} ({told.measure} {told.score:.3f}, the best of {len(told.tried)} candidates "
+        f"by {told.folds}-fold cross-validation on {told.items} items)"
+    )
 
 
 def print_json(value: Any) -> None:

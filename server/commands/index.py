@@ -2,8 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,10 +17,10 @@ from server.commands.common import (
     opened_collection,
     print_json,
 )
+from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
-    from engine.progress import Progress
 
 FAILURES_SHOWN = 20
 
@@ -72,7 +70,8 @@ def index(
     if vectors is not None and (view is None or paths or labels is not None or captions is not None):
         raise typer.BadParameter("--vectors goes with --view VIEW and perhaps --keys FILE, not with pictures")
     try:
-        with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+        bar = progress_bar(not as_json, "rows" if vectors else "images")
+        with opened_collection(name, home, server) as collection, bar as progress:
             if vectors is not None and view is not None:
                 report = collection.index_vectors(view, vectors, keys, progress)
             else:
@@ -127,35 +126,6 @@ def fit(
     else:
         revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
         typer.echo((f"read {len(chosen)} pictures; " if chosen else "") + f"views: {revisions}")
-
-
-@contextmanager
-def progress_bar(wanted: bool = True) -> Iterator["Progress | None"]:
-    """A bar on stderr with what is done per second and the time left; nothing where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if not wanted or not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("looking", total=None, rate="")
-
-        def advance(what: str, done: int, total: int) -> None:
-            if bar.tasks[task].description != what:
-                bar.reset(task, description=what)
-            speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.1f}/s" if speed else "")
-
-        yield advance
 
 
 def _summarize(report: "ImportReport") -> None:

@@ -1,6 +1,7 @@
 """Commands about spaces: train, activate, evaluate."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,13 +10,20 @@ from server.commands.common import (
     JsonOption,
     NameArgument,
     ServerOption,
+    choices,
     names,
     opened_collection,
     print_json,
     settings,
     show,
     table,
+    tuning,
 )
+from server.commands.progress import progress_bar
+
+if TYPE_CHECKING:
+    from engine.info import SpaceInfo
+    from engine.recipe import Pair, Tune
 
 TargetsOption = Annotated[
     str | None, typer.Option(metavar="TARGETS", help="What to match against, such as color,sift (else everything).")
@@ -25,15 +33,36 @@ SpaceOption = Annotated[str, typer.Option(metavar="SPACE", help="The space that 
 
 def train(
     name: NameArgument,
-    learner: Annotated[str, typer.Option(help="A learner or a pipeline, such as multi-npp or sqrt,cca.")],
     views: Annotated[str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift.")],
+    learner: Annotated[
+        str | None, typer.Option(help="A learner or a pipeline, such as multi-npp or sqrt,cca.", show_default=False)
+    ] = None,
+    extend: Annotated[
+        str | None, typer.Option(metavar="SPACE", help="Add the views to this space; what it has learned stays.")
+    ] = None,
     dim: Annotated[int | None, typer.Option(min=1, help="Dimension of the embeddings.")] = None,
     space: Annotated[str | None, typer.Option(metavar="SPACE", help="Name of the space (else the learner's).")] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the learner; repeat for more.")
     ] = None,
-    holdout: Annotated[float, typer.Option(help="Share of the items kept out, to evaluate on.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Draws the holdout and starts the learner.")] = 0,
+    pairs: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Lines of key_a,key_b: items that are similar.")
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose the settings that are not given by cross-validation.")
+    ] = False,
+    tried: Annotated[
+        list[str] | None,
+        typer.Option("--try", metavar="KEY=V,V", help="With --tune: values to try, such as kernel=chi2,rbf; repeat."),
+    ] = None,
+    tune_by: Annotated[
+        str | None, typer.Option(metavar="map|accuracy", help="With --tune: what is measured (else map).")
+    ] = None,
+    folds: Annotated[int | None, typer.Option(min=2, help="With --tune: folds (else 3).")] = None,
+    holdout: Annotated[float | None, typer.Option(help="Share of the items kept out, to evaluate on (else 0).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Draws the holdout and the folds, and starts the learner (else 0).")
+    ] = None,
     activate: Annotated[bool, typer.Option(help="Let the new space answer searches.")] = True,
     home: HomeOption = None,
     server: ServerOption = None,
@@ -41,27 +70,68 @@ def train(
 ) -> None:
     """Learn a space, to search across views.
 
-    A space is a fitted learner with an index for every view; training again makes its next generation.
+    A space is a fitted learner with an index for every view; training again makes its next generation. Items may lack
+    views. A view that comes later is added by --extend: distances among the others stay as they are.
     """
-    chosen = settings(setting, "--set")
-    with opened_collection(name, home, server) as collection:
-        made = collection.train(
-            learner,
-            names(views),
-            dim=dim,
-            space=space,
-            settings=chosen,
-            holdout=holdout,
-            seed=seed,
-            activate=activate,
-        )
+    given = {"--learner": learner, "--dim": dim, "--set": setting, "--pairs": pairs, "--tune": tune or None}
+    _check(extend, given | {"--holdout": holdout, "--seed": seed})
+    how: dict[str, Any] = {
+        "dim": dim,
+        "settings": settings(setting, "--set"),
+        "holdout": holdout or 0.0,
+        "seed": seed or 0,
+        "pairs": _pairs(pairs),
+        "tune": _tune(tune, tried, tune_by, folds),
+    }
+    with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+        if extend is not None:
+            made = collection.extend(extend, names(views), name=space, activate=activate, progress=progress)
+        else:
+            made = collection.train(
+                learner or "", names(views), space=space, activate=activate, progress=progress, **how
+            )
     if as_json:
         print_json(made)
-        return
+    else:
+        _tell(name, made)
+
+
+def _check(extend: str | None, given: dict[str, Any]) -> None:
+    """Refuses a training without a learner, and for a space that is extended whatever it has settled already."""
+    if extend is None and given["--learner"] is None:
+        raise typer.BadParameter("name a --learner, such as multi-npp, or the space to --extend")
+    settled = [option for option, value in given.items() if value is not None]
+    if extend is not None and settled:
+        raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(settled)}")
+
+
+def _pairs(path: Path | None) -> "tuple[Pair, ...]":
+    if path is None:
+        return ()
+    from engine.neighborhoods import read_pairs
+
+    return read_pairs(path)
+
+
+def _tune(wanted: bool, tried: list[str] | None, measure: str | None, folds: int | None) -> "Tune | None":
+    if not wanted:
+        if tried or measure or folds:
+            raise typer.BadParameter("--try, --tune-by and --folds say how to tune: give --tune as well")
+        return None
+    from engine.recipe import FOLDS, MEASURES, Tune
+
+    if measure is not None and measure not in MEASURES:
+        raise typer.BadParameter(f"--tune-by takes {' or '.join(MEASURES)}, not {measure!r}")
+    return Tune(choices(tried, "--try"), measure or MEASURES[0], folds or FOLDS)
+
+
+def _tell(collection: str, made: "SpaceInfo") -> None:
     dims = ", ".join(f"{target} ({made.dim.get(target, '?')})" for target in made.targets)
     kept = f", {made.held_out} held out" if made.held_out else ""
-    state = "active" if made.active else f"not active: crossview activate {name} {made.name}"
+    state = "active" if made.active else f"not active: crossview activate {collection} {made.name}"
     typer.echo(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{kept}")
+    if made.tuning is not None:
+        typer.echo(tuning(made.tuning))
     typer.echo(f"targets: {dims}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 

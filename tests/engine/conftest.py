@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drawn import VIEWS, numbered, write_pictures
+from drawn import CLASSES, VIEWS, draw, encode, numbered, write_pictures
 
 from engine.collection import Collection
 from engine.home import Home
+from engine.item import NewItem
 
 
 @pytest.fixture
@@ -39,3 +40,13 @@ def vectors_only(home: Home) -> Callable[[int], Collection]:
         return made
 
     return make
+
+
+@pytest.fixture
+def three(home: Home):
+    """18 labelled pictures in three classes, with colours, gist and words."""
+    drawn = [(label, number) for label in CLASSES for number in range(6)]
+    with home.create("three", ["color", "gist", "sift:words=8"]) as made:
+        made.fit_views([encode(draw(*one)) for one in drawn], workers=1)
+        made.import_items([NewItem(f"{one[0]}/{one[1]}", encode(draw(*one)), labels=(one[0],)) for one in drawn])
+        yield made

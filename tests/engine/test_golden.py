@@ -4,7 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.space import Placed, Space
+from engine.catalog import Generation
+from engine.info import Trial, Tuning
+from engine.space import Placed, Space, space_info
 from engine.state import unpack
 from features import extractor
 
@@ -22,6 +24,36 @@ def test_a_stored_space_places_and_probes_as_it_did():
         np.testing.assert_allclose(placed["color"].vectors, answers["placed"], atol=1e-6)
         probes = space.probe("sift", answers["sift"], ["color"])
         np.testing.assert_allclose(probes["color"], answers["probed"], atol=1e-6)
+        assert (space.added, space.pairs, space.tuning) == ((), (), None)  # it was stored before there were any
+
+
+def test_a_stored_space_knows_how_it_was_made():
+    """Its later views, its pairs and what tuning tried, written on 2026-11-20."""
+    space = Space.from_state("golden", 2, (GOLDEN / "tuned.npz").read_bytes())
+    tried = (Trial({"n_components": 2}, 0.75), Trial({"n_components": 99}, None, "too many"))
+    assert space.tuning == Tuning("map", 3, 12, 0.75, {"n_components": 2}, tried)
+    assert (space.added, space.pairs) == (("gist",), (("a/0.jpg", "a/1.jpg"),))
+    assert Space.from_state("golden", 2, space.to_state()).tuning == space.tuning
+    probes = space.probe("gist", np.eye(3, dtype=np.float32), ["gist"])
+    assert probes["gist"].shape == (3, 2)
+
+
+def test_an_earlier_version_s_summary_is_told():
+    """The catalog's summary of a space of before later views, pairs and tuning."""
+    summary = {
+        "spec": "cca",
+        "views": ["color", "sift"],
+        "targets": ["color", "sift"],
+        "cross_view": True,
+        "dim": {"color": 2, "sift": 2},
+        "settings": {},
+        "seed": 0,
+        "trained_items": 12,
+        "held_out": 0,
+    }
+    generation = Generation("golden", 1, "2026-01-02T03:04:05+00:00", 7, summary)
+    told = space_info(generation, [generation], active=True)
+    assert (told.views, told.added, told.pairs, told.tuning) == (("color", "sift"), (), 0, None)
 
 
 def test_a_stored_text_view_makes_the_rows_that_it_made():

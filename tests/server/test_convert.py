@@ -1,13 +1,17 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.errors import InvalidInputError
-from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, ViewInfo
+from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, Trial, Tuning, ViewInfo
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.query import Filter, Hit, HitList, Query
-from server import convert, convert_info
+from engine.recipe import Pair, Tune
+from server import convert, convert_info, convert_training
+from server.pb.crossview.v1 import collections_pb2
+from server.structs import to_struct
 
 VIEW = ViewInfo("sift", "sift", {"words": 24, "step": 0.5}, 24, 2, True)
 SPACE = SpaceInfo(
@@ -67,6 +71,24 @@ def test_infos_survive() -> None:
         "pets", 18, (VIEW,), (SPACE,), "shared", {"cat": 9}, 12, 4096, "2026-01-02T03:04:05.678901+00:00", "mine"
     )
     assert convert_info.to_collection(convert_info.from_collection(info)) == info
+
+
+def test_what_was_tuned_survives() -> None:
+    """Settings of every kind, and a candidate that could not be used."""
+    tried = (Trial({"kernel": "chi2", "nearest": None}, 0.5), Trial({"kernel": "none", "nearest": 3}, None, "why"))
+    told = replace(SPACE, added=("sift",), pairs=9, tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried))
+    assert convert_info.to_space(convert_info.from_space("pets", told)) == told
+
+
+def test_what_is_asked_of_a_training_survives() -> None:
+    """Pairs with their lines; values to try; measure and folds are the usual ones where a message leaves them out."""
+    pairs = (Pair("a/b", "c", 3), Pair("d", "e"))
+    assert convert_training.to_pairs(convert_training.from_pairs(pairs)) == pairs
+    tune = Tune({"eta": (1e-6, 0.1), "nearest": (20, None)}, "accuracy", 5)
+    assert convert_training.to_tune(convert_training.from_tune(tune)) == tune
+    assert convert_training.to_tune(collections_pb2.Tune()) == Tune()
+    single = collections_pb2.Tune(values=to_struct({"eta": 0.5}))
+    assert convert_training.to_tune(single) == Tune({"eta": (0.5,)})
 
 
 def test_evaluations_survive() -> None:

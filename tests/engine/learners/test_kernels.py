@@ -46,10 +46,12 @@ def test_few_landmarks_approximate_the_kernel():
 
 
 def test_the_same_landmarks_are_drawn_again():
-    """A default seed: what was chosen for a chain by cross-validation holds for the chain that is fitted then."""
+    """For the same seed, in a chain too: what cross-validation chose holds for the chain that is fitted then."""
     train = histograms(50, 3, 0)
-    one, other = (KernelMap(n_landmarks=10).fit([train]) for _ in range(2))
-    np.testing.assert_array_equal(one.landmarks_[0], other.landmarks_[0])
+    settings = {"kernel__n_landmarks": 10, "kernel__random_state": 0}
+    one, other = (parse_chain("kernel:rbf,pca", settings).fit([train]) for _ in range(2))
+    np.testing.assert_array_equal(one.steps[0].landmarks_[0], other.steps[0].landmarks_[0])
+    assert len(one.steps[0].landmarks_[0]) == 10
 
 
 def test_a_kernel_makes_multi_npp_follow_curved_classes():

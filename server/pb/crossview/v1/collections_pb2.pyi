@@ -686,6 +686,8 @@ class TrainRequest(_message.Message):
     HOLDOUT_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     ACTIVATE_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    TUNE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"."""
@@ -704,6 +706,14 @@ class TrainRequest(_message.Message):
     def settings(self) -> _struct_pb2.Struct:
         """The learner's settings by name."""
 
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Pair]:
+        """Which items are similar, for learners that take pairs; empty: as the learner finds, by labels as a rule."""
+
+    @_builtins.property
+    def tune(self) -> Global___Tune:
+        """Set: choose the settings that are not given."""
+
     def __init__(
         self,
         *,
@@ -716,10 +726,12 @@ class TrainRequest(_message.Message):
         holdout: _builtins.float = ...,
         seed: _builtins.int = ...,
         activate: _builtins.bool | None = ...,
+        pairs: _abc.Iterable[Global___Pair] | None = ...,
+        tune: Global___Tune | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "dim", b"dim", "settings", b"settings"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "dim", b"dim", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "parent", b"parent", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -731,6 +743,103 @@ class TrainRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__dim) -> _WhichOneofReturnType__dim | None: ...
 
 Global___TrainRequest: _TypeAlias = TrainRequest  # noqa: Y015
+
+@_typing.final
+class Pair(_message.Message):
+    """Two items that are similar."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_FIELD_NUMBER: _builtins.int
+    SECOND_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    first: _builtins.str
+    """Keys."""
+    second: _builtins.str
+    line: _builtins.int
+    """Line of the file that it was read from, for messages; 0: none."""
+    def __init__(
+        self,
+        *,
+        first: _builtins.str = ...,
+        second: _builtins.str = ...,
+        line: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "line", b"line", "second", b"second"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Pair: _TypeAlias = Pair  # noqa: Y015
+
+@_typing.final
+class Tune(_message.Message):
+    """How settings are chosen by cross-validation among the training items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    MEASURE_FIELD_NUMBER: _builtins.int
+    FOLDS_FIELD_NUMBER: _builtins.int
+    measure: _builtins.str
+    """"map" or "accuracy"; empty: map."""
+    folds: _builtins.int
+    """0: 3."""
+    @_builtins.property
+    def values(self) -> _struct_pb2.Struct:
+        """Lists of values to try by setting, in place of the usual ones; "kernel" (none, chi2, rbf, linear) is a setting too."""
+
+    def __init__(
+        self,
+        *,
+        values: _struct_pb2.Struct | None = ...,
+        measure: _builtins.str = ...,
+        folds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["values", b"values"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["folds", b"folds", "measure", b"measure", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Tune: _TypeAlias = Tune  # noqa: Y015
+
+@_typing.final
+class ExtendSpaceRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VIEWS_FIELD_NUMBER: _builtins.int
+    SPACE_ID_FIELD_NUMBER: _builtins.int
+    ACTIVATE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name of the space."""
+    space_id: _builtins.str
+    """Short name of the space to make; empty: the next generation of the same one."""
+    activate: _builtins.bool
+    """Unset: true."""
+    @_builtins.property
+    def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Views to add."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        views: _abc.Iterable[_builtins.str] | None = ...,
+        space_id: _builtins.str = ...,
+        activate: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "name", b"name", "space_id", b"space_id", "views", b"views"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
+    _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__activate) -> _WhichOneofReturnType__activate | None: ...
+
+Global___ExtendSpaceRequest: _TypeAlias = ExtendSpaceRequest  # noqa: Y015
 
 @_typing.final
 class ActivateSpaceRequest(_message.Message):

@@ -112,6 +112,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.TrainRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_types__pb2.Space.FromString,
                 _registered_method=True)
+        self.ExtendSpace = channel.unary_unary(
+                '/crossview.v1.CollectionService/ExtendSpace',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.ExtendSpaceRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_types__pb2.Space.FromString,
+                _registered_method=True)
         self.ActivateSpace = channel.unary_unary(
                 '/crossview.v1.CollectionService/ActivateSpace',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ActivateSpaceRequest.SerializeToString,
@@ -238,6 +243,13 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExtendSpace(self, request, context):
+        """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ActivateSpace(self, request, context):
         """Makes a space, and one of its generations, the one that answers.
         """
@@ -340,6 +352,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
             'Train': grpc.unary_unary_rpc_method_handler(
                     servicer.Train,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.TrainRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_types__pb2.Space.SerializeToString,
+            ),
+            'ExtendSpace': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExtendSpace,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.ExtendSpaceRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_types__pb2.Space.SerializeToString,
             ),
             'ActivateSpace': grpc.unary_unary_rpc_method_handler(
@@ -768,6 +785,33 @@ class CollectionService:
             target,
             '/crossview.v1.CollectionService/Train',
             crossview_dot_v1_dot_collections__pb2.TrainRequest.SerializeToString,
+            crossview_dot_v1_dot_types__pb2.Space.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExtendSpace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ExtendSpace',
+            crossview_dot_v1_dot_collections__pb2.ExtendSpaceRequest.SerializeToString,
             crossview_dot_v1_dot_types__pb2.Space.FromString,
             options,
             channel_credentials,

@@ -62,6 +62,8 @@ class CollectionServiceStub:
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
     Train: _grpc.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]
     """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
+    ExtendSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]
+    """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
     ActivateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]
     """Makes a space, and one of its generations, the one that answers."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
@@ -101,6 +103,8 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
     Train: _aio.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
+    ExtendSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
+    """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
     ActivateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Makes a space, and one of its generations, the one that answers."""
     GetSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
@@ -227,6 +231,14 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
         """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
+
+    @_abc_1.abstractmethod
+    def ExtendSpace(
+        self,
+        request: _collections_pb2.ExtendSpaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
+        """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
 
     @_abc_1.abstractmethod
     def ActivateSpace(

@@ -262,6 +262,9 @@ class Space(_message.Message):
     HELD_OUT_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     GENERATIONS_FIELD_NUMBER: _builtins.int
+    ADDED_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    TUNING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -274,6 +277,8 @@ class Space(_message.Message):
     seed: _builtins.int
     trained_items: _builtins.int
     held_out: _builtins.int
+    pairs: _builtins.int
+    """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Input views."""
@@ -294,6 +299,14 @@ class Space(_message.Message):
     def generations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Generations that can be activated."""
 
+    @_builtins.property
+    def added(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of the views, those that were added later, while the others stayed as they were."""
+
+    @_builtins.property
+    def tuning(self) -> Global___Tuning:
+        """Unset where the settings were given."""
+
     def __init__(
         self,
         *,
@@ -311,11 +324,87 @@ class Space(_message.Message):
         held_out: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         generations: _abc.Iterable[_builtins.int] | None = ...,
+        added: _abc.Iterable[_builtins.str] | None = ...,
+        pairs: _builtins.int = ...,
+        tuning: Global___Tuning | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "settings", b"settings"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "pairs", b"pairs", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Space: _TypeAlias = Space  # noqa: Y015
+
+@_typing.final
+class Tuning(_message.Message):
+    """How settings were chosen by cross-validation among the training items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class Trial(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SETTINGS_FIELD_NUMBER: _builtins.int
+        SCORE_FIELD_NUMBER: _builtins.int
+        ERROR_FIELD_NUMBER: _builtins.int
+        score: _builtins.float
+        """The mean measure over folds and crossings; unset where the settings cannot be used."""
+        error: _builtins.str
+        """Why they cannot."""
+        @_builtins.property
+        def settings(self) -> _struct_pb2.Struct: ...
+        def __init__(
+            self,
+            *,
+            settings: _struct_pb2.Struct | None = ...,
+            score: _builtins.float | None = ...,
+            error: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score", "settings", b"settings"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "error", b"error", "score", b"score", "settings", b"settings"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
+        _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
+
+    MEASURE_FIELD_NUMBER: _builtins.int
+    FOLDS_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    CHOSEN_FIELD_NUMBER: _builtins.int
+    TRIED_FIELD_NUMBER: _builtins.int
+    measure: _builtins.str
+    """"map" or "accuracy"; larger is better."""
+    folds: _builtins.int
+    items: _builtins.int
+    """Training items that took part."""
+    score: _builtins.float
+    """That of the chosen settings."""
+    @_builtins.property
+    def chosen(self) -> _struct_pb2.Struct:
+        """The settings that were open; "kernel" is a stage of the pipeline."""
+
+    @_builtins.property
+    def tried(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tuning.Trial]:
+        """Everything that was tried, in order."""
+
+    def __init__(
+        self,
+        *,
+        measure: _builtins.str = ...,
+        folds: _builtins.int = ...,
+        items: _builtins.int = ...,
+        score: _builtins.float = ...,
+        chosen: _struct_pb2.Struct | None = ...,
+        tried: _abc.Iterable[Global___Tuning.Trial] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chosen", b"chosen"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chosen", b"chosen", "folds", b"folds", "items", b"items", "measure", b"measure", "score", b"score", "tried", b"tried"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Tuning: _TypeAlias = Tuning  # noqa: Y015

@@ -1,0 +1,39 @@
+"""Learning: a pipeline fitted on examples, with whatever they tell of views and similarity."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.examples import Examples
+from engine.learners.chain import Chain
+from engine.neighborhoods import similarity
+from engine.pipeline import extend, fit
+from engine.progress import Progress
+
+
+def learn(pipeline: Chain, training: Examples, progress: Progress | None = None) -> Chain:
+    """Fit a pipeline on the views of the examples, in their order; InvalidInputError if it cannot be."""
+    how = _how(pipeline, training, progress)
+    if not training.mask.all():
+        how["mask"] = training.mask
+    return fit(pipeline, list(training.rows.values()), **how)
+
+
+def learn_later(
+    pipeline: Chain, training: Examples, steps: Sequence[Sequence[str]], progress: Progress | None = None
+) -> Chain:
+    """Return a fitted pipeline with the last views of the examples added, one after another.
+
+    ``steps`` are the own steps of each view that is added. Raises InvalidInputError if the learner cannot.
+    """
+    views = list(training.rows)
+    for number, mine in enumerate(steps, len(views) - len(steps)):
+        seen = training.seen_in(*views[: number + 1])
+        pipeline = extend(pipeline, list(seen.rows.values()), seen.mask, mine, **_how(pipeline, seen, progress))
+    return pipeline
+
+
+def _how(pipeline: Chain, training: Examples, progress: Progress | None) -> dict[str, Any]:
+    how = similarity(pipeline, training)
+    if progress is not None:
+        how["progress"] = lambda done, total: progress("learning", done, total)
+    return how

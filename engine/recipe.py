@@ -1,0 +1,53 @@
+"""Recipes: what is asked of a training."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+FOLDS = 3
+MEASURES = ("map", "accuracy")
+"""What tuning may go by: mean average precision, or accuracy of the nearest neighbours' vote."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two items that are similar, by key."""
+
+    first: str
+    second: str
+    line: int = 0
+    """The line of the file that it was read from, for messages; 0 where there is none."""
+
+
+@dataclass(frozen=True)
+class Tune:
+    """How the settings that a recipe leaves open are chosen by cross-validation."""
+
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values to try by setting, in place of the usual ones; ``kernel`` (none, chi2, rbf, linear) is a setting too."""
+    measure: str = MEASURES[0]
+    folds: int = FOLDS
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is asked of a training."""
+
+    spec: str
+    views: tuple[str, ...]
+    dim: int | None = None
+    settings: Mapping[str, Any] | None = None
+    holdout: float = 0.0
+    seed: int = 0
+    pairs: tuple[Pair, ...] = ()
+    """The similar items; none: those that the learner finds, by labels as a rule."""
+    tune: Tune | None = None
+
+    def space_name(self) -> str:
+        """Return the name of a space that is given none: its last learner's."""
+        return re.split(r"[:@]", self.spec.split(",")[-1].strip())[0]
+
+    def all_settings(self) -> dict[str, Any]:
+        """Return the settings with the dimension among them."""
+        return dict(self.settings or {}) | ({} if self.dim is None else {"n_components": self.dim})

@@ -1,0 +1,129 @@
+"""Training from the command line and over gRPC: tuning, pairs, views that are added later."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from engine.errors import BusyError
+from engine.home import Home
+from engine.item import NewItem
+from server.cli import app
+from server.collection_service import _while_wanted
+from server.listen import RunningServer
+
+GROUPS = ("cat", "dog")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(params=["local", "remote"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """The options that choose the backend of a home with the collection ``rows``: two groups with colours and gist."""
+    home = Home(tmp_path / "home")
+    generator = np.random.default_rng(0)
+    with home.create("rows", ("color", "gist")) as made:
+        for number, group in enumerate(GROUPS):
+            rows = {
+                view: generator.uniform(0, 1, (10, width)) + np.roll(np.eye(width)[0] * 9, number)
+                for view, width in (("color", 64), ("gist", 512))
+            }
+            made.import_items(
+                [
+                    NewItem(f"{group}/{i}", rows={view: rows[view][i] for view in rows}, labels=(group,))
+                    for i in range(10)
+                ]
+            )
+    if request.param == "local":
+        yield ["--home", str(home.path)]
+        return
+    with RunningServer(home, port=0) as running:
+        yield ["--server", running.address]
+
+
+def test_tuning_is_told_and_remembered(where: list[str]) -> None:
+    """What was chosen in a sentence, everything that was tried in JSON."""
+    train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--tune")
+    values = ("--try", "kernel=none,chi2", "--try", "power=[0, 1]", "--try", "shrinkage=auto,0.5", "--folds", 2)
+    told = done(*train, *values, "--tune-by", "accuracy", *where)
+    assert "tuned to kernel=" in told
+    assert "the best of 4 candidates by 2-fold cross-validation on 20 items" in told
+    assert "cca: tuned to kernel=" in done("show", "rows", *where)
+    (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "cca"]
+    tried = [trial["settings"] for trial in space["tuning"]["tried"]]
+    assert tried[0] == {"kernel": "none", "shrinkage": "auto", "power": 0}
+    assert [settings["shrinkage"] for settings in tried].count(0.5) >= 1
+    assert (space["tuning"]["measure"], space["settings"]["n_components"]) == ("accuracy", 2)
+
+
+def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
+    """With the line of a key that is unknown."""
+    file = tmp_path / "pairs.csv"
+    lines = [f"{group}/{i},{group}/{j}" for group in GROUPS for i in range(10) for j in range(i)]
+    file.write_text("\n".join(lines))
+    train = ("train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--dim", 2, "--pairs", file)
+    assert json.loads(done(*train, "--json", *where))["pairs"] == 90
+    assert "learned from 90 pairs" in done("show", "rows", *where)
+    file.write_text("cat/0,cat/1\ncat/2,owl/1\n")
+    result = run(*train, *where)
+    assert (result.exit_code, result.stderr) == (1, "error: pairs, line 2: there is no item 'owl/1'\n")
+    file.write_text("cat/0\n")
+    assert "line 1: expected key_a,key_b" in run(*train, *where).stderr
+
+
+def test_a_view_is_added_later(where: list[str]) -> None:
+    """By a second training that names the space and the new view alone."""
+    done("train", "rows", "--learner", "semantic", "--views", "color", "--space", "shared", *where)
+    told = done("train", "rows", "--extend", "shared", "--views", "gist", *where)
+    assert "trained shared generation 2: semantic on 20 items" in told
+    assert "color (2), gist (2)" in told
+    assert "shared: gist added later" in done("show", "rows", *where)
+    assert "has view 'gist' already" in run("train", "rows", "--extend", "shared", "--views", "gist", *where).stderr
+    assert "no space 'other'" in run("train", "rows", "--extend", "other", "--views", "gist", *where).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "name a --learner"),
+        (["--extend", "cca", "--learner", "cca"], "leave out --learner"),
+        (["--extend", "cca", "--seed", "1", "--tune"], "leave out --tune, --seed"),
+        (["--learner", "cca", "--try", "power=1,2"], "give --tune as well"),
+        (["--learner", "cca", "--tune", "--try", "power"], "takes key=value"),
+        (["--learner", "cca", "--tune", "--tune-by", "luck"], "map or accuracy"),
+        (["--learner", "cca", "--tune", "--folds", "1"], "--folds"),
+    ],
+)
+def test_options_that_cannot_be_meant_together(options: list[str], words: str) -> None:
+    """Exit code 2, and what to write instead."""
+    result = CliRunner().invoke(app, ["train", "rows", "--views", "color", *options], env={"COLUMNS": "200"})
+    assert result.exit_code == 2
+    assert words in result.output
+
+
+def test_a_training_stops_when_its_caller_is_gone() -> None:
+    """So that Ctrl-C on the client leaves a server neither busy nor with a space that nobody asked for."""
+
+    class Call:
+        def __init__(self) -> None:
+            self.left = 2
+
+        def is_active(self) -> bool:
+            self.left -= 1
+            return self.left > 0
+
+    progress = _while_wanted(Call())  # type: ignore[arg-type]  # all it asks of a call
+    progress("tuning", 0, 9)
+    with pytest.raises(BusyError, match="stopped tuning at 1 of 9"):
+        progress("tuning", 1, 9)
