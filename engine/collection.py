@@ -27,7 +27,7 @@ from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Filter, HitList, Query
-from engine.recipe import Pair, Recipe, Tune
+from engine.recipe import LEARNER, Pair, Recipe, Tune
 from engine.search import answer, check_queries
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
@@ -261,8 +261,9 @@ class Collection:
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
-        """Fit a learner (or a pipeline such as ``sqrt,cca``) and place every item: a new generation of a space.
+        """Fit a learner and place every item: a new generation of a space.
 
+        ``learner`` may be a pipeline, such as ``sqrt,cca``; "" stands for ``engine.recipe.LEARNER``.
         It learns from the items that have at least one of the views, each filed under those that it has. A share
         ``holdout`` of them is kept out of training, for ``evaluate``. Similar are, for learners that ask, items that
         share a label, or those of ``pairs``. With ``tune``, settings that are not given are chosen by cross-validation.
@@ -272,7 +273,7 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        recipe = Recipe(learner, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune)
+        recipe = Recipe(learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune)
         name = check_space_name(space or recipe.space_name())
         return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
 

@@ -35,7 +35,8 @@ def train(
     name: NameArgument,
     views: Annotated[str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift.")],
     learner: Annotated[
-        str | None, typer.Option(help="A learner or a pipeline, such as multi-npp or sqrt,cca.", show_default=False)
+        str | None,
+        typer.Option(help="A learner or a pipeline, such as hybrid or sqrt,cca (else sqrt,kernel:rbf,multi-npp)."),
     ] = None,
     extend: Annotated[
         str | None, typer.Option(metavar="SPACE", help="Add the views to this space; what it has learned stays.")
@@ -97,9 +98,7 @@ def train(
 
 
 def _check(extend: str | None, given: dict[str, Any]) -> None:
-    """Refuses a training without a learner, and for a space that is extended whatever it has settled already."""
-    if extend is None and given["--learner"] is None:
-        raise typer.BadParameter("name a --learner, such as multi-npp, or the space to --extend")
+    """Refuses, for a space that is extended, whatever it has settled already."""
     settled = [option for option, value in given.items() if value is not None]
     if extend is not None and settled:
         raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(settled)}")

@@ -93,10 +93,16 @@ def test_a_view_is_added_later(where: list[str]) -> None:
     assert "no space 'other'" in run("train", "rows", "--extend", "other", "--views", "gist", *where).stderr
 
 
+def test_a_learner_need_not_be_named(where: list[str]) -> None:
+    """The default learns a space that is searched across views."""
+    told = done("train", "rows", "--views", "color,gist", *where)
+    assert "trained multi-npp generation 1: sqrt,kernel:rbf,multi-npp on 20 items" in told
+    assert "across views" in told
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "name a --learner"),
         (["--extend", "cca", "--learner", "cca"], "leave out --learner"),
         (["--extend", "cca", "--seed", "1", "--tune"], "leave out --tune, --seed"),
         (["--learner", "cca", "--try", "power=1,2"], "give --tune as well"),

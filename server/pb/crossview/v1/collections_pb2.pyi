@@ -690,7 +690,7 @@ class TrainRequest(_message.Message):
     TUNE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
-    """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"."""
+    """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""
     space_id: _builtins.str
