@@ -31,7 +31,7 @@ def run(arguments: list[str], folder: Path) -> str:
 
 def test_the_tour_and_then_the_program(tmp_path: Path):
     tour = block("sh")
-    assert len(tour.strip().splitlines()) == 10
+    assert len(tour.strip().splitlines()) == 12
     output = run(["bash", "-euc", "set -m\n" + tour], tmp_path)
     assert "240 added" in output
     assert '"distance"' in output
