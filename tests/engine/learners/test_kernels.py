@@ -84,3 +84,26 @@ def test_parameters_out_of_range_are_refused(params):
 def test_chi2_refuses_negative_values():
     with pytest.raises(ValueError, match="negative"):
         KernelMap("chi2").fit([-histograms(5, 3, 0)])
+
+
+@pytest.mark.parametrize("n_landmarks", [1000, 15])
+def test_a_kernel_that_was_computed_elsewhere(n_landmarks):
+    """Rows of kernel values with the training rows are mapped as the kernel itself maps; queries out of sample too."""
+    train, queries = histograms(30, 4, 0), histograms(5, 4, 1)
+    own = KernelMap("linear", n_landmarks, random_state=0).fit([train])
+    given = KernelMap("precomputed", n_landmarks, random_state=0).fit([train @ train.T])
+    mapped, expected = given.transform(queries @ train.T, view=0), own.transform(queries, view=0)
+    np.testing.assert_allclose(mapped @ mapped.T, expected @ expected.T, atol=1e-8)
+    with pytest.raises(ValueError, match="precomputed kernel of 30 rows is square"):
+        KernelMap("precomputed").fit([train])
+
+
+def test_a_kernel_for_some_views():
+    """Each view may have a kernel of its own, or none."""
+    views = [histograms(40, 3, 0), histograms(40, 5, 1)]
+    chain = parse_chain("kernel:chi2@0,kernel:rbf@1").fit(views)
+    for view, kernel in enumerate(("chi2", "rbf")):
+        alone = KernelMap(kernel).fit([views[view]]).transform(views[view], view=0)
+        np.testing.assert_allclose(chain.transform(views[view], view=view), alone, atol=1e-8)
+    partly = parse_chain("kernel:chi2@0").fit(views)
+    np.testing.assert_array_equal(partly.transform(views[1], view=1), views[1])
