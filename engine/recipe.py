@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LEARNER = "sqrt,kernel:rbf,multi-npp"
-"""What learns where none is named. On photographs it is as accurate, within a point, as any learner whose settings were
-tuned (see the benchmark multi-npp), and its kernel takes rows of any sign."""
+"""What learns where none is named. The chi-squared kernel is a point more accurate on photographs' histograms (5-NN,
+across views, development splits), but this one takes rows of any sign."""
 FOLDS = 3
 MEASURES = ("map", "accuracy")
 """What tuning may go by: mean average precision, or accuracy of the nearest neighbours' vote."""
