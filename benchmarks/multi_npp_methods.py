@@ -161,6 +161,7 @@ THREE_VIEWS = (
     ),
 )
 METHODS = (*PAPERS, *LINEAR, *KERNEL, *THREE_VIEWS)
+GROUPS: Mapping[str, Sequence[Method]] = {"all": METHODS, "paper": PAPERS}
 BASELINES = ("kernel multi-npp, random start", "kernel cca", "kernel semantic ridge", "kernel semantic logistic")
 """What the kernel Multi-NPP has to equal across the views; within a view, the original space too."""
 HEADLINE = "hybrid"

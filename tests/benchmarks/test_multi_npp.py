@@ -219,7 +219,7 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
         computed.append((trial.seed, method.name, dim, view))
         return cell(method, dim, view, trial)
 
-    def in_this_process(data, cache, kept, seeds, workers):
+    def in_this_process(options, cache, kept, seeds):
         for seed in seeds:
             yield seed, multi_npp_trial.run_trial(drawn(), seed, kept / f"{seed}.jsonl")
 
@@ -260,3 +260,15 @@ def test_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Table 5" in done.stdout
     assert (tmp_path / "report" / "multi-npp.png").exists()
+
+
+def test_what_settings_are_chosen_by():
+    """A perfect ranking is worth 1 by either measure; one that errs further down costs mAP, not accuracy."""
+    labels = np.array(["a", "a", "b", "b", "b", "b", "a", "a", "a", "a"])
+    query = np.array(["a"])
+    first_five = np.array([[0, 1, 9, 9, 9, 9, 2, 8, 8, 8]], float)
+    assert multi_npp_trial.MEASURES["accuracy"](first_five, query, labels) in (0.0, 1.0)
+    both = multi_npp_trial.MEASURES["both"](first_five, query, labels)
+    assert 0 < both < 1
+    perfect = (labels[None, :] != "a").astype(float)
+    assert [measure(perfect, query, labels) for measure in multi_npp_trial.MEASURES.values()] == [1.0, 1.0]
