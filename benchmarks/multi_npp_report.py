@@ -102,7 +102,7 @@ def plot(path: Path, document: Mapping[str, Any]) -> None:
     for axis in axes[:, 0]:
         axis.set_ylabel("k-NN accuracy (%)")
     figure.suptitle(f"{dim} dimensions, {len(document['settings']['seeds'])} splits (bands: one standard deviation)")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STYLES), frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
 
