@@ -41,11 +41,11 @@ def markdown(document: Mapping[str, Any]) -> str:
     settings, trials = document["settings"], document["trials"]
     target = ", ".join(f"{value:.2g}" for value in np.mean([trial["target"] for trial in trials], axis=0))
     protocol = (
-        f"{settings['rows']:,} rows uniform in [0, 1)^{settings['width']}, a target metric T of rank {settings['rank']}; "
-        f"{settings['train']:,} quadruplets to train on, {settings['validation']:,} to choose mu and gamma by, "
-        f"{settings['test']:,} to test; {len(trials)} seeds. The eigenvalues of T, as shares of the largest, are on "
-        f"average {target}. M and T are divided by their largest elements. Ranks count eigenvalues above 1e-6 of the "
-        "largest, least and most of the seeds. ± is the standard error over the seeds."
+        f"{settings['rows']:,} rows uniform in [0, 1)^{settings['width']}, a target metric T of rank "
+        f"{settings['rank']}; {settings['train']:,} quadruplets to train on, {settings['validation']:,} to "
+        f"choose mu and gamma by, {settings['test']:,} to test; {len(trials)} seeds. The eigenvalues of T, as shares "
+        f"of the largest, are on average {target}. M and T are divided by their largest elements. Ranks count "
+        "eigenvalues above 1e-6 of the largest, least and most of the seeds. ± is the standard error over the seeds."
     )
     head = ["method", "accuracy, %", "paper", "rank", "before the cut", "paper", "distance to T", "paper", "seconds"]
     lines = [head, *(_line(trials, method) for method in METHODS)]

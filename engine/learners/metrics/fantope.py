@@ -168,8 +168,7 @@ class Fantope(MetricLearner):
         parameters = FORMS[self.form]()
         theta = parameters.start(factor)
         if self.solver == "admm":
-            inner = Descent(self.step, self.rule, 50, self.tol, self.check_every)
-            method = Multipliers(self.rho, self.max_iter, inner=inner)
+            method = Multipliers(self.rho, self.max_iter, self.tol)
             return alternate(features, constraints, regularizer, theta, method)
         return descend(Objective(features, constraints, regularizer, parameters), theta, how, watch)
 

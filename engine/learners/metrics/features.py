@@ -74,7 +74,8 @@ class Differences:
     def squares(self, pairs: Pairs, coefficients: Values) -> Values:
         """Returns the diagonal of the scatter, (d,), without the rest."""
         rows, pulled = self._laplacian(pairs, coefficients)
-        return np.einsum("nd,nd->d", rows, pulled)
+        diagonal: Values = np.einsum("nd,nd->d", rows, pulled)
+        return diagonal
 
     def check(self, largest: int) -> None:
         """Checks that there is a row at position ``largest``.
