@@ -13,6 +13,8 @@ from .parameters import Metric
 RULES = ("adaptive", "constant", "sqrt")
 _GROW, _SHRINK = 1.2, 0.5
 _SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
+_SHARPER = 0.25
+_SHARP = 0.01  # below this share of its start, smoothing ends
 _WINDOW = 10  # steps over which the objective must have fallen
 
 
@@ -27,6 +29,9 @@ class Descent:
         max_iter: most steps.
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.
+        smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
+            whenever the objective stops falling it is divided by 4, and by 64 in all before the hinge itself ends the
+            descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
         patience: stop after so many checks without a better watched score, and return the metric of the best one;
             None: watch nothing.
 
@@ -39,6 +44,7 @@ class Descent:
     max_iter: int = 500
     tol: float = 1e-4
     check_every: int = 10
+    smoothing: float = 0.0
     patience: int | None = None
 
     def __post_init__(self) -> None:
@@ -46,6 +52,8 @@ class Descent:
             raise ValueError(f"rule={self.rule!r} is unknown; there are: {', '.join(RULES)}")
         if not 0 < self.step < np.inf or not 0 <= self.tol < np.inf:
             raise ValueError(f"step={self.step} must be positive and tol={self.tol} not negative")
+        if not 0 <= self.smoothing < np.inf:
+            raise ValueError(f"smoothing={self.smoothing} must be a finite number that is not negative")
         if self.max_iter < 0 or self.check_every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("max_iter must not be negative, check_every and patience must be at least 1")
 
@@ -78,7 +86,7 @@ def descend(objective: Objective, theta: Rows, how: Descent, watch: Watch | None
     """Returns the solution of Algorithm 1 of the paper from a start.
 
     The regulariser's W is that of the metric at each step, so M and W alternate. With the adaptive rule the objective
-    over the active constraints never rises but where a check adds some.
+    over the active constraints never rises but where a check adds some or the hinge gets sharper.
 
     Args:
         objective: what to lower.
@@ -101,7 +109,8 @@ class _Run:
         self.history: list[float] = []
         self.watched: list[float] = []
         self.best: tuple[float, Metric] = (-np.inf, self.at)
-        self.since = 0  # index in the history of the last change of the active constraints
+        self.since = 0  # index in the history of the last change of what is lowered
+        objective.smoothing = how.smoothing if how.rule == "adaptive" else 0.0
         self._check()
         self.slope = objective.gradient(self.at, self.here)
         length = float(np.linalg.norm(self.at.theta)) or 1.0
@@ -125,7 +134,21 @@ class _Run:
         settled = self._settled()
         if settled or self.taken % self.how.check_every == 0:
             added = self._check()
-            self.converged = settled and not added
+            if settled and not added:
+                self._settle()
+
+    def _settle(self) -> None:
+        """Ends the descent, or goes on with a sharper hinge."""
+        smoothing = self.objective.smoothing
+        if not smoothing:
+            self.converged = True
+            return
+        sharper = smoothing * _SHARPER
+        self.objective.smoothing = sharper if sharper > _SHARP * self.how.smoothing else 0.0
+        self.size = self.first
+        self._move(self.at, self.objective.evaluate(self.at))
+        self.since = len(self.history)
+        self.history.append(self.here.value)
 
     def solution(self) -> Solution:
         metric = self.at if self.watch is None and self.how.rule == "adaptive" else self.best[1]

@@ -53,6 +53,8 @@ class Fantope(MetricLearner):
         max_iter: most steps; of ADMM most outer steps.
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.
+        smoothing: the violation up to which adaptive steps see a smooth hinge at first, in squared distance; 0: the
+            hinge itself throughout.
         patience: stop after so many checks without a larger share of satisfied validation constraints; None: fit until
             the objective stops falling.
         validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``.
@@ -102,6 +104,7 @@ class Fantope(MetricLearner):
         max_iter: int = 500,
         tol: float = 1e-4,
         check_every: int = 10,
+        smoothing: float = 1.0,
         patience: int | None = None,
         validation_fraction: float = 0.2,
         random_state: int = 0,
@@ -126,6 +129,7 @@ class Fantope(MetricLearner):
         self.max_iter = max_iter
         self.tol = tol
         self.check_every = check_every
+        self.smoothing = smoothing
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -164,7 +168,7 @@ class Fantope(MetricLearner):
         self, features: Differences, constraints: Constraints, factor: Rows, rank: int, watch: Watch | None
     ) -> Solution:
         regularizer = Regularizer(self.mu, rank, self.gamma, self.frobenius)
-        how = Descent(self.step, self.rule, self.max_iter, self.tol, self.check_every, self.patience)
+        how = Descent(self.step, self.rule, self.max_iter, self.tol, self.check_every, self.smoothing, self.patience)
         parameters = FORMS[self.form]()
         theta = parameters.start(factor)
         if self.solver == "admm":

@@ -18,11 +18,13 @@ class Evaluation:
 
     Attributes:
         value: loss and regulariser.
-        violated: positions of the violated constraints.
+        violated: (m,) positions of the violated constraints.
+        costs: (m,) what one more unit of violation of each would cost.
     """
 
     value: float
     violated: NDArray[np.int64]
+    costs: NDArray[np.float64]
 
 
 class Objective:
@@ -31,6 +33,9 @@ class Objective:
     Equation (11) of the paper, with the mean in place of the sum, so that the regulariser's weights keep their meaning
     whatever the number of constraints. Between calls of ``recheck`` only active constraints are looked at: all that
     have been violated at some check.
+
+    With ``smoothing`` h > 0 a violation v costs v^2 / 2h up to h and v - h / 2 beyond: the hinge but for h / 2 at most,
+    without its kink, at which steps along a subgradient get stuck.
 
     Args:
         features: what the constraints compare.
@@ -50,6 +55,7 @@ class Objective:
         self.constraints = constraints
         self.regularizer = regularizer
         self.parameters = parameters
+        self.smoothing = 0.0
         self._costs = constraints.weights / constraints.weights.sum()
         self._active = np.arange(len(constraints))
         self._checked = False
@@ -72,19 +78,27 @@ class Objective:
         """Returns a subgradient with respect to the parameters, equation (12), W as it is at the metric."""
         violated = evaluation.violated
         pairs = np.concatenate([self.constraints.near[violated], self.constraints.far[violated]])
-        costs = self._costs[violated]
+        costs = evaluation.costs
         added = self.regularizer.gradient(metric)
         return self.parameters.slope(metric, self.features, pairs, np.concatenate([costs, -costs]), added)
 
     def exact(self, metric: Metric) -> float:
-        """Returns the objective over all constraints."""
-        return self._over(metric, np.arange(len(self.constraints))).value
+        """Returns the objective over all constraints, with the hinge itself."""
+        every = np.arange(len(self.constraints))
+        missing = np.maximum(self._slack(metric, every), 0.0)
+        return float(self._costs @ missing) + self.regularizer.value(metric)
 
     def _over(self, metric: Metric, which: NDArray[np.int64]) -> Evaluation:
-        slack = self.constraints.margins[which] - gaps(metric, self.features, self.constraints, which)
-        missing = slack > 0
-        loss = float(self._costs[which][missing] @ slack[missing])
-        return Evaluation(loss + self.regularizer.value(metric), which[missing])
+        slack = self._slack(metric, which)
+        violated, missing = which[slack > 0], slack[slack > 0]
+        slopes = np.minimum(missing / self.smoothing, 1.0) if self.smoothing else np.ones(len(missing))
+        costs = self._costs[violated]
+        # v^2 / 2h and v - h / 2 are both s (v - s h / 2) with the slope s.
+        loss = float(costs @ (slopes * (missing - slopes * self.smoothing / 2)))
+        return Evaluation(loss + self.regularizer.value(metric), violated, costs * slopes)
+
+    def _slack(self, metric: Metric, which: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.constraints.margins[which] - gaps(metric, self.features, self.constraints, which)
 
 
 def gaps(
