@@ -1,6 +1,7 @@
 """Metrics of a rank that is asked for: Fantope regularisation."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,8 @@ class Fantope(MetricLearner):
         lower: smallest squared distance of dissimilar pairs.
         form: "full", "diagonal", or "low-rank": gradient steps on L itself.
         start: "pca", M = L^T L with the leading principal directions as the rows of L; or "identity".
-        solver: "alternate", Algorithm 1; or "admm", Algorithm 2, for full matrices.
+        solver: "alternate", Algorithm 1; or "admm", Algorithm 2, for full matrices, from where as many steps without R
+            lead.
         rho: ADMM's penalty.
         step: length of the first step, as a share of the length of the start.
         rule: "adaptive", "constant" or "sqrt" (see :class:`~engine.learners.metrics.descent.Descent`).
@@ -172,8 +174,10 @@ class Fantope(MetricLearner):
         parameters = FORMS[self.form]()
         theta = parameters.start(factor)
         if self.solver == "admm":
+            # Its first M is sought under the first W, and a start as round as the identity has no smallest directions.
+            convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
             method = Multipliers(self.rho, self.max_iter, self.tol)
-            return alternate(features, constraints, regularizer, theta, method)
+            return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
         return descend(Objective(features, constraints, regularizer, parameters), theta, how, watch)
 
     def _start(self, rows: Rows, rank: int) -> Rows:
