@@ -25,7 +25,8 @@ class Descent:
     Attributes:
         step: length of the first step, as a share of the length of the parameters.
         rule: "adaptive" takes a step only if it lowers the objective, and makes the next one larger, else half as
-            large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric.
+            large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of
+            those checked.
         max_iter: most steps.
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.

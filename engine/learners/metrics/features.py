@@ -1,6 +1,6 @@
 """What a pair of rows is compared by, and the two sums over pairs that every metric is learned from."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -96,18 +96,11 @@ class Differences:
         pulled: Rows = np.asarray(both.sum(axis=1))[:, None] * rows - both @ rows
         return rows, pulled
 
-    def _blockwise(self, pairs: Pairs, rows: Rows, measure: "Measure") -> Values:
+    def _blockwise(self, pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
         found = np.empty(len(pairs))
         for part in blocks(len(pairs), rows.shape[1]):
             found[part] = measure(rows[pairs[part, 0]] - rows[pairs[part, 1]])
         return found
-
-
-class Measure(Protocol):
-    """Makes one number of each row."""
-
-    def __call__(self, gaps: Rows, /) -> Values:
-        """Returns (n,) numbers of (n, d) rows."""
 
 
 def blocks(count: int, width: int) -> Iterator[slice]:
