@@ -27,7 +27,7 @@ def test_data_follow_the_target():
 def test_writes_figures_of_every_method(tmp_path, monkeypatch):
     """Every method has its figures beside the paper's, and Fantope metrics have the rank asked for."""
     monkeypatch.setattr(fantope_toy, "MUS", (0.1,))
-    monkeypatch.setattr(fantope_toy, "ADMM_MUS", (0.1,))
+    monkeypatch.setattr(fantope_toy, "ADMM_GRID", ({"mu": 0.1, "rho": 1.0},))
     monkeypatch.setattr(fantope_toy, "ADMM", {**fantope_toy.ADMM, "max_iter": 5})
     monkeypatch.setattr(fantope_toy, "COMMON", {**fantope_toy.COMMON, "max_iter": 30})
     out = tmp_path / "out.json"

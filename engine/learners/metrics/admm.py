@@ -27,7 +27,7 @@ class Multipliers:
         ValueError: for a value out of range.
     """
 
-    rho: float = 1e-2
+    rho: float = 1.0
     max_iter: int = 50
     tol: float = 1e-3
 

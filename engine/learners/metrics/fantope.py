@@ -100,7 +100,7 @@ class Fantope(MetricLearner):
         form: str = "full",
         start: str = "pca",
         solver: str = "alternate",
-        rho: float = 1e-2,
+        rho: float = 1.0,
         step: float = 0.1,
         rule: str = "adaptive",
         max_iter: int = 500,
