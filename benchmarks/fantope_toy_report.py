@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.learners.metrics.spectrum import RANK_TOLERANCE
+
 NONE, CUT = "no regularisation", "no regularisation, cut"
 LOW_RANK, TRACE = "descent over L", "trace"
 ADMM, FANTOPE, BOTH = "Fantope, ADMM", "Fantope", "Fantope and trace"
@@ -100,22 +102,22 @@ def plot(path: Path, trials: Sequence[Mapping[str, Any]]) -> None:
         values = 100 * np.array(_values(trials, method, "accuracy"))
         left.plot(values, np.full(len(values), place), "o", color=color, alpha=0.6)
         if PAPER[method][0]:
-            left.plot(float(PAPER[method][0]), place, "x", color="black", label="paper" if place == 0 else None)
+            left.plot(float(PAPER[method][0]), place, "x", color="black")
         spectra = np.mean([trial["methods"][method]["eigenvalues"] for trial in trials], axis=0)
-        shown = np.flatnonzero(spectra > 0)
+        shown = np.flatnonzero(spectra > RANK_TOLERANCE)
         right.semilogy(shown + 1, spectra[shown], color=color, marker="o", markersize=3, label=method)
     target = np.mean([trial["target"] for trial in trials], axis=0)
     right.semilogy(np.arange(len(target)) + 1, target, "k--", label="target")
     left.set_yticks(range(len(METHODS)), METHODS)
     left.invert_yaxis()
-    left.set_xlabel("test accuracy, %, a point per seed")
+    left.set_xlabel("test accuracy, %: a point per seed, × the paper's")
     right.set_xlabel("eigenvalue")
     right.set_ylabel("share of the largest, mean over seeds")
-    right.set_ylim(bottom=1e-6)
+    right.set_ylim(bottom=RANK_TOLERANCE)
     for axis in (left, right):
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False)
+    right.legend(frameon=False)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
 
