@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,14 +52,6 @@ class Constraints:
 
     def __len__(self) -> int:
         return len(self.near)
-
-    def take(self, which: NDArray[np.int64] | slice) -> Self:
-        """Returns the constraints at some positions.
-
-        Raises:
-            ValueError: if these are none.
-        """
-        return type(self)(self.near[which], self.far[which], self.margins[which], self.weights[which])
 
 
 def quadruplets(items: ArrayLike, margin: ArrayLike = 1.0, weight: ArrayLike = 1.0) -> Constraints:

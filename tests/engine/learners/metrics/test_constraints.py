@@ -26,7 +26,6 @@ def test_joined_sets_keep_their_weights():
     both = made.joined([made.pairs([[0, 1]], [True], weight=3.0), made.quadruplets([[0, 1, 2, 3]], weight=0.5)])
     assert len(both) == 2
     assert both.weights.tolist() == [3.0, 0.5]
-    assert len(both.take(np.array([1]))) == 1
 
 
 @pytest.mark.parametrize(
