@@ -41,6 +41,7 @@ bench: setup
 	$(BIN)/python -m benchmarks multi-npp --data $(DATA) --trials 10 --json $(OUT)/multi-npp.json --report $(OUT)/multi-npp
 	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia
 	$(BIN)/python -m benchmarks npp-scale --json $(OUT)/npp-scale.json --report $(OUT)/npp-scale
+	$(BIN)/python -m benchmarks fantope-toy --json $(OUT)/fantope-toy.json --report $(OUT)/fantope-toy
 
 clean:
 	rm -rf .venv build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,6 +9,7 @@ BENCHMARKS = {
     "storage": "benchmarks.storage",
     "wikipedia": "benchmarks.wikipedia",
     "npp-scale": "benchmarks.npp_scale",
+    "fantope-toy": "benchmarks.fantope_toy",
 }
 
 

@@ -8,6 +8,7 @@ from .hybrid import Hybrid
 from .inner import InnerProduct
 from .kernels import KernelMap
 from .lda import LinearDiscriminants
+from .metrics.fantope import Fantope
 from .multi_npp import MultiNPP
 from .pca import PCA
 from .pls import PartialLeastSquares
@@ -30,6 +31,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         SemanticMatching,
         PartialLeastSquares,
         LinearDiscriminants,
+        Fantope,
     )
 }
 

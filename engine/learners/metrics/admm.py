@@ -1,0 +1,74 @@
+"""Algorithm 2 of the Fantope paper: the alternating direction method of multipliers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base import Rows
+from .constraints import Constraints
+from .descent import Solution
+from .features import PairFeatures
+from .objective import Objective
+from .parameters import Full, Symmetric
+from .proximal import argmin
+from .regularizer import Regularizer
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """How to run the method.
+
+    Attributes:
+        rho: the penalty for M and Z being apart, per unit of squared Frobenius norm.
+        max_iter: most outer iterations.
+        tol: stop when M and Z, and two successive Z, are closer than this share of their length.
+
+    Raises:
+        ValueError: for a value out of range.
+    """
+
+    rho: float = 1.0
+    max_iter: int = 50
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rho < np.inf or self.max_iter < 1 or not 0 <= self.tol < np.inf:
+            raise ValueError("rho must be positive, max_iter at least 1 and tol not negative")
+
+
+def alternate(
+    features: PairFeatures, constraints: Constraints, regularizer: Regularizer, theta: Rows, how: Multipliers
+) -> Solution:
+    """Returns the projection of the last M on the positive semidefinite cone, as Algorithm 2 does.
+
+    M ranges over all symmetric matrices, which needs no projection while M is sought; Z keeps to the cone, and U adds
+    up what they differ by. W is that of each new M. The history is the objective of the projected Ms.
+
+    Args:
+        features: what the constraints compare.
+        constraints: what to fulfil.
+        regularizer: its W is fixed while an M is sought.
+        theta: (d, d), the start.
+        how: rho, and when to stop.
+
+    Raises:
+        ValueError: if a constraint names an item that the features do not have.
+    """
+    metric = Symmetric().place(theta)
+    z, u, duals = metric.matrix, np.zeros_like(theta), np.zeros(len(constraints))
+    cone = Full()
+    exact = Objective(features, constraints, regularizer, cone)
+    found = cone.place(metric.matrix)
+    history = [exact.exact(found)]
+    converged = False
+    while not converged and len(history) <= how.max_iter:
+        nearby = regularizer.tangent(metric).near(z - u, how.rho)
+        matrix, duals = argmin(features, constraints, nearby, duals)
+        metric = Symmetric().place(matrix)
+        before, z = z, cone.place(metric.matrix + u).matrix
+        u = u + metric.matrix - z
+        found = cone.place(metric.matrix)
+        history.append(exact.exact(found))
+        length = how.tol * max(float(np.linalg.norm(z)), np.finfo(float).tiny)
+        converged = bool(max(np.linalg.norm(metric.matrix - z), np.linalg.norm(z - before)) <= length)
+    return Solution(found, history[-1], history, len(history) - 1, converged, [])

@@ -1,0 +1,197 @@
+"""Projected subgradient descent."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base import Rows
+from .objective import Evaluation, Objective
+from .parameters import Metric
+
+RULES = ("adaptive", "constant", "sqrt")
+_GROW, _SHRINK = 1.2, 0.5
+_SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
+_SHARPER = 0.25
+_SHARP = 0.01  # below this share of its start, smoothing ends
+_WINDOW = 10  # steps over which the objective must have fallen
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How to descend.
+
+    Attributes:
+        step: length of the first step, as a share of the length of the parameters.
+        rule: "adaptive" takes a step only if it lowers the objective, and makes the next one larger, else half as
+            large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of
+            those checked.
+        max_iter: most steps.
+        tol: stop when ten steps lower the objective by less than this share of it.
+        check_every: steps between two checks of all constraints.
+        smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
+            whenever the objective stops falling it is divided by 4, and by 64 in all before the hinge itself ends the
+            descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
+        patience: stop after so many checks without a better watched score, and return the metric of the best one;
+            None: watch nothing.
+
+    Raises:
+        ValueError: for a value out of range.
+    """
+
+    step: float = 0.1
+    rule: str = "adaptive"
+    max_iter: int = 500
+    tol: float = 1e-4
+    check_every: int = 10
+    smoothing: float = 0.0
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"rule={self.rule!r} is unknown; there are: {', '.join(RULES)}")
+        if not 0 < self.step < np.inf or not 0 <= self.tol < np.inf:
+            raise ValueError(f"step={self.step} must be positive and tol={self.tol} not negative")
+        if not 0 <= self.smoothing < np.inf:
+            raise ValueError(f"smoothing={self.smoothing} must be a finite number that is not negative")
+        if self.max_iter < 0 or self.check_every < 1 or (self.patience is not None and self.patience < 1):
+            raise ValueError("max_iter must not be negative, check_every and patience must be at least 1")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a descent ended.
+
+    Attributes:
+        metric: the metric.
+        objective: its objective over all constraints.
+        history: the objective over the active constraints at the start and after every step.
+        steps: how many were taken, or tried.
+        converged: did it stop by itself, with no violated constraint missing among the active ones?
+        watched: the watched score at every check.
+    """
+
+    metric: Metric
+    objective: float
+    history: list[float]
+    steps: int
+    converged: bool
+    watched: list[float]
+
+
+Watch = Callable[[Metric], float]
+
+
+def descend(objective: Objective, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
+    """Returns the solution of Algorithm 1 of the paper from a start.
+
+    The regulariser's W is that of the metric at each step, so M and W alternate. With the adaptive rule the objective
+    over the active constraints never rises but where a check adds some or the hinge gets sharper.
+
+    Args:
+        objective: what to lower.
+        theta: where to start, as the objective's parameters have it.
+        how: the steps.
+        watch: the score, larger is better, that ``patience`` is about.
+    """
+    run = _Run(objective, theta, how, watch if how.patience is not None else None)
+    while not run.over():
+        run.step()
+    return run.solution()
+
+
+class _Run:
+    def __init__(self, objective: Objective, theta: Rows, how: Descent, watch: Watch | None) -> None:
+        self.objective, self.how, self.watch = objective, how, watch
+        self.at = objective.parameters.place(theta)
+        self.taken = 0
+        self.converged = False
+        self.history: list[float] = []
+        self.watched: list[float] = []
+        self.best: tuple[float, Metric] = (-np.inf, self.at)
+        self.since = 0  # index in the history of the last change of what is lowered
+        objective.smoothing = how.smoothing if how.rule == "adaptive" else 0.0
+        self._check()
+        self.slope = objective.gradient(self.at, self.here)
+        length = float(np.linalg.norm(self.at.theta)) or 1.0
+        self.first = self.size = how.step * length / (float(np.linalg.norm(self.slope)) or 1.0)
+
+    def over(self) -> bool:
+        patient = self.how.patience is None or self._unimproved() < self.how.patience
+        return self.converged or self.taken >= self.how.max_iter or not patient
+
+    def step(self) -> None:
+        self.taken += 1
+        size = self.size / np.sqrt(self.taken) if self.how.rule == "sqrt" else self.size
+        trial = self.objective.parameters.place(self.at.theta - size * self.slope)
+        there = self.objective.evaluate(trial)
+        lower = there.value < self.here.value
+        if lower or self.how.rule != "adaptive":
+            self._move(trial, there)
+        self.history.append(self.here.value)
+        if self.how.rule == "adaptive":
+            self.size *= _GROW if lower else _SHRINK
+        settled = self._settled()
+        if settled or self.taken % self.how.check_every == 0:
+            added = self._check()
+            if settled and not added:
+                self._settle()
+
+    def _settle(self) -> None:
+        """Ends the descent, or goes on with a sharper hinge."""
+        smoothing = self.objective.smoothing
+        if not smoothing:
+            self.converged = True
+            return
+        sharper = smoothing * _SHARPER
+        self.objective.smoothing = sharper if sharper > _SHARP * self.how.smoothing else 0.0
+        self.size = self.first
+        self._move(self.at, self.objective.evaluate(self.at))
+        self.since = len(self.history)
+        self.history.append(self.here.value)
+
+    def solution(self) -> Solution:
+        metric = self.at if self.watch is None and self.how.rule == "adaptive" else self.best[1]
+        return Solution(metric, self.objective.exact(metric), self.history, self.taken, self.converged, self.watched)
+
+    def _move(self, metric: Metric, evaluation: Evaluation) -> None:
+        self.at, self.here = metric, evaluation
+        self.slope = self.objective.gradient(metric, evaluation)
+
+    def _settled(self) -> bool:
+        """Has the objective stopped falling since the active constraints changed?"""
+        if self.size < _SMALLEST * self.first:
+            return True
+        recent = self.history[self.since :]
+        if len(recent) <= _WINDOW:
+            return False
+        fall = min(recent[:-_WINDOW]) - min(recent[-_WINDOW:])
+        return fall <= self.how.tol * max(abs(self.here.value), np.finfo(float).tiny)
+
+    def _check(self) -> int:
+        added = self.objective.recheck(self.at)
+        self.here = self.objective.evaluate(self.at)
+        if added or not self.history:
+            self.since = len(self.history)
+            self.history.append(self.here.value)
+        if added and self.taken:
+            self.slope = self.objective.gradient(self.at, self.here)
+        score = -self.here.value if self.watch is None else self.watch(self.at)
+        self.watched += [score] if self.watch is not None else []
+        if score > self.best[0]:
+            self.best = score, self.at
+        return added
+
+    def _unimproved(self) -> int:
+        return len(self.watched) - 1 - int(np.argmax(self.watched)) if self.watched else 0
+
+
+def plain(solution: Solution) -> dict[str, Any]:
+    """Returns what a learner remembers of a solution, by the names of its attributes."""
+    return {
+        "objective_": solution.objective,
+        "history_": np.array(solution.history),
+        "steps_": solution.steps,
+        "converged_": solution.converged,
+    }

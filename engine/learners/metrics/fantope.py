@@ -1,0 +1,195 @@
+"""Metrics of a rank that is asked for: Fantope regularisation."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Rows
+from ..pca import principal_components
+from .admm import Multipliers, alternate
+from .constraints import Constraints
+from .descent import Descent, Solution, Watch, descend, plain
+from .features import Differences
+from .learner import MetricLearner
+from .objective import Objective, satisfied
+from .parameters import Diagonal, Full, LowRank, Parameters
+from .regularizer import Regularizer
+
+FORMS: Mapping[str, Callable[[], Parameters]] = {"full": Full, "diagonal": Diagonal, "low-rank": LowRank}
+STARTS = ("identity", "pca")
+SOLVERS = ("alternate", "admm")
+_ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
+
+
+class Fantope(MetricLearner):
+    """Learns one metric per view from comparisons of distances, and leads its rank to the one asked for.
+
+    Law, Thome and Cord, "Fantope Regularization in Metric Learning" (CVPR 2014): the mean hinge loss of constraints
+    D(k, l) >= D(i, j) + margin, plus mu R(M) + gamma tr(M) + lambda / 2 |M|^2, where R(M) is the sum of all but the
+    largest ``n_components`` eigenvalues. ``mu=0`` leaves R out, so trace, Frobenius and no regularisation are settings.
+    With mu > 0 the metric's rank is exactly at most ``n_components`` in the end: what the descent leaves of the smaller
+    eigenvalues is cut off.
+
+    Args:
+        n_components: the rank to lead to, at most the columns of a view; also the rows of L where ``form="low-rank"``
+            and the components of the PCA start.
+        mu: weight of R.
+        gamma: weight of the trace.
+        frobenius: lambda.
+        constraints: what ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
+        n_constraints: how many it draws for a view.
+        neighbors: draw only among so many nearest rows of the same and of other classes; None: among all.
+        margin: of triplets and quadruplets, in squared distance.
+        upper: largest squared distance of similar pairs.
+        lower: smallest squared distance of dissimilar pairs.
+        form: "full", "diagonal", or "low-rank": gradient steps on L itself.
+        start: "pca", M = L^T L with the leading principal directions as the rows of L; or "identity".
+        solver: "alternate", Algorithm 1; or "admm", Algorithm 2, for full matrices, from where as many steps without R
+            lead.
+        rho: ADMM's penalty.
+        step: length of the first step, as a share of the length of the start.
+        rule: "adaptive", "constant" or "sqrt" (see :class:`~engine.learners.metrics.descent.Descent`).
+        max_iter: most steps; of ADMM most outer steps.
+        tol: stop when ten steps lower the objective by less than this share of it.
+        check_every: steps between two checks of all constraints.
+        smoothing: the violation up to which adaptive steps see a smooth hinge at first, in squared distance; 0: the
+            hinge itself throughout.
+        patience: stop after so many checks without a larger share of satisfied validation constraints; None: fit until
+            the objective stops falling.
+        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``.
+        random_state: seeds the draws.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        rank_: list, the rank of each view's metric, which is the width of its embeddings (1 for a metric of zero).
+        full_rank_: list, its rank before the cut, counted above 1e-6 of the largest eigenvalue.
+        objective_: list of the objectives reached.
+        history_: list of arrays, the objective after every step.
+        converged_: list, did the descent stop by itself?
+        steps_: list of the numbers of steps taken, outer ones of ADMM.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, or classes that tell nothing apart.
+    """
+
+    name = "fantope"
+    argument: ClassVar[str | None] = "n_components"
+
+    rank_: list[int]
+    full_rank_: list[int]
+    objective_: list[float]
+    history_: list[NDArray[np.float64]]
+    converged_: list[bool]
+    steps_: list[int]
+
+    def __init__(
+        self,
+        n_components: int = 32,
+        mu: float = 0.1,
+        gamma: float = 0.0,
+        frobenius: float = 0.0,
+        constraints: str = "triplets",
+        n_constraints: int = 10_000,
+        neighbors: int | None = None,
+        margin: float = 1.0,
+        upper: float = 0.5,
+        lower: float = 1.5,
+        form: str = "full",
+        start: str = "pca",
+        solver: str = "alternate",
+        rho: float = 1.0,
+        step: float = 0.1,
+        rule: str = "adaptive",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        check_every: int = 10,
+        smoothing: float = 1.0,
+        patience: int | None = None,
+        validation_fraction: float = 0.2,
+        random_state: int = 0,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.mu = mu
+        self.gamma = gamma
+        self.frobenius = frobenius
+        self.constraints = constraints
+        self.n_constraints = n_constraints
+        self.neighbors = neighbors
+        self.margin = margin
+        self.upper = upper
+        self.lower = lower
+        self.form = form
+        self.start = start
+        self.solver = solver
+        self.rho = rho
+        self.step = step
+        self.rule = rule
+        self.max_iter = max_iter
+        self.tol = tol
+        self.check_every = check_every
+        self.smoothing = smoothing
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.view_slices = view_slices
+
+    @property
+    def n_iter_(self) -> int:
+        """The steps taken, of the view that took most."""
+        return max(self.steps_)
+
+    def _learn(
+        self, rows: Rows, constraints: Constraints, validation: Constraints | None
+    ) -> tuple[Rows, dict[str, Any]]:
+        self._check_parameters()
+        features = Differences(rows)
+        rank = min(self.n_components, rows.shape[1])
+        watch: Watch | None = None
+        if self.patience is not None:
+            if validation is None:
+                raise ValueError("patience needs validation constraints to stop by")
+            held = validation
+            features.check(int(max(held.near.max(), held.far.max())))
+
+            def watch(metric: Any) -> float:
+                return satisfied(metric, features, held)
+
+        solution = self._solve(features, constraints, self._start(rows, rank), rank, watch)
+        spectrum = solution.metric.spectrum.positive()
+        most = rank if self.mu > 0 or self.form == "low-rank" else rows.shape[1]
+        factor = spectrum.largest(min(most, spectrum.rank(_ROUNDING))).factor()
+        if not len(factor):
+            factor = np.zeros((1, rows.shape[1]))
+        return factor, {"rank_": len(factor), "full_rank_": spectrum.rank(), **plain(solution)}
+
+    def _solve(
+        self, features: Differences, constraints: Constraints, factor: Rows, rank: int, watch: Watch | None
+    ) -> Solution:
+        regularizer = Regularizer(self.mu, rank, self.gamma, self.frobenius)
+        how = Descent(self.step, self.rule, self.max_iter, self.tol, self.check_every, self.smoothing, self.patience)
+        parameters = FORMS[self.form]()
+        theta = parameters.start(factor)
+        if self.solver == "admm":
+            # Its first M is sought under the first W, and a start as round as the identity has no smallest directions.
+            convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
+            method = Multipliers(self.rho, self.max_iter, self.tol)
+            return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
+        return descend(Objective(features, constraints, regularizer, parameters), theta, how, watch)
+
+    def _start(self, rows: Rows, rank: int) -> Rows:
+        if self.start == "pca":
+            return principal_components(rows, rank)[0]
+        return np.eye(rank if self.form == "low-rank" else rows.shape[1], rows.shape[1])
+
+    def _check_parameters(self) -> None:
+        if self.n_components < 1:
+            raise ValueError(f"n_components={self.n_components} must be at least 1")
+        for name, known in (("form", tuple(FORMS)), ("start", STARTS), ("solver", SOLVERS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}={getattr(self, name)!r} is unknown; there are: {', '.join(known)}")
+        if self.solver == "admm" and (self.form != "full" or self.patience is not None):
+            raise ValueError('solver="admm" is for form="full", and without patience')

@@ -1,0 +1,110 @@
+"""What a pair of rows is compared by, and the two sums over pairs that every metric is learned from."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..base import Rows
+
+Pairs = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+_BLOCK = 1 << 21  # numbers gathered at a time, so that 10^6 constraints of wide rows fit into memory
+
+
+class PairFeatures(Protocol):
+    """A map Phi from pairs of items to vectors of ``width`` numbers.
+
+    The solver asks for nothing else, so features that are no differences of rows only need to be given these methods;
+    scores that are linear in the features are those of a metric which is linear in another parameter.
+    """
+
+    width: int
+
+    def distances(self, factor: Rows, pairs: Pairs) -> Values:
+        """Returns |L Phi|^2 of (n, 2) pairs, for a (r, width) factor L."""
+
+    def forms(self, matrix: Rows, pairs: Pairs) -> Values:
+        """Returns Phi^T M Phi of (n, 2) pairs, for any symmetric (width, width) matrix M."""
+
+    def scatter(self, pairs: Pairs, coefficients: Values) -> Rows:
+        """Returns the (width, width) sum of c Phi Phi^T over (n, 2) pairs with (n,) coefficients c."""
+
+    def squares(self, pairs: Pairs, coefficients: Values) -> Values:
+        """Returns the diagonal of the scatter, (width,), without the rest."""
+
+    def check(self, largest: int) -> None:
+        """Raises ValueError if there is no item at position ``largest``."""
+
+
+class Differences:
+    """Phi(i, j) = x_i - x_j, for the rows of X.
+
+    The scatter is X^T (Lap X) with the sparse Laplacian Lap of the pairs' graph, so its cost is that of the rows times
+    the square of their width, and of the pairs times the width only.
+
+    Args:
+        rows: (n, d) float64.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.width = rows.shape[1]
+
+    def distances(self, factor: Rows, pairs: Pairs) -> Values:
+        """Returns |L (x_i - x_j)|^2 of (n, 2) pairs, for a (r, d) factor L."""
+        if 2 * len(pairs) < len(self.rows):
+            return self._blockwise(pairs, self.rows, lambda gaps: np.square(gaps @ factor.T).sum(axis=1))
+        return self._blockwise(pairs, self.rows @ factor.T, lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
+
+    def forms(self, matrix: Rows, pairs: Pairs) -> Values:
+        """Returns (x_i - x_j)^T M (x_i - x_j) of (n, 2) pairs, for any symmetric (d, d) matrix M."""
+        return self._blockwise(pairs, self.rows, lambda gaps: np.einsum("nr,nr->n", gaps @ matrix, gaps))
+
+    def scatter(self, pairs: Pairs, coefficients: Values) -> Rows:
+        """Returns the (d, d) sum of c (x_i - x_j)(x_i - x_j)^T over (n, 2) pairs with (n,) coefficients c."""
+        rows, pulled = self._laplacian(pairs, coefficients)
+        total: Rows = rows.T @ pulled
+        mean: Rows = (total + total.T) / 2
+        return mean
+
+    def squares(self, pairs: Pairs, coefficients: Values) -> Values:
+        """Returns the diagonal of the scatter, (d,), without the rest."""
+        rows, pulled = self._laplacian(pairs, coefficients)
+        diagonal: Values = np.einsum("nd,nd->d", rows, pulled)
+        return diagonal
+
+    def check(self, largest: int) -> None:
+        """Checks that there is a row at position ``largest``.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        if largest >= len(self.rows):
+            raise ValueError(f"a constraint names row {largest}, but there are {len(self.rows)} rows, counted from 0")
+
+    def _laplacian(self, pairs: Pairs, coefficients: Values) -> tuple[Rows, Rows]:
+        """The rows X that some pair names, and Lap X."""
+        named, places = np.unique(pairs, return_inverse=True)
+        first, second = places.reshape(pairs.shape).T
+        edges = sp.csr_array((coefficients, (first, second)), shape=(len(named),) * 2)
+        both = edges + edges.T
+        rows = self.rows[named]
+        pulled: Rows = np.asarray(both.sum(axis=1))[:, None] * rows - both @ rows
+        return rows, pulled
+
+    def _blockwise(self, pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
+        found = np.empty(len(pairs))
+        for part in blocks(len(pairs), rows.shape[1]):
+            found[part] = measure(rows[pairs[part, 0]] - rows[pairs[part, 1]])
+        return found
+
+
+def blocks(count: int, width: int) -> Iterator[slice]:
+    """Yields slices over ``count`` rows of ``width`` numbers that fit into memory one at a time."""
+    size = max(_BLOCK // max(width, 1), 1)
+    for start in range(0, count, size):
+        yield slice(start, start + size)

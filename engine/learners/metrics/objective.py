@@ -1,0 +1,121 @@
+"""The regularised hinge loss of a metric, and the constraints that it has to look at."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Rows
+from .constraints import Constraints
+from .features import PairFeatures
+from .parameters import Metric, Parameters
+from .regularizer import Regularizer
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective at one metric.
+
+    Attributes:
+        value: loss and regulariser.
+        violated: (m,) positions of the violated constraints.
+        costs: (m,) what one more unit of violation of each would cost.
+    """
+
+    value: float
+    violated: NDArray[np.int64]
+    costs: NDArray[np.float64]
+
+
+class Objective:
+    """sum of w [margin + D(i, j) - D(k, l)]_+ over the constraints, divided by the sum of w, and a regulariser.
+
+    Equation (11) of the paper, with the mean in place of the sum, so that the regulariser's weights keep their meaning
+    whatever the number of constraints. Between calls of ``recheck`` only active constraints are looked at: all that
+    have been violated at some check.
+
+    With ``smoothing`` h > 0 a violation v costs v^2 / 2h up to h and v - h / 2 beyond: the hinge but for h / 2 at most,
+    without its kink, at which steps along a subgradient get stuck.
+
+    Args:
+        features: what the constraints compare.
+        constraints: what to fulfil.
+        regularizer: what to add.
+        parameters: what to differentiate with respect to.
+
+    Raises:
+        ValueError: if a constraint names an item that the features do not have.
+    """
+
+    def __init__(
+        self, features: PairFeatures, constraints: Constraints, regularizer: Regularizer, parameters: Parameters
+    ) -> None:
+        features.check(int(max(constraints.near.max(), constraints.far.max())))
+        self.features = features
+        self.constraints = constraints
+        self.regularizer = regularizer
+        self.parameters = parameters
+        self.smoothing = 0.0
+        self._costs = constraints.weights / constraints.weights.sum()
+        self._active = np.arange(len(constraints))
+        self._checked = False
+
+    def evaluate(self, metric: Metric) -> Evaluation:
+        """Returns the objective over the active constraints."""
+        return self._over(metric, self._active)
+
+    def recheck(self, metric: Metric) -> int:
+        """Looks at all constraints, adds the violated ones to the active; returns how many were missing.
+
+        The first call makes the violated constraints the active ones.
+        """
+        violated = self._over(metric, np.arange(len(self.constraints))).violated
+        known = self._active[:0] if not self._checked else self._active
+        self._active, self._checked = np.union1d(known, violated), True
+        return len(self._active) - len(known)
+
+    def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
+        """Returns a subgradient with respect to the parameters, equation (12), W as it is at the metric."""
+        violated = evaluation.violated
+        pairs = np.concatenate([self.constraints.near[violated], self.constraints.far[violated]])
+        costs = evaluation.costs
+        added = self.regularizer.gradient(metric)
+        return self.parameters.slope(metric, self.features, pairs, np.concatenate([costs, -costs]), added)
+
+    def exact(self, metric: Metric) -> float:
+        """Returns the objective over all constraints, with the hinge itself."""
+        every = np.arange(len(self.constraints))
+        missing = np.maximum(self._slack(metric, every), 0.0)
+        return float(self._costs @ missing) + self.regularizer.value(metric)
+
+    def _over(self, metric: Metric, which: NDArray[np.int64]) -> Evaluation:
+        slack = self._slack(metric, which)
+        violated, missing = which[slack > 0], slack[slack > 0]
+        slopes = np.minimum(missing / self.smoothing, 1.0) if self.smoothing else np.ones(len(missing))
+        costs = self._costs[violated]
+        # v^2 / 2h and v - h / 2 are both s (v - s h / 2) with the slope s.
+        loss = float(costs @ (slopes * (missing - slopes * self.smoothing / 2)))
+        return Evaluation(loss + self.regularizer.value(metric), violated, costs * slopes)
+
+    def _slack(self, metric: Metric, which: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self.constraints.margins[which] - gaps(metric, self.features, self.constraints, which)
+
+
+def gaps(
+    metric: Metric, features: PairFeatures, constraints: Constraints, which: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """Returns D(k, l) - D(i, j) of all constraints, or of some given by their positions."""
+    near, far = (
+        (constraints.near, constraints.far) if which is None else (constraints.near[which], constraints.far[which])
+    )
+    distances = metric.distances(features, np.concatenate([far, near]))
+    return distances[: len(far)] - distances[len(far) :]
+
+
+def satisfied(metric: Metric, features: PairFeatures, constraints: Constraints) -> float:
+    """Returns the weighted share of constraints with D(k, l) > D(i, j) + margin.
+
+    Strictly, so that the zero metric fulfils nothing; with margin 0 it is the accuracy of the order.
+    """
+    right = gaps(metric, features, constraints) > constraints.margins
+    return float(constraints.weights[right].sum() / constraints.weights.sum())

@@ -1,0 +1,64 @@
+"""A symmetric matrix by its eigenvalues, and the projections that need them."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Rows
+
+RANK_TOLERANCE = 1e-6
+"""An eigenvalue counts towards the rank above this share of the largest."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A symmetric matrix V diag(values) V^T.
+
+    Attributes:
+        values: (d,) eigenvalues, not increasing.
+        vectors: (d, d), an orthonormal eigenvector per column.
+    """
+
+    values: NDArray[np.float64]
+    vectors: Rows
+
+    @classmethod
+    def of(cls, matrix: Rows) -> Self:
+        """Returns the spectrum of a matrix, of whose two triangles the mean is taken."""
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        return cls(values[::-1], vectors[:, ::-1])
+
+    def positive(self) -> Self:
+        """Returns the nearest positive semidefinite matrix in the Frobenius norm."""
+        return type(self)(np.maximum(self.values, 0.0), self.vectors)
+
+    def largest(self, rank: int) -> Self:
+        """Returns the nearest matrix of at most a rank, of a positive semidefinite one."""
+        return type(self)(np.where(np.arange(len(self.values)) < rank, self.values, 0.0), self.vectors)
+
+    def matrix(self) -> Rows:
+        """Returns the (d, d) matrix."""
+        product: Rows = (self.vectors * self.values) @ self.vectors.T
+        return (product + product.T) / 2
+
+    def factor(self) -> Rows:
+        """Returns L, (r, d), with L^T L the positive semidefinite matrix of the r positive eigenvalues."""
+        kept = self.values > 0
+        factor: Rows = np.sqrt(self.values[kept])[:, None] * self.vectors[:, kept].T
+        return factor
+
+    def rank(self, tolerance: float = RANK_TOLERANCE) -> int:
+        """Returns how many eigenvalues are above a share of the largest; 0 where none is positive."""
+        return int((self.values > tolerance * max(self.values[0], 0.0)).sum()) if self.values[0] > 0 else 0
+
+    def smallest(self, count: int) -> float:
+        """Returns the sum of the ``count`` smallest eigenvalues: R(M) of the paper, equation (3)."""
+        return float(self.values[len(self.values) - count :].sum())
+
+    def projector(self, count: int) -> Rows:
+        """Returns W of the paper, equation (7): the projection on the eigenvectors of the smallest eigenvalues."""
+        last = self.vectors[:, len(self.values) - count :]
+        product: Rows = last @ last.T
+        return product
