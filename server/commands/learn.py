@@ -76,21 +76,15 @@ def train(
     """
     given = {"--learner": learner, "--dim": dim, "--set": setting, "--pairs": pairs, "--tune": tune or None}
     _check(extend, given | {"--holdout": holdout, "--seed": seed})
-    how: dict[str, Any] = {
-        "dim": dim,
-        "settings": settings(setting, "--set"),
-        "holdout": holdout or 0.0,
-        "seed": seed or 0,
-        "pairs": _pairs(pairs),
-        "tune": _tune(tune, tried, tune_by, folds),
-    }
+    chosen = settings(setting, "--set")
+    how: dict[str, Any] = {"dim": dim, "settings": chosen, "holdout": holdout or 0.0, "seed": seed or 0}
+    how |= {"pairs": _pairs(pairs), "tune": _tune(tune, tried, tune_by, folds)}
     with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+        told: dict[str, Any] = {"activate": activate, "progress": progress}
         if extend is not None:
-            made = collection.extend(extend, names(views), name=space, activate=activate, progress=progress)
+            made = collection.extend(extend, names(views), name=space, **told)
         else:
-            made = collection.train(
-                learner or "", names(views), space=space, activate=activate, progress=progress, **how
-            )
+            made = collection.train(learner or "", names(views), space=space, **told, **how)
     if as_json:
         print_json(made)
     else:
