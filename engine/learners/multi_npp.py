@@ -162,8 +162,8 @@ class MultiNPP(LinearLearner):
         Args:
             X: list of (n, d_v) rows of the same items, one array per view, or one (n, sum of d_v) array.
             y: (n,) class labels: items of the same class are similar. Or an (n, L) matrix, dense or sparse, nonzero
-                where an item has a label: items that share one are similar, and one without only to itself. Ignored
-                where ``neighbors`` is given.
+                where an item has a label: items that share one are similar (and attract once for each that they
+                share), and one without only to itself. Ignored where ``neighbors`` is given.
             mask: (n, V), which items have which views. None: all of them.
             neighbors: the items whose row in a later view is similar to each item's row in an earlier one: n sequences
                 of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to itself, an

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .base import Rows
 
 BLOCK = 1 << 22
-"""Pairs held as a dense block at once: 32 MB each for similar and dissimilar weights."""
+"""Pairs held as a dense block at once: 32 MB of weights."""
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
