@@ -115,7 +115,7 @@ class Problem:
         return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), met, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
-        """Returns the problem on at most so many rows of each view; it shares the projections, so it sees them change."""
+        """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
         chosen = [some(len(view.rows), rows, generator) for view in self.views]
         views = [View(v.rows[r], v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
         kinds = {(v, w): kinds.cut(chosen[v], chosen[w]) for (v, w), kinds in self.kinds.items()}
