@@ -5,7 +5,7 @@ OUT ?= bench-out
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-all lint proto bench clean
+.PHONY: setup demo test test-all lint proto bench peers clean
 
 setup: $(READY)
 
@@ -34,7 +34,14 @@ lint: setup
 proto: setup
 	$(BIN)/python tools/proto.py
 
-bench: setup
+peers: .venv-peers/.ready
+
+.venv-peers/.ready: benchmarks/peers-constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers-constraints.txt
+	@touch $@
+
+bench: setup peers
 	mkdir -p $(OUT)
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
@@ -44,4 +51,4 @@ bench: setup
 	$(BIN)/python -m benchmarks fantope-toy --json $(OUT)/fantope-toy.json --report $(OUT)/fantope-toy
 
 clean:
-	rm -rf .venv build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
