@@ -17,7 +17,7 @@ from engine.info import Evaluation, EvaluationRow
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
-from engine.neighborhoods import with_pairs
+from engine.neighborhoods import count_constraints, told
 from engine.pipeline import build, vectors
 from engine.space import RAW, Space
 from engine.training import own_steps
@@ -45,7 +45,11 @@ def evaluate(
     found = _labelled(tx, space, view, asked, refit)
     aside, protocol = _queries(space, found, refit, test_size, seed)
     queries, database = found.take(aside).seen_in(view), found.take(~aside)
-    pipeline = _refitted(tx, space, database) if refit and space.spec else space.pipeline
+    pipeline, counts = space.pipeline, space.constraint_counts
+    if refit and space.spec:
+        training = told(database, space.pairs, space.constraints)
+        counts = count_constraints(space.constraints, training, found.take(aside))
+        pipeline = _refitted(tx, space, training)
     items = {target: database.seen_in(target) for target in asked}
     for name, those in ((view, queries), *items.items()):
         if not len(those):
@@ -55,7 +59,7 @@ def evaluate(
         tuple(rows),
         len(queries),
         len(database.seen_in(*asked)),
-        protocol + _incomplete(items),
+        protocol + _incomplete(items) + ("" if counts is None else f"; {counts.sentence()}"),
         _codebooks(tx, {view, *asked}, set(queries.keys)),
         time.monotonic() - began,
     )
@@ -102,8 +106,6 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     steps = own_steps([find_view(tx, name) for name in space.views])
     first = len(space.views) - len(space.added)
     pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
-    if space.pairs:
-        training = with_pairs(training, space.pairs)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
     return learn_later(pipeline, training, steps[first:])
 

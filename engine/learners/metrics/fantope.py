@@ -59,7 +59,8 @@ class Fantope(MetricLearner):
             hinge itself throughout.
         patience: stop after so many checks without a larger share of satisfied validation constraints; None: fit until
             the objective stops falling.
-        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``.
+        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``; of
+            given ones, the share that it stops by.
         random_state: seeds the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -76,6 +77,7 @@ class Fantope(MetricLearner):
     """
 
     name = "fantope"
+    takes_constraints = True
     argument: ClassVar[str | None] = "n_components"
 
     rank_: list[int]

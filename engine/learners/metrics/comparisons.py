@@ -1,0 +1,66 @@
+"""Comparisons of rows that somebody made: which are alike, or nearer to each other than others."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .constraints import Constraints
+from .tuples import constrained
+
+KINDS = {2: "pairs", 3: "triplets", 4: "quadruplets"}
+"""What comparisons are called, by the rows in each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """n comparisons of t rows each, given by their positions; a metric learner's parameters make constraints of them.
+
+    Attributes:
+        items: (n, t) int64: pairs; triplets (a, b, c), of which a is nearer to b than to c; or quadruplets
+            (a, b, c, d), of which a and b are nearer to each other than c and d.
+        similar: (n,) bool, whether a pair is similar; None for triplets and quadruplets.
+        weights: (n,) float64, what a violation costs; None: 1.
+        margins: (n,) float64, of triplets and quadruplets, in squared distance; None: the learner's own.
+    """
+
+    items: NDArray[np.int64]
+    similar: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+    margins: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def kind(self) -> str:
+        """What they are called."""
+        return KINDS[self.items.shape[1]]
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
+        """Returns some of them."""
+        return Comparisons(
+            self.items[chosen],
+            None if self.similar is None else self.similar[chosen],
+            None if self.weights is None else self.weights[chosen],
+            None if self.margins is None else self.margins[chosen],
+        )
+
+    def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
+        """Returns those that name only some of ``count`` rows, the positions counted among these.
+
+        Raises:
+            ValueError: if one names a row that there is not.
+        """
+        if self.items.size and not 0 <= self.items.min() <= self.items.max() < count:
+            raise ValueError(f"constraints name rows by position, from 0 to {count - 1}")
+        places = np.full(count, -1, dtype=np.int64)
+        chosen = np.arange(count)[rows]
+        places[chosen] = np.arange(len(chosen))
+        moved = replace(self, items=places[self.items])
+        return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
+
+    def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
+        """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""
+        own = margin if self.margins is None else self.margins
+        return constrained(self.items, self.similar, own, upper, lower, 1.0 if self.weights is None else self.weights)
