@@ -42,12 +42,15 @@ def evaluate(
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
     asked = tuple(targets) or space.reachable(view)
     space.check_reachable(view, asked)
-    found = _labelled(tx, space, view, asked, refit)
+    everything = _examples(tx, space, view, asked, refit)
+    found = _labelled(everything)
     aside, protocol = _queries(space, found, refit, test_size, seed)
     queries, database = found.take(aside).seen_in(view), found.take(~aside)
     pipeline, counts = space.pipeline, space.constraint_counts
     if refit and space.spec:
-        training = told(database, space.pairs, space.constraints)
+        # Labels are not all that is learned from where comparisons were given.
+        known = database if space.constraints is None else everything.without(found.take(aside))
+        training = told(known, space.pairs, space.constraints)
         counts = count_constraints(space.constraints, training, found.take(aside))
         pipeline = _refitted(tx, space, training)
     items = {target: database.seen_in(target) for target in asked}
@@ -65,10 +68,14 @@ def evaluate(
     )
 
 
-def _labelled(tx: Transaction, space: Space, view: str, targets: Sequence[str], refit: bool) -> Examples:
-    """Return the labelled items that have a view that takes part, in the order of the space's views."""
-    needed = space.views if space.spec and refit else [name for name in space.views if name in {view, *targets}]
-    found = examples(tx, needed).labelled()
+def _examples(tx: Transaction, space: Space, view: str, targets: Sequence[str], refit: bool) -> Examples:
+    """Return the items that have a view that takes part, in the order of the space's views."""
+    return examples(tx, space.views if space.spec and refit else [n for n in space.views if n in {view, *targets}])
+
+
+def _labelled(everything: Examples) -> Examples:
+    """Return the items that have a label; NotReadyError if none has."""
+    found = everything.labelled()
     if not len(found):
         raise NotReadyError("no item with these views has a label: index with --labels folder or a CSV file")
     return found

@@ -61,6 +61,10 @@ class Examples:
         """Return the examples that have a label."""
         return self.take(np.array([bool(labels) for labels in self.labels], bool))
 
+    def without(self, others: "Examples") -> "Examples":
+        """Return the examples that are not among others."""
+        return self.take(~np.isin(self.ids, others.ids))
+
     def classes(self) -> NDArray[np.str_]:
         """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
         names = ["\x1f".join(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.examples import Examples
 from engine.info import ConstraintCounts
 from engine.learners.chain import Chain
@@ -86,7 +86,7 @@ def similarity(pipeline: Chain, training: Examples) -> dict[str, Any]:
 
     Items are similar if they share a label where the learners understand that, else if their sets of labels are equal.
 
-    Raises InvalidInputError for pairs or constraints that no learner takes.
+    Raises InvalidInputError for pairs or constraints that no learner takes, NotReadyError for a metric of neither.
     """
     if training.constraints is not None and not pipeline.takes_constraints:
         raise InvalidInputError(
@@ -98,6 +98,12 @@ def similarity(pipeline: Chain, training: Examples) -> dict[str, Any]:
                 f"{pipeline.steps[-1].name} does not learn from pairs of items: take a learner such as multi-npp"
             )
         return {"y": training.classes(), "neighbors": training.similar}
+    undrawable = pipeline.takes_constraints and pipeline.needs_labels and training.constraints is None
+    if undrawable and np.unique(training.classes()).size == len(training):
+        raise NotReadyError(
+            "no two training items have the same labels: index with --labels folder or a CSV file, "
+            "or compare items by --constraints FILE.csv"
+        )
     shared = pipeline.multilabel and training.several_labels()
     known = {"y": training.indicators() if shared else training.classes()}
     return known if training.constraints is None else known | {"constraints": training.constraints}

@@ -1,6 +1,5 @@
 """Learners of one Mahalanobis metric per view, from classes or from comparisons."""
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +8,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import Mask, MultiView, Rows
-from ..linear import LinearLearner
-from ..separate import SeparateLearner
+from ..base import Rows
 from . import tuples as shapes
-from .comparisons import Comparisons
+from .comparing import ComparisonLearner
 from .constraints import Constraints
-from .sampling import ClassSampler
 
 
-class MetricLearner(LinearLearner, SeparateLearner):
+class MetricLearner(ComparisonLearner):
     """Embeds a row as L (x - m), so that Euclidean distance there is D(x, y)^2 = (x - y)^T M (x - y), M = L^T L.
 
     A subclass defines ``_learn`` and has the parameters ``constraints``, ``n_constraints``, ``neighbors``, ``margin``,
@@ -27,57 +23,6 @@ class MetricLearner(LinearLearner, SeparateLearner):
     parameters mean the same whatever the units; matrices and embeddings are of the rows as they were given, and so are
     distances, to which ``margin``, ``upper`` and ``lower`` refer (squared).
     """
-
-    needs_labels = True
-
-    constraints: str
-    n_constraints: int
-    neighbors: int | None
-    margin: float
-    upper: float
-    lower: float
-    patience: int | None
-    validation_fraction: float
-    random_state: int
-
-    def fit(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        constraints: Comparisons | None = None,
-    ) -> Self:
-        """Fits the metric of every view.
-
-        Args:
-            X: list of (n, d_v) arrays, or one (n, d) array.
-            y: (n,) classes that constraints are drawn from; ignored where they are given.
-            mask: (n, V), which items have which views. None: all of them.
-            constraints: comparisons of the items. Each view's metric learns from those that name only its rows.
-
-        Raises:
-            ValueError: for NaN, wrong shapes, parameters out of range, missing labels, classes that tell nothing apart,
-                or constraints that name no rows of a view.
-        """
-        if constraints is None:
-            return super().fit(X, y, mask)
-        views, _, there = self._validate(X, None, mask, needs_labels=False)
-        self._fit(views, constraints, there)
-        return self
-
-    def add_view(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        constraints: Comparisons | None = None,
-    ) -> Self:
-        """Fits the metric of one further view, the last of ``X``; arguments and errors as in ``fit``."""
-        if constraints is None:
-            return super().add_view(X, y, mask)
-        views, _, there = self._validate_added(X, None, mask, needs_labels=False)
-        self._append(self._fit_present(views, constraints, there, len(views) - 1))
-        return self
 
     def fit_constraints(self, X: ArrayLike, constraints: Constraints, validation: Constraints | None = None) -> Self:
         """Fits the metric of one view to explicit constraints.
@@ -171,42 +116,6 @@ class MetricLearner(LinearLearner, SeparateLearner):
         embedded, labels = self.transform(X), np.asarray(y)
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
-
-    def _fit_present(self, views: list[Rows], labels: Any, mask: Mask, view: int) -> dict[str, Any]:
-        if not isinstance(labels, Comparisons):
-            return super()._fit_present(views, labels, mask, view)
-        there = mask[:, view]
-        return self._fit_compared(views[view][there], labels.among(there, len(there)), view)
-
-    def _fit_compared(self, rows: Rows, comparisons: Comparisons, view: int) -> dict[str, Any]:
-        if len(comparisons) < (1 if self.patience is None else 2):
-            raise ValueError(f"{len(comparisons)} constraints name only rows of view {view}, too few to learn from")
-        learned, held = comparisons, None
-        if self.patience is not None:
-            count = min(max(round(self._held_share() * len(comparisons)), 1), len(comparisons) - 1)
-            order = np.random.default_rng([self.random_state, view]).permutation(len(comparisons))
-            middle = (self.upper + self.lower) / 2
-            held = replace(comparisons.take(order[:count]), margins=None).constraints(0.0, middle, middle)
-            learned = comparisons.take(order[count:])
-        return self._fit_rows(rows, learned.constraints(self.margin, self.upper, self.lower), held)
-
-    def _held_share(self) -> float:
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction={self.validation_fraction} must be between 0 and 1")
-        return self.validation_fraction
-
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        share = self._held_share()
-        generator = np.random.default_rng([self.random_state, view])
-        sampler = ClassSampler(np.asarray(labels), rows, self.neighbors)
-        drawn = sampler.draw(self.constraints, self.n_constraints, generator)
-        learned = shapes.constrained(*drawn, self.margin, self.upper, self.lower)
-        if self.patience is None:
-            return self._fit_rows(rows, learned, None)
-        count = max(round(share * self.n_constraints), 1)
-        middle = (self.upper + self.lower) / 2
-        held = shapes.constrained(*sampler.draw(self.constraints, count, generator), 0.0, middle, middle)
-        return self._fit_rows(rows, learned, held)
 
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
         mean = rows.mean(axis=0)

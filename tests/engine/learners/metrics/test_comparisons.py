@@ -88,6 +88,22 @@ def test_a_chain_hands_them_to_the_last_that_takes_them():
     assert both.transform(views[0], view=0).shape == (60, 1)
 
 
+@pytest.mark.parametrize("kind", ["pairs", "triplets"])
+def test_neighbours_in_another_view_take_the_place_of_labels(kind):
+    """The metric of one view learns who is near in the other, from the items that have both."""
+    views, _ = seen(count=150)
+    views[1] = views[1][:, :1]
+    mask = np.ones((150, 2), bool)
+    mask[:20, 0] = mask[-20:, 1] = False
+    how = QUICK | {"similar": "knn", "neighbors": 15, "constraints": kind, "mu": 0.01, "n_constraints": 3_000}
+    learner = Fantope(neighbor_view=1, **how).fit(views, mask=mask)
+    assert not learner.needs_labels
+    assert share(learner, 0) > 0.9
+    assert share(Fantope(**how).fit(views, mask=mask), 0) < 0.5  # by its own rows, whose noise says who is near
+    with pytest.raises(ValueError, match="neighbor_view=2 but there are 2 views"):
+        Fantope(neighbor_view=2, **how).fit(views)
+
+
 def test_some_of_them_stop_the_fit():
     """With patience a share of them is held back, and fewer steps are taken."""
     views, said = seen()
