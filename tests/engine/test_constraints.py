@@ -103,6 +103,16 @@ def test_a_view_added_later_learns_from_the_comparisons_kept(items):
     assert [(hit.key, hit.distance) for hit in first] == [(hit.key, hit.distance) for hit in second]
 
 
+def test_neighbours_in_a_view_named_by_its_name_take_the_place_of_labels(items):
+    """Without labels or comparisons: what is near by a second view, of the first column alone, is near by the first."""
+    items.add_view("said=vectors:dim=1")
+    items.put_vectors("said", [f"{number:02}" for number in range(COUNT)], told()[:, None].astype(np.float32))
+    settings = {"similar": "knn", "neighbor_view": "said", "mu": 0.01, "neighbors": 8}
+    info = items.train("fantope", ["one", "said"], dim=1, settings=settings)
+    assert (info.settings["neighbor_view"], info.constraints) == ("said", None)
+    assert spread(items, "one") < 0.06
+
+
 def test_settings_are_tuned_by_labels_beside_comparisons(items):
     """Folds of items, each with the comparisons of its own."""
     tune = Tune({"n_components": (1, 4)}, folds=2)

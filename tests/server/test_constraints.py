@@ -20,7 +20,7 @@ from server.listen import RunningServer
 
 COUNT = 50
 WIDTH = 5
-QUICK = ("--set", "max_iter=60")
+SETTINGS = ("--set", "mu=0.01")
 
 
 def run(*arguments: object) -> Result:
@@ -81,7 +81,7 @@ def written(file: Path, kind: str) -> int:
 def spread(where: list[str]) -> float:
     """The mean difference, in what makes them alike, of an item and those found nearest; by chance it is a third."""
     gaps = []
-    for number in range(0, COUNT, 5):
+    for number in range(0, COUNT, 10):
         command = ("search", "rows", "--key", f"item/{number}", "--view", "view", "-k", 5, "--json")
         (answer,) = json.loads(done(*command, *where))["results"]
         gaps += [abs(told()[int(hit["key"].removeprefix("item/"))] - told()[number]) for hit in answer["hits"]]
@@ -90,11 +90,11 @@ def spread(where: list[str]) -> float:
 
 @pytest.mark.parametrize("kind", ["key_a,key_b,similar", "anchor,near,far", "near_a,near_b,far_a,far_b"])
 def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Path, kind: str) -> None:
-    """Of items without a label: a rank of 1 is one number an item, and those nearest by it are alike."""
+    """Of items without a label: an index of rank 1 holds one number an item, and those nearest by it are alike."""
     file = tmp_path / "said.csv"
     count = written(file, kind)
     before = spread(where)
-    train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, *QUICK, "--constraints", file)
+    train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, *SETTINGS, "--constraints", file)
     info = json.loads(done(*train, "--json", *where))
     assert info["dim"] == {"view": 1}
     assert (info["constraints"]["given"], info["constraints"]["used"]) == (count, {"view": count})
@@ -108,7 +108,7 @@ def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_p
     """Without the comparisons that name a query; those of items without a label count, and how many is told."""
     file = tmp_path / "said.csv"
     count = written(file, "anchor,near,far")
-    done("train", "some", "--learner", "fantope:1", "--views", "view", *QUICK, "--constraints", file, *where)
+    done("train", "some", "--learner", "fantope:1", "--views", "view", *SETTINGS, "--constraints", file, *where)
     evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, "--json", *where)
     told = json.loads(done(*evaluate))
     assert told["queries"] == COUNT // 5
