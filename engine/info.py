@@ -36,7 +36,7 @@ class Tuning:
     """How settings were chosen by cross-validation among the training items."""
 
     measure: str
-    """"map" or "accuracy"; larger is better."""
+    """"map", "accuracy" or "order"; larger is better."""
     folds: int
     items: int
     """Training items that took part."""

@@ -65,7 +65,7 @@ def train(
         typer.Option("--try", metavar="KEY=V,V", help="With --tune: values to try, such as kernel=chi2,rbf; repeat."),
     ] = None,
     tune_by: Annotated[
-        str | None, typer.Option(metavar="map|accuracy", help="With --tune: what is measured (else map).")
+        str | None, typer.Option(metavar="map|accuracy|order", help="With --tune: what is measured (else map).")
     ] = None,
     folds: Annotated[int | None, typer.Option(min=2, help="With --tune: folds (else 3).")] = None,
     holdout: Annotated[float | None, typer.Option(help="Share of the items kept out, to evaluate on (else 0).")] = None,

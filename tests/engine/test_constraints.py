@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError
+from engine.errors import InvalidInputError, NotReadyError
 from engine.home import Home
 from engine.item import NewItem
 from engine.learners.metrics.comparisons import Comparisons
@@ -37,21 +37,20 @@ def rows_of(view: str) -> np.ndarray:
     return np.column_stack([told(), noise]).astype(np.float32)
 
 
+def fill(home: Home, name: str, labelled: bool):
+    """Items of two views, the first ten of which lack the second; labelled, by halves of what makes them alike."""
+    views = {view: rows_of(view) for view in VIEWS}
+    halves = [("low",) if value < 0.5 else ("high",) for value in told()]
+    made = home.create(name, [f"{view}=vectors:dim={width}" for view, width in VIEWS.items()])
+    rows = [{v: views[v][number] for v in VIEWS if v == "one" or number >= 10} for number in range(COUNT)]
+    labels = halves if labelled else [()] * COUNT
+    made.import_items([NewItem(f"{number:02}", rows=rows[number], labels=labels[number]) for number in range(COUNT)])
+    return made
+
+
 @pytest.fixture
 def items(home: Home):
-    """Items of two views, the first ten of which lack the second; labelled by halves of what makes them alike."""
-    views = {view: rows_of(view) for view in VIEWS}
-    with home.create("rows", [f"{view}=vectors:dim={width}" for view, width in VIEWS.items()]) as made:
-        made.import_items(
-            [
-                NewItem(
-                    f"{number:02}",
-                    rows={view: rows[number] for view, rows in views.items() if view == "one" or number >= 10},
-                    labels=("low" if told()[number] < 0.5 else "high",),
-                )
-                for number in range(COUNT)
-            ]
-        )
+    with fill(home, "rows", labelled=True) as made:
         yield made
 
 
@@ -121,6 +120,22 @@ def test_settings_are_tuned_by_labels_beside_comparisons(items):
     )
     assert info.tuning.chosen["n_components"] == 1
     assert all(trial.score is not None for trial in info.tuning.tried)
+
+
+def test_settings_are_tuned_by_how_well_distances_agree(home):
+    """With the comparisons held out; where nothing has a label, they can be tuned by nothing else."""
+    how = {"settings": QUICK | {"n_components": 1, "gamma": 0.0, "n_constraints": 10, "neighbors": None}}
+    tune = Tune({"mu": (0.1, 0.01)}, measure="order", folds=2)
+    with fill(home, "bare", labelled=False) as bare:
+        info = bare.train("fantope", list(VIEWS), constraints=triplets(), tune=tune, **how)
+        assert (info.tuning.measure, info.tuning.folds) == ("order", 2)
+        assert info.tuning.score > 0.9
+        with pytest.raises(InvalidInputError, match="give --constraints, or tune by map"):
+            bare.train("fantope", ["one"], tune=tune, **how)
+        with pytest.raises(NotReadyError, match="--constraints and tune by order"):
+            bare.train("fantope", ["one"], constraints=triplets(), tune=Tune(tune.values), **how)
+        with pytest.raises(NotReadyError, match="1 constraints are too few for 2 folds"):
+            bare.train("fantope", ["one"], constraints=triplets(count=1), tune=tune, **how)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Comparisons of rows that somebody made: which are alike, or nearer to each other than others."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from .constraints import Constraints
 from .tuples import constrained
@@ -59,6 +61,23 @@ class Comparisons:
         places[chosen] = np.arange(len(chosen))
         moved = replace(self, items=places[self.items])
         return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
+
+    def agreement(self, embedded: NDArray[Any]) -> float:
+        """Returns how well Euclidean distances agree with them, from 0 to 1, margins aside.
+
+        Of triplets and quadruplets the weighted share in the right order; of pairs the area under the ROC curve, NaN
+        where all are similar or none is.
+
+        Args:
+            embedded: (m, D) rows.
+        """
+        near, far = self.items[:, :2], self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
+        lengths = [np.linalg.norm(embedded[pair[:, 0]] - embedded[pair[:, 1]], axis=1) for pair in (near, far)]
+        if self.similar is None:
+            return float(np.average(lengths[0] < lengths[1], weights=self.weights))
+        if self.similar.all() or not self.similar.any():
+            return float("nan")
+        return float(roc_auc_score(self.similar, -lengths[0], sample_weight=self.weights))
 
     def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
         """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""

@@ -4,13 +4,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import Rows
 from . import tuples as shapes
 from .comparing import ComparisonLearner
+from .comparisons import Comparisons
 from .constraints import Constraints
 
 
@@ -105,10 +105,8 @@ class MetricLearner(ComparisonLearner):
         if items.shape[1] == 2:
             if y is None:
                 raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
-            return float(roc_auc_score(np.asarray(y) > 0, -self.pair_distance(items, rows, view)))
-        near = self.pair_distance(items[:, :2], rows, view)
-        far = self.pair_distance(items[:, [0, 2]] if items.shape[1] == 3 else items[:, 2:4], rows, view)
-        return float(np.mean(near < far))
+            return Comparisons(items, np.asarray(y) > 0).agreement(self.transform(rows, view=view))
+        return Comparisons(items).agreement(self.transform(rows, view=view))
 
     def _nearest_score(self, X: ArrayLike, y: ArrayLike | None) -> float:
         if y is None:

@@ -849,7 +849,7 @@ class Tune(_message.Message):
     MEASURE_FIELD_NUMBER: _builtins.int
     FOLDS_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map" or "accuracy"; empty: map."""
+    """"map", "accuracy" or, by how well distances agree with constraints, "order"; empty: map."""
     folds: _builtins.int
     """0: 3."""
     @_builtins.property

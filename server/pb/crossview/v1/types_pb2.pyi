@@ -438,7 +438,7 @@ class Tuning(_message.Message):
     CHOSEN_FIELD_NUMBER: _builtins.int
     TRIED_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map" or "accuracy"; larger is better."""
+    """"map", "accuracy" or "order"; larger is better."""
     folds: _builtins.int
     items: _builtins.int
     """Training items that took part."""

@@ -59,6 +59,16 @@ def test_margins_and_weights_reach_the_constraints():
     assert pairs.margins.tolist() == [-0.5, 1.5]
 
 
+def test_agreement_is_the_share_in_order():
+    """Weighted; of pairs how often a similar one is nearer than a dissimilar one; NaN where that cannot be told."""
+    line = np.array([[0.0], [1.0], [3.0], [10.0]])
+    assert Comparisons(np.array([[0, 1, 2], [0, 3, 1], [2, 1, 3]])).agreement(line) == pytest.approx(2 / 3)
+    assert Comparisons(np.array([[0, 1, 2, 3], [0, 3, 1, 2]]), None, np.array([1.0, 3.0])).agreement(line) == 0.25
+    pairs = np.array([[0, 1], [2, 3], [1, 2], [0, 3]])
+    assert Comparisons(pairs, np.array([True, True, False, False])).agreement(line) == 0.75
+    assert np.isnan(Comparisons(pairs, np.ones(4, bool)).agreement(line))
+
+
 def test_every_view_learns_from_the_comparisons_of_its_rows():
     """The metric of each is that of ``fit_constraints`` on its own rows, and a view added later gets the same."""
     views, said = seen()
