@@ -17,7 +17,7 @@ _PARTS = ("similar", "weights", "margins")
 class ItemComparisons:
     """Pairs, triplets or quadruplets of items, all of one kind.
 
-    Raises InvalidInputError for arrays whose sizes disagree, or positions that no key has.
+    Raises InvalidInputError for arrays whose sizes disagree, repeated keys, or positions that no key has.
     """
 
     keys: tuple[str, ...]
@@ -40,6 +40,8 @@ class ItemComparisons:
             raise InvalidInputError(
                 "pairs have no margins: the learner's settings upper and lower bound their distances"
             )
+        if len(set(self.keys)) < len(self.keys):
+            raise InvalidInputError("the items that constraints name are listed once each, by key")
         if items.min() < 0 or items.max() >= len(self.keys):
             raise InvalidInputError(f"constraints name items by their position among the {len(self.keys)} keys")
 

@@ -49,7 +49,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "alpha": (None, 1e-3, 1e-2, 1e-1, 1.0),
     },
     "fantope": {
-        "mu": (0.1, 1e-2, 1.0),
+        "mu": (1e-2, 0.1, 1.0),
         "n_components": (32, 10, 100),
         "max_iter": (500, 100),
         "n_constraints": (10_000, 50_000),

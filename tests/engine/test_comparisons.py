@@ -112,6 +112,7 @@ def test_people_may_disagree():
         (lambda: given(["ab"], similar=[True], margins=[1.0]), "upper and lower"),
         (lambda: given(["abc"], weights=[1.0, 2.0]), "1 triplets, but .* weights"),
         (lambda: given(["abc"], lines=[1, 2]), "1 triplets, but .* lines"),
+        (lambda: ItemComparisons(("a", "b", "a"), Comparisons(np.array([[0, 1, 2]]))), "listed once each"),
         (lambda: ItemComparisons(("a",), Comparisons(np.array([[0, 1, 2]]))), "among the 1 keys"),
         (lambda: ItemComparisons((), Comparisons(np.zeros((0, 3), np.int64))), "at least one"),
     ],

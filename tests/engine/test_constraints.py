@@ -13,7 +13,7 @@ from engine.recipe import Pair, Tune
 
 VIEWS = {"one": 4, "two": 6}
 COUNT = 60
-QUICK = {"max_iter": 60}
+QUICK = {"max_iter": 200}
 
 
 def told() -> np.ndarray:
@@ -72,7 +72,7 @@ def test_neighbours_are_what_the_comparisons_say(items):
     assert (info.constraints.kind, info.constraints.given) == ("triplets", len(triplets()))
     assert info.constraints.used["one"] == len(triplets()) > info.constraints.used["two"] > 0
     for view in VIEWS:
-        assert spread(items, view) < 0.05 < before[view]
+        assert spread(items, view) < 0.07 < 0.2 < before[view]
 
 
 def test_comparisons_of_held_out_items_are_left_out_and_counted(items):

@@ -20,7 +20,6 @@ from server.listen import RunningServer
 
 COUNT = 50
 WIDTH = 5
-SETTINGS = ("--set", "mu=0.01")
 
 
 def run(*arguments: object) -> Result:
@@ -94,7 +93,7 @@ def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Pat
     file = tmp_path / "said.csv"
     count = written(file, kind)
     before = spread(where)
-    train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, *SETTINGS, "--constraints", file)
+    train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, "--constraints", file)
     info = json.loads(done(*train, "--json", *where))
     assert info["dim"] == {"view": 1}
     assert (info["constraints"]["given"], info["constraints"]["used"]) == (count, {"view": count})
@@ -108,7 +107,7 @@ def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_p
     """Without the comparisons that name a query; those of items without a label count, and how many is told."""
     file = tmp_path / "said.csv"
     count = written(file, "anchor,near,far")
-    done("train", "some", "--learner", "fantope:1", "--views", "view", *SETTINGS, "--constraints", file, *where)
+    done("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file, *where)
     evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, "--json", *where)
     told = json.loads(done(*evaluate))
     assert told["queries"] == COUNT // 5

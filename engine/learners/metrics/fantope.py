@@ -94,7 +94,7 @@ class Fantope(MetricLearner):
     def __init__(
         self,
         n_components: int = 32,
-        mu: float = 0.1,
+        mu: float = 0.01,
         gamma: float = 0.0,
         frobenius: float = 0.0,
         constraints: str = "triplets",
