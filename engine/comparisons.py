@@ -70,21 +70,18 @@ class ItemComparisons:
 
     def _check_sense(self) -> None:
         """Raise InvalidInputError for an item or a pair that is compared with itself, and pairs that are said twice."""
-        items = self.said.items
-        near, far = items[:, :2], items[:, [0, 2]] if items.shape[1] == 3 else items[:, -2:]
+        near, far = self.said.near, self.said.far
         alone = (near[:, 0] == near[:, 1]) | (far[:, 0] == far[:, 1])
         if (row := _first(alone)) is not None:
             pair = near[row] if near[row, 0] == near[row, 1] else far[row]
             raise InvalidInputError(f"{self._where(row)}: {self.keys[pair[0]]!r} is compared with itself")
-        if items.shape[1] == 2:
-            self._check_pairs(np.sort(items, axis=1))
+        if self.said.similar is not None:
+            self._check_pairs(np.sort(near, axis=1), self.said.similar)
         elif (row := _first((np.sort(near, axis=1) == np.sort(far, axis=1)).all(axis=1))) is not None:
             names = " and ".join(repr(self.keys[item]) for item in near[row])
             raise InvalidInputError(f"{self._where(row)}: {names} are said to be nearer than themselves")
 
-    def _check_pairs(self, pairs: NDArray[np.int64]) -> None:
-        similar = self.said.similar
-        assert similar is not None  # of pairs it never is
+    def _check_pairs(self, pairs: NDArray[np.int64], similar: NDArray[np.bool_]) -> None:
         codes = pairs[:, 0] * len(self.keys) + pairs[:, 1]
         both = np.intersect1d(codes[similar], codes[~similar])
         if len(both):

@@ -39,6 +39,16 @@ class Comparisons:
         """What they are called."""
         return KINDS[self.items.shape[1]]
 
+    @property
+    def near(self) -> NDArray[np.int64]:
+        """The (n, 2) pairs that are said to be near; of pairs all of them."""
+        return self.items[:, :2]
+
+    @property
+    def far(self) -> NDArray[np.int64]:
+        """The (n, 2) pairs that are said to be further apart; of pairs all of them."""
+        return self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
+
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
         """Returns some of them."""
         return Comparisons(
@@ -71,13 +81,14 @@ class Comparisons:
         Args:
             embedded: (m, D) rows.
         """
-        near, far = self.items[:, :2], self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
-        lengths = [np.linalg.norm(embedded[pair[:, 0]] - embedded[pair[:, 1]], axis=1) for pair in (near, far)]
+        near, far = (
+            np.linalg.norm(embedded[pairs[:, 0]] - embedded[pairs[:, 1]], axis=1) for pairs in (self.near, self.far)
+        )
         if self.similar is None:
-            return float(np.average(lengths[0] < lengths[1], weights=self.weights))
+            return float(np.average(near < far, weights=self.weights))
         if self.similar.all() or not self.similar.any():
             return float("nan")
-        return float(roc_auc_score(self.similar, -lengths[0], sample_weight=self.weights))
+        return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))
 
     def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
         """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""
