@@ -62,7 +62,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 def written(file: Path, kind: str) -> int:
     """Writes what people would say of the items into a file; returns how many comparisons it holds."""
     value, lines = told(), list[str]()
-    for items in np.random.default_rng(2).integers(0, COUNT, (600, 4)):
+    for items in np.random.default_rng(2).integers(0, COUNT, (300, 4)):
         a, b, c, d = (f"item/{item}" for item in items)
         gap = [abs(value[items[one]] - value[items[two]]) for one, two in ((0, 1), (0, 2), (2, 3))]
         if len({*items}) < 4:
@@ -99,7 +99,6 @@ def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Pat
     assert (info["constraints"]["given"], info["constraints"]["used"]) == (count, {"view": count})
     assert spread(where) < 0.06 < 0.15 < before
     words = f"learned from {count} for view of {count} {info['constraints']['kind']}"
-    assert words in done(*train, *where)
     assert f"fantope: {words}" in done("show", "rows", *where)
 
 
@@ -107,7 +106,8 @@ def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_p
     """Without the comparisons that name a query; those of items without a label count, and how many is told."""
     file = tmp_path / "said.csv"
     count = written(file, "anchor,near,far")
-    done("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file, *where)
+    train = ("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file)
+    assert f"learned from {count} for view of {count} triplets" in done(*train, *where)
     evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, "--json", *where)
     told = json.loads(done(*evaluate))
     assert told["queries"] == COUNT // 5
