@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
+from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, StorageError
 from engine.evaluation import evaluate
 from engine.fitting import fit_views
@@ -258,6 +259,7 @@ class Collection:
         seed: int = 0,
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
+        constraints: ItemComparisons | None = None,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -266,14 +268,15 @@ class Collection:
         ``learner`` may be a pipeline, such as ``sqrt,cca``; "" stands for ``engine.recipe.LEARNER``.
         It learns from the items that have at least one of the views, each filed under those that it has. A share
         ``holdout`` of them is kept out of training, for ``evaluate``. Similar are, for learners that ask, items that
-        share a label, or those of ``pairs``. With ``tune``, settings that are not given are chosen by cross-validation.
+        share a label, or those of ``pairs``; metrics are learned from ``constraints`` where they are given. With
+        ``tune``, settings that are not given are chosen by cross-validation.
 
         It is built beside the generation that answers, which is replaced in one step if ``activate``; a training that
         is stopped leaves nothing.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        recipe = Recipe(learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune)
+        recipe = Recipe(learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints)
         name = check_space_name(space or recipe.space_name())
         return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
 

@@ -17,7 +17,7 @@ from engine.info import Evaluation, EvaluationRow
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
-from engine.neighborhoods import with_pairs
+from engine.neighborhoods import count_constraints, told
 from engine.pipeline import build, vectors
 from engine.space import RAW, Space
 from engine.training import own_steps
@@ -42,10 +42,17 @@ def evaluate(
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
     asked = tuple(targets) or space.reachable(view)
     space.check_reachable(view, asked)
-    found = _labelled(tx, space, view, asked, refit)
+    everything = _examples(tx, space, view, asked, refit)
+    found = _labelled(everything)
     aside, protocol = _queries(space, found, refit, test_size, seed)
     queries, database = found.take(aside).seen_in(view), found.take(~aside)
-    pipeline = _refitted(tx, space, database) if refit and space.spec else space.pipeline
+    pipeline, counts = space.pipeline, space.constraint_counts
+    if refit and space.spec:
+        # Labels are not all that is learned from where comparisons were given.
+        known = database if space.constraints is None else everything.without(found.take(aside))
+        training = told(known, space.pairs, space.constraints)
+        counts = count_constraints(space.constraints, training, found.take(aside))
+        pipeline = _refitted(tx, space, training)
     items = {target: database.seen_in(target) for target in asked}
     for name, those in ((view, queries), *items.items()):
         if not len(those):
@@ -55,16 +62,20 @@ def evaluate(
         tuple(rows),
         len(queries),
         len(database.seen_in(*asked)),
-        protocol + _incomplete(items),
+        protocol + _incomplete(items) + ("" if counts is None else f"; {counts.sentence()}"),
         _codebooks(tx, {view, *asked}, set(queries.keys)),
         time.monotonic() - began,
     )
 
 
-def _labelled(tx: Transaction, space: Space, view: str, targets: Sequence[str], refit: bool) -> Examples:
-    """Return the labelled items that have a view that takes part, in the order of the space's views."""
-    needed = space.views if space.spec and refit else [name for name in space.views if name in {view, *targets}]
-    found = examples(tx, needed).labelled()
+def _examples(tx: Transaction, space: Space, view: str, targets: Sequence[str], refit: bool) -> Examples:
+    """Return the items that have a view that takes part, in the order of the space's views."""
+    return examples(tx, space.views if space.spec and refit else [n for n in space.views if n in {view, *targets}])
+
+
+def _labelled(everything: Examples) -> Examples:
+    """Return the items that have a label; NotReadyError if none has."""
+    found = everything.labelled()
     if not len(found):
         raise NotReadyError("no item with these views has a label: index with --labels folder or a CSV file")
     return found
@@ -102,8 +113,6 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     steps = own_steps([find_view(tx, name) for name in space.views])
     first = len(space.views) - len(space.added)
     pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
-    if space.pairs:
-        training = with_pairs(training, space.pairs)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
     return learn_later(pipeline, training, steps[first:])
 

@@ -10,6 +10,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from engine.catalog import Transaction
 from engine.errors import InvalidInputError, NotReadyError
+from engine.learners.metrics.comparisons import Comparisons
 from engine.views import find_view
 
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
@@ -29,6 +30,8 @@ class Examples:
     labels: tuple[tuple[str, ...], ...]
     similar: Any = None
     """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
+    constraints: Comparisons | None = None
+    """What is said of them by position where constraints were given."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -43,6 +46,7 @@ class Examples:
             self.mask[positions],
             tuple(self.labels[position] for position in positions),
             None if self.similar is None else self.similar[positions][:, positions],
+            None if self.constraints is None else self.constraints.among(positions, len(self)),
         )
 
     def seen_in(self, *views: str) -> "Examples":
@@ -56,6 +60,10 @@ class Examples:
     def labelled(self) -> "Examples":
         """Return the examples that have a label."""
         return self.take(np.array([bool(labels) for labels in self.labels], bool))
+
+    def without(self, others: "Examples") -> "Examples":
+        """Return the examples that are not among others."""
+        return self.take(~np.isin(self.ids, others.ids))
 
     def classes(self) -> NDArray[np.str_]:
         """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""

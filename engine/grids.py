@@ -48,6 +48,14 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "regression": ("ridge", "logistic"),
         "alpha": (None, 1e-3, 1e-2, 1e-1, 1.0),
     },
+    "fantope": {
+        "mu": (1e-2, 0.1, 1.0),
+        "n_components": (32, 10, 100),
+        "max_iter": (500, 100),
+        "n_constraints": (10_000, 50_000),
+        "neighbors": (None, 50),
+        "gamma": (0.0, 1e-3),
+    },
     "pca": {"n_components": (*_DIMS, 10), "whiten": (False, True)},
 }
 """By learner and setting, in the order in which they are chosen; a learner's default is always tried, and first."""

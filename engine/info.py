@@ -36,7 +36,7 @@ class Tuning:
     """How settings were chosen by cross-validation among the training items."""
 
     measure: str
-    """"map" or "accuracy"; larger is better."""
+    """"map", "accuracy" or "order"; larger is better."""
     folds: int
     items: int
     """Training items that took part."""
@@ -52,6 +52,25 @@ class Tuning:
         """Return what ``dataclasses.asdict`` described."""
         told = dict(tree)
         return cls(tried=tuple(Trial(**one) for one in told.pop("tried")), **told)
+
+
+@dataclass(frozen=True)
+class ConstraintCounts:
+    """How many comparisons a space was given and learned from; those of items without a view are left out of it."""
+
+    kind: str
+    """"pairs", "triplets" or "quadruplets"."""
+    given: int
+    held_out: int
+    """Those that name an item that was kept out of training."""
+    used: Mapping[str, int]
+    """Those that each view's metric learned from."""
+
+    def sentence(self) -> str:
+        """Return all of it in words."""
+        used = ", ".join(f"{count} for {view}" for view, count in self.used.items())
+        kept = f"; {self.held_out} name held-out items" if self.held_out else ""
+        return f"learned from {used} of {self.given} {self.kind}{kept}"
 
 
 @dataclass(frozen=True)
@@ -83,6 +102,8 @@ class SpaceInfo:
     """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
     tuning: Tuning | None = None
     """How its settings were chosen; None where they were given."""
+    constraints: ConstraintCounts | None = None
+    """The comparisons that its metrics were learned from; None where none were given."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Neighbourhoods: which items a learner takes to be similar, by their labels or by pairs that were given."""
+"""Neighbourhoods: which items a learner takes to be similar, by their labels, or by pairs or comparisons given."""
 
 import csv
 from collections.abc import Collection, Iterable, Sequence
@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from engine.errors import InvalidInputError, NotFoundError
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.examples import Examples
+from engine.info import ConstraintCounts
 from engine.learners.chain import Chain
+from engine.learners.registry import takers
 from engine.recipe import Pair
 
 
@@ -51,6 +54,16 @@ def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
             raise InvalidInputError(f"{where}: {pair.first!r} is paired with itself")
 
 
+def told(found: Examples, pairs: Iterable[tuple[str, str]], constraints: ItemComparisons | None) -> Examples:
+    """Return the examples with what is known of them besides labels: similar pairs, and comparisons.
+
+    What names other items is left out; InvalidInputError if nothing is left of the pairs.
+    """
+    if pairs:
+        found = with_pairs(found, pairs)
+    return found if constraints is None else replace(found, constraints=constraints.of(found.keys))
+
+
 def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
     """Return the examples with what pairs of keys say of their similarity; every item is similar to itself.
 
@@ -69,17 +82,46 @@ def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
 
 
 def similarity(pipeline: Chain, training: Examples) -> dict[str, Any]:
-    """Return what a pipeline's ``fit`` is told of the examples' similarity: "y", and "neighbors" where there are pairs.
+    """Return what a pipeline's ``fit`` is told of similarity: "y", and "neighbors" or "constraints" where given.
 
     Items are similar if they share a label where the learners understand that, else if their sets of labels are equal.
 
-    Raises InvalidInputError for pairs that the learner does not take.
+    Raises InvalidInputError for pairs or constraints that no learner takes, NotReadyError for a metric of neither.
     """
+    if training.constraints is not None and not pipeline.takes_constraints:
+        raise InvalidInputError(
+            f"{pipeline.steps[-1].name} does not learn from constraints: take a learner that does, one of {takers()}"
+        )
     if training.similar is not None:
         if not pipeline.takes_neighbors:
             raise InvalidInputError(
                 f"{pipeline.steps[-1].name} does not learn from pairs of items: take a learner such as multi-npp"
             )
         return {"y": training.classes(), "neighbors": training.similar}
+    undrawable = pipeline.takes_constraints and pipeline.needs_labels and training.constraints is None
+    if undrawable and np.unique(training.classes()).size == len(training):
+        raise NotReadyError(
+            "no two training items have the same labels: index with --labels folder or a CSV file, "
+            "or compare items by --constraints FILE.csv"
+        )
     shared = pipeline.multilabel and training.several_labels()
-    return {"y": training.indicators() if shared else training.classes()}
+    known = {"y": training.indicators() if shared else training.classes()}
+    return known if training.constraints is None else known | {"constraints": training.constraints}
+
+
+def count_constraints(given: ItemComparisons | None, training: Examples, held_out: Examples) -> ConstraintCounts | None:
+    """Return how many of the comparisons the training examples learn from, and how many name a held-out one.
+
+    Raises InvalidInputError for a view of which none is left.
+    """
+    if given is None or training.constraints is None:
+        return None
+    columns = zip(training.rows, training.mask.T, strict=True)
+    used = {view: len(training.constraints.among(there, len(training))) for view, there in columns}
+    counts = ConstraintCounts(given.said.kind, len(given), given.naming(set(held_out.keys)), used)
+    if lacking := [view for view, count in used.items() if not count]:
+        raise InvalidInputError(
+            f"view {lacking[0]!r} has nothing to learn from: each of the {counts.given} {counts.kind} names an item "
+            f"that lacks the view or is held out ({counts.held_out})"
+        )
+    return counts

@@ -49,7 +49,7 @@ def build(
 def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], **how: Any) -> Chain:
     """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be.
 
-    ``how`` is what ``Chain.fit`` takes besides: "y", "mask", "neighbors", "progress".
+    ``how`` is what ``Chain.fit`` takes besides: "y", "mask", "neighbors", "constraints", "progress".
     """
     try:
         chain.fit(list(rows), **how)
@@ -64,7 +64,7 @@ def extend(
     """Return a fitted pipeline with one view more, the last of the rows, whose own steps come first.
 
     What was fitted of the other views stays, in these very objects. ``mask``, (n, V), says which items have which view,
-    and ``how`` is the rest of what ``Chain.add_view`` takes: "y", "neighbors", "progress".
+    and ``how`` is the rest of what ``Chain.add_view`` takes: "y", "neighbors", "constraints", "progress".
 
     Raises InvalidInputError in the learner's words if it cannot learn a view later.
     """

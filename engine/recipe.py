@@ -5,12 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.comparisons import ItemComparisons
+
 LEARNER = "sqrt,kernel:rbf,multi-npp"
 """What learns where none is named. The chi-squared kernel is a point more accurate on photographs' histograms (5-NN,
 across views, development splits), but this one takes rows of any sign."""
 FOLDS = 3
-MEASURES = ("map", "accuracy")
-"""What tuning may go by: mean average precision, or accuracy of the nearest neighbours' vote."""
+ORDER = "order"
+MEASURES = ("map", "accuracy", ORDER)
+"""What tuning may go by: mean average precision, accuracy of the nearest neighbours' vote, or how well distances agree
+with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Recipe:
     pairs: tuple[Pair, ...] = ()
     """The similar items; none: those that the learner finds, by labels as a rule."""
     tune: Tune | None = None
+    constraints: ItemComparisons | None = None
+    """What a metric is learned from; None: what the learner draws, from labels as a rule."""
 
     def space_name(self) -> str:
         """Return the name of a space that is given none: its last learner's."""

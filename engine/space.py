@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from engine import state
 from engine.catalog import Generation, ViewRecord
+from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.info import SpaceInfo, Tuning
+from engine.info import ConstraintCounts, SpaceInfo, Tuning
 from engine.learners.chain import Chain
 from engine.pipeline import build, fit, vectors
 from features import EXTRACTORS
@@ -49,6 +50,9 @@ class Space:
     pairs: tuple[tuple[str, str], ...] = ()
     """Keys of similar items that it learned from; none where it went by labels or neighbours."""
     tuning: Tuning | None = None
+    constraints: ItemComparisons | None = None
+    """Comparisons that it was given to learn from."""
+    constraint_counts: ConstraintCounts | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -127,6 +131,8 @@ class Space:
                 "added": self.added,
                 "pairs": self.pairs,
                 "tuning": self.tuning and asdict(self.tuning),
+                "constraints": None if self.constraints is None else self.constraints.to_state(),
+                "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
             }
         )
 
@@ -145,9 +151,11 @@ class Space:
             tree["seed"],
             frozenset(tree["training_keys"]),
             tree["held_out"],
-            tuple(tree.get("added", ())),  # older states lack these three
+            tuple(tree.get("added", ())),  # older states lack these
             tuple((first, second) for first, second in tree.get("pairs", ())),
             Tuning.from_json(tree["tuning"]) if tree.get("tuning") else None,
+            ItemComparisons.from_state(tree["constraints"]) if tree.get("constraints") else None,
+            ConstraintCounts(**tree["constraint_counts"]) if tree.get("constraint_counts") else None,
         )
 
 
@@ -181,6 +189,7 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
         "added": list(space.added),
         "pairs": len(space.pairs),
         "tuning": space.tuning and asdict(space.tuning),
+        "constraints": space.constraint_counts and asdict(space.constraint_counts),
     }
 
 
@@ -211,6 +220,8 @@ def space_info(answering: Generation, generations: Sequence[Generation], active:
     told |= {name: tuple(told.get(name, ())) for name in ("views", "targets", "added")}
     if told.get("tuning"):
         told["tuning"] = Tuning.from_json(told["tuning"])
+    if told.get("constraints"):
+        told["constraints"] = ConstraintCounts(**told["constraints"])
     numbers = tuple(one.generation for one in generations)
     return SpaceInfo(
         answering.space, answering.generation, active, created=answering.created, generations=numbers, **told

@@ -11,7 +11,7 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples, examples, split
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
-from engine.neighborhoods import check_pairs, with_pairs
+from engine.neighborhoods import check_pairs, count_constraints, told
 from engine.pipeline import build
 from engine.progress import Progress
 from engine.recipe import Recipe
@@ -41,12 +41,13 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     steps = own_steps([find_view(tx, view) for view in recipe.views])
     pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
+    if recipe.constraints is not None:
+        recipe.constraints.check(tx.items.ids_of(recipe.constraints.keys))
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
     aside = split(len(found), recipe.holdout, recipe.seed)
-    training = found.take(~aside)
-    if pairs:
-        training = with_pairs(training, pairs)
+    training = told(found.take(~aside), pairs, recipe.constraints)
+    counts = count_constraints(recipe.constraints, training, found.take(aside))
     tuning = None
     if recipe.tune is not None:
         recipe, tuning = tune(recipe, steps, training, progress)
@@ -63,6 +64,8 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         int(aside.sum()),
         pairs=pairs,
         tuning=tuning,
+        constraints=recipe.constraints,
+        constraint_counts=counts,
     )
 
 
@@ -97,8 +100,10 @@ def add_views(
     for column in range(len(space.views), len(names)):
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
-    if space.pairs:
-        training = with_pairs(training, space.pairs)
+    training = told(training, space.pairs, space.constraints)
+    counts = count_constraints(space.constraints, training, found.take(aside))
+    if counts is not None and space.constraint_counts is not None:
+        counts = replace(counts, used={**counts.used, **space.constraint_counts.used})  # the other views have learned
     return replace(
         space,
         name=name,
@@ -109,6 +114,7 @@ def add_views(
         training_keys=space.training_keys | frozenset(training.keys),
         held_out=int(aside.sum()),
         added=(*space.added, *views),
+        constraint_counts=counts,
     )
 
 

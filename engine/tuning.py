@@ -13,12 +13,13 @@ from engine.examples import Examples
 from engine.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.info import Trial, Tuning
 from engine.learners.chain import Chain
+from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.selection import search
 from engine.learning import learn
 from engine.measures import average_precision, knn_correct, members, ranking, relevance
 from engine.pipeline import build, vectors
 from engine.progress import Progress
-from engine.recipe import MEASURES, Recipe, Tune
+from engine.recipe import MEASURES, ORDER, Recipe, Tune
 
 MOST_ITEMS = 5_000
 """Training items that take part; of more, so many are drawn."""
@@ -34,7 +35,8 @@ def tune(
 
     Settings are chosen one after another, by the mean measure over folds and over the crossings that the space will
     answer: across the views, or within each where the learner keeps them apart. In each fold the pipeline learns from
-    the other folds, which are the database, and its labelled items are the queries (with pairs: its paired items).
+    the other folds, which are the database, and its labelled items are the queries (with pairs: its paired items). By
+    order, the folds are of constraints: distances are learned from the others and compared with those of the fold.
 
     Raises InvalidInputError (settings, folds, nothing to tune, every candidate fails), NotReadyError (nothing tells
     which items are similar).
@@ -42,8 +44,8 @@ def tune(
     asked = recipe.tune or Tune()
     _check(asked, training)
     values = grid(recipe, training)
-    drawn = _drawn(training, recipe.seed)
-    trial = _Trial(recipe, steps, drawn, _folds(drawn, asked.folds, recipe.seed), asked.measure)
+    drawn = training if asked.measure == ORDER else _drawn(training, recipe.seed)
+    trial = _trial(recipe, steps, drawn, asked)
     total, trials = 1 + sum(len(tried) - 1 for tried in values.values()), list[Trial]()
 
     def score(settings: dict[str, Any]) -> float:
@@ -77,13 +79,17 @@ class _Trial:
         try:
             for fold in range(self.folds.max() + 1):
                 pipeline = build(recipe.spec, recipe.views, self.steps, recipe.settings, recipe.dim, recipe.seed)
-                learn(pipeline, self.training.take(self.folds != fold))
+                learn(pipeline, self._learned(fold))
                 scores += [float(np.nanmean(found)) for found in self._measured(pipeline, fold) if _any(found)]
         except ValueError as error:  # from learners, in their own words, or from the engine
             return Trial(settings, None, str(error))
         if not scores:
             return Trial(settings, None, "no query has a similar item that it could find")
         return Trial(settings, float(np.mean(scores)))
+
+    def _learned(self, fold: int) -> Examples:
+        """Return what is learned from while a fold is measured."""
+        return self.training.take(self.folds != fold)
 
     def _measured(self, pipeline: Chain, fold: int) -> Iterator[NDArray[Any]]:
         """Yield, by crossing, the measure of every query of a fold."""
@@ -122,6 +128,31 @@ class _Trial:
         if self.measure == "accuracy":
             return knn_correct(order, asked, offered, NEIGHBORS).astype(float)
         return average_precision(relevance(order, asked, offered))
+
+
+class _OrderTrial(_Trial):
+    """Measures how well distances agree with constraints; the folds are of these."""
+
+    def _learned(self, fold: int) -> Examples:
+        return replace(self.training, constraints=self._said(self.folds != fold))
+
+    def _measured(self, pipeline: Chain, fold: int) -> Iterator[NDArray[Any]]:
+        held = self._said(self.folds == fold)
+        for view, (rows, there) in enumerate(zip(self.training.rows.values(), self.training.mask.T, strict=True)):
+            mine = held.among(there, len(there))
+            if len(mine):
+                yield np.array([mine.agreement(vectors(pipeline, rows[there], view))])
+
+    def _said(self, chosen: NDArray[np.bool_]) -> Comparisons:
+        assert self.training.constraints is not None  # it was checked
+        return self.training.constraints.take(chosen)
+
+
+def _trial(recipe: Recipe, steps: Sequence[Sequence[str]], training: Examples, asked: Tune) -> _Trial:
+    if asked.measure == ORDER and training.constraints is not None:
+        folds = np.random.default_rng(recipe.seed).permutation(len(training.constraints)) % asked.folds
+        return _OrderTrial(recipe, steps, training, folds, asked.measure)
+    return _Trial(recipe, steps, training, _folds(training, asked.folds, recipe.seed), asked.measure)
 
 
 def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
@@ -166,6 +197,12 @@ def _check(asked: Tune, training: Examples) -> None:
         raise InvalidInputError(f"{asked.measure!r} is no measure to tune by; there are: {', '.join(MEASURES)}")
     if asked.folds < 2:
         raise InvalidInputError(f"tuning takes at least 2 folds, not {asked.folds}")
+    if asked.measure == ORDER:
+        if training.constraints is None:
+            raise InvalidInputError(f"{ORDER} is that of constraints: give --constraints, or tune by {MEASURES[0]}")
+        if len(training.constraints) < asked.folds:
+            raise NotReadyError(f"{len(training.constraints)} constraints are too few for {asked.folds} folds")
+        return
     if training.similar is not None:
         if asked.measure != MEASURES[0]:
             raise InvalidInputError(f"neighbours vote with labels, not pairs: tune by {MEASURES[0]}")
@@ -174,7 +211,7 @@ def _check(asked: Tune, training: Examples) -> None:
     if not (counts > 1).any():
         raise NotReadyError(
             "tuning compares the hits of labelled items, and no label is on two training items: "
-            "index with --labels folder or a CSV file, or give --pairs"
+            f"index with --labels folder or a CSV file, give --pairs, or --constraints and tune by {ORDER}"
         )
     if (labelled := sum(map(bool, training.labels))) < asked.folds:
         raise NotReadyError(f"{labelled} labelled items are too few for {asked.folds} folds")

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
@@ -96,6 +97,7 @@ class CollectionBackend(Protocol):
         seed: int = 0,
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
+        constraints: ItemComparisons | None = None,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:

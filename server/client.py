@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
@@ -18,7 +19,7 @@ from server import pages
 from server.batches import batches, merged
 from server.convert import from_filter, from_new_item, from_query, from_row, to_hit_lists, to_item, to_report
 from server.convert_info import to_collection, to_evaluation, to_space, to_view
-from server.convert_training import from_pairs, from_tune
+from server.convert_training import from_comparisons, from_pairs, from_tune
 from server.limits import MESSAGE_BYTES
 from server.names import collection_name, item_name, parse_collection, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -229,6 +230,7 @@ class RemoteCollection:
         seed: int = 0,
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
+        constraints: ItemComparisons | None = None,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -244,6 +246,7 @@ class RemoteCollection:
             seed=seed,
             pairs=from_pairs(pairs),
             tune=None if tune is None else from_tune(tune),
+            constraints=None if constraints is None else from_comparisons(constraints),
             activate=activate,
         )
         return to_space(self.client.call(self._stub.Train, request))

@@ -14,7 +14,7 @@ from server.batches import batches
 from server.cache import OpenCollections
 from server.convert import from_item, from_report, to_filter, to_new_item, to_row
 from server.convert_info import from_collection, from_evaluation, from_space, from_view
-from server.convert_training import to_pairs, to_tune
+from server.convert_training import to_comparisons, to_pairs, to_tune
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
@@ -157,6 +157,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 seed=request.seed,
                 pairs=to_pairs(request.pairs),
                 tune=to_tune(request.tune) if request.HasField("tune") else None,
+                constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
                 activate=request.activate if request.HasField("activate") else True,
                 progress=_while_wanted(context),
             )

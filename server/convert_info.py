@@ -1,10 +1,20 @@
 """Messages as the engine's words and back: what a collection tells of itself."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, Trial, Tuning, ViewInfo
+from engine.info import (
+    CollectionInfo,
+    ConstraintCounts,
+    Evaluation,
+    EvaluationRow,
+    SpaceInfo,
+    Trial,
+    Tuning,
+    ViewInfo,
+)
 from server.names import collection_name, parse_collection, parse_space, space_name
 from server.pb.crossview.v1 import collections_pb2, types_pb2
 from server.structs import from_struct, to_struct
@@ -54,6 +64,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         added=tuple(message.added),
         pairs=message.pairs,
         tuning=to_tuning(message.tuning) if message.HasField("tuning") else None,
+        constraints=to_constraint_counts(message.constraints) if message.HasField("constraints") else None,
     )
 
 
@@ -77,7 +88,13 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         added=space.added,
         pairs=space.pairs,
         tuning=None if space.tuning is None else from_tuning(space.tuning),
+        constraints=None if space.constraints is None else types_pb2.ConstraintCounts(**asdict(space.constraints)),
     )
+
+
+def to_constraint_counts(message: types_pb2.ConstraintCounts) -> ConstraintCounts:
+    """How many comparisons a space learned from."""
+    return ConstraintCounts(message.kind, message.given, message.held_out, dict(sorted(message.used.items())))
 
 
 def to_tuning(message: types_pb2.Tuning) -> Tuning:

@@ -2,6 +2,11 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError
+from engine.learners.metrics.comparisons import KINDS, Comparisons
 from engine.recipe import FOLDS, MEASURES, Pair, Tune
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.structs import from_struct, to_struct
@@ -29,3 +34,28 @@ def to_tune(message: pb.Tune) -> Tune:
 def from_tune(tune: Tune) -> pb.Tune:
     """The message of how settings are to be chosen."""
     return pb.Tune(values=to_struct(tune.values), measure=tune.measure, folds=tune.folds)
+
+
+def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
+    """Comparisons of items; raises InvalidInputError where the columns disagree."""
+    if message.size not in KINDS or len(message.items) % message.size:
+        raise InvalidInputError(f"constraints are of 2, 3 or 4 items: {len(message.items)} are none of {message.size}")
+    said = Comparisons(
+        np.array(message.items, np.int64).reshape(-1, message.size),
+        np.array(message.similar, bool) if message.size == 2 else None,
+        np.array(message.weights) if message.weights else None,
+        np.array(message.margins) if message.margins else None,
+    )
+    return ItemComparisons(tuple(message.keys), said, np.array(message.lines, np.int64) if message.lines else None)
+
+
+def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
+    """The message of comparisons of items."""
+    columns = {"similar": given.said.similar, "weights": given.said.weights, "margins": given.said.margins}
+    return pb.Comparisons(
+        keys=given.keys,
+        size=given.said.items.shape[1],
+        items=given.said.items.ravel().tolist(),
+        lines=None if given.lines is None else given.lines.tolist(),
+        **{name: None if column is None else column.tolist() for name, column in columns.items()},
+    )

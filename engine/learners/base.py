@@ -42,6 +42,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     multilabel: ClassVar[bool] = False  # may labels be an indicator matrix, for items of several classes?
     adds_views: ClassVar[bool] = False  # can ``add_view`` fit one more view while the others stay?
     takes_neighbors: ClassVar[bool] = False  # does ``fit`` take explicit ``neighbors`` and ``progress``?
+    takes_constraints: ClassVar[bool] = False  # does ``fit`` take comparisons as ``constraints``, in place of labels?
     view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
     least_views: ClassVar[int] = 1  # how many it takes at least
     keeps_space: ClassVar[bool] = False  # does it treat rows of all views alike, so that they stay comparable?

@@ -7,7 +7,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from .base import Mask, MultiView, MultiViewLearner, Rows
-from .registry import from_state, learner_class
+from .metrics.comparisons import Comparisons
+from .registry import from_state, learner_class, takers
 from .steps import Step
 
 Progress = Callable[[int, int], None]
@@ -59,6 +60,16 @@ class Chain(MultiViewLearner):
         return self.main is not None and self.main.takes_neighbors
 
     @property
+    def comparing(self) -> MultiViewLearner | None:
+        """The learner that constraints are for: the last that takes them."""
+        return next((step for step in reversed(self.steps) if step.takes_constraints), None)
+
+    @property
+    def takes_constraints(self) -> bool:  # type: ignore[override]  # likewise
+        """Does any step take comparisons as constraints?"""
+        return self.comparing is not None
+
+    @property
     def adds_views(self) -> bool:  # type: ignore[override]  # likewise
         """Can a view be added to every step?"""
         return all(step.adds_views for step in self.steps)
@@ -80,6 +91,7 @@ class Chain(MultiViewLearner):
         mask: ArrayLike | None = None,
         neighbors: Any = None,
         progress: Progress | None = None,
+        constraints: Comparisons | None = None,
     ) -> Self:
         """Fits every step on the embeddings of the one before it.
 
@@ -89,12 +101,14 @@ class Chain(MultiViewLearner):
             mask: (n, V), which items have which views. None: all of them.
             neighbors: for the main learner, see ``MultiNPP.fit``; labels then serve the other steps only.
             progress: called with (done, total) along the way, by learners that take it.
+            constraints: comparisons of the items, for the last learner that takes them; labels then serve the others.
 
         Raises:
-            ValueError: as the steps do, or if the main learner takes no neighbors.
+            ValueError: as the steps do, or if the main learner takes no neighbors, or none takes constraints.
         """
-        views, labels, there = self._validate(X, y, mask, self._wants_labels(neighbors))
-        self._run(self.steps, "fit", views, labels, there, neighbors, progress)
+        further = self._further(neighbors, progress, constraints)
+        views, labels, there = self._validate(X, y, mask, self._wants_labels(neighbors, constraints))
+        _run(self.steps, "fit", views, labels, there, further)
         return self
 
     def add_view(
@@ -104,40 +118,41 @@ class Chain(MultiViewLearner):
         mask: ArrayLike | None = None,
         neighbors: Any = None,
         progress: Progress | None = None,
+        constraints: Comparisons | None = None,
     ) -> Self:
         """Fits one further view, the last of ``X``, step by step; arguments and errors as in ``fit``."""
         for step in self.steps:
             if not step.adds_views:
                 step.add_view(X, y, mask)  # says why not
+        further = self._further(neighbors, progress, constraints)
         steps = copy.deepcopy(list(self.steps))  # one that refuses must not leave those before it changed
         before = self.view_widths_, self.n_features_in_
-        views, labels, there = self._validate_added(X, y, mask, self._wants_labels(neighbors))
+        views, labels, there = self._validate_added(X, y, mask, self._wants_labels(neighbors, constraints))
         try:
-            self._run(steps, "add_view", views, labels, there, neighbors, progress)
+            _run(steps, "add_view", views, labels, there, further)
         except ValueError:
             self.view_widths_, self.n_features_in_ = before
             raise
         self.steps = steps
         return self
 
-    def _wants_labels(self, neighbors: Any) -> bool:
+    def _wants_labels(self, neighbors: Any, constraints: Comparisons | None) -> bool:
+        told = (neighbors is not None and self.main, constraints is not None and self.comparing)
+        return any(step.needs_labels for step in self.steps if step not in told)
+
+    def _further(
+        self, neighbors: Any, progress: Progress | None, constraints: Comparisons | None
+    ) -> list[dict[str, Any]]:
+        """Returns what each step's ``fit`` is told besides rows, labels and mask."""
         if neighbors is not None and not self.takes_neighbors:
             raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
-        return any(step.needs_labels for step in self.steps if neighbors is None or step is not self.main)
-
-    def _run(
-        self,
-        steps: Sequence[MultiViewLearner],
-        method: str,
-        views: list[Rows],
-        labels: Any,
-        mask: Mask,
-        neighbors: Any,
-        progress: Progress | None,
-    ) -> None:
-        for step in steps:
-            further = {"neighbors": neighbors, "progress": progress} if step.takes_neighbors else {}
-            views = getattr(step, method)(views, labels, mask, **further).transform(views)
+        if constraints is not None and not self.takes_constraints:
+            raise ValueError(f"constraints are for learners that take them: {takers()}")
+        return [
+            ({"neighbors": neighbors, "progress": progress} if step.takes_neighbors else {})
+            | ({"constraints": constraints} if step is self.comparing else {})
+            for step in self.steps
+        ]
 
     def _project(self, rows: Rows, view: int) -> Rows:
         for step in self.steps:
@@ -158,6 +173,18 @@ class Chain(MultiViewLearner):
         chain.view_widths_ = list(state["fitted"]["view_widths_"])
         chain.n_features_in_ = state["fitted"]["n_features_in_"]
         return chain
+
+
+def _run(
+    steps: Sequence[MultiViewLearner],
+    method: str,
+    views: list[Rows],
+    labels: Any,
+    mask: Mask,
+    further: Sequence[Mapping[str, Any]],
+) -> None:
+    for step, how in zip(steps, further, strict=True):
+        views = getattr(step, method)(views, labels, mask, **how).transform(views)
 
 
 def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:

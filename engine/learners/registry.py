@@ -47,6 +47,11 @@ def learner_class(name: str) -> type[MultiViewLearner]:
     return LEARNERS[name]
 
 
+def takers() -> str:
+    """Returns the names of the learners that take comparisons as constraints."""
+    return ", ".join(name for name, learner in LEARNERS.items() if learner.takes_constraints)
+
+
 def from_state(state: dict[str, Any]) -> MultiViewLearner:
     """Returns the fitted learner that ``to_state`` described, of whichever class."""
     return learner_class(state["learner"]).from_state(state)

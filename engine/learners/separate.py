@@ -18,16 +18,19 @@ class SeparateLearner(MultiViewLearner):
     def add_view(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
         """Fits one further view, the last of ``X``, and leaves what was fitted of the others as it is."""
         views, labels, there = self._validate_added(X, y, mask, self.needs_labels)
-        for name, value in self._fit_present(views, labels, there, len(views) - 1).items():
-            setattr(self, name, [*getattr(self, name), value])
+        self._append(self._fit_present(views, labels, there, len(views) - 1))
         return self
+
+    def _append(self, fitted: dict[str, Any]) -> None:
+        for name, value in fitted.items():
+            setattr(self, name, [*getattr(self, name), value])
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         fitted = [self._fit_present(views, labels, mask, view) for view in range(len(views))]
         for name in fitted[0]:
             setattr(self, name, [attributes[name] for attributes in fitted])
 
-    def _fit_present(self, views: list[Rows], labels: NDArray[Any] | None, mask: Mask, view: int) -> dict[str, Any]:
+    def _fit_present(self, views: list[Rows], labels: Any, mask: Mask, view: int) -> dict[str, Any]:
         there = mask[:, view]
         if there.all():
             return self._fit_view(views[view], labels, view)

@@ -201,5 +201,7 @@ def _show_collection(info: "CollectionInfo") -> None:
             show(f"{space.name}: {', '.join(space.added)} added later")
         if space.pairs:
             show(f"{space.name}: learned from {space.pairs} pairs of similar items")
+        if space.constraints is not None:
+            show(f"{space.name}: {space.constraints.sentence()}")
         if space.tuning is not None:
             show(f"{space.name}: {tuning(space.tuning)}")

@@ -22,6 +22,7 @@ from server.commands.common import (
 from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
     from engine.info import SpaceInfo
     from engine.recipe import Pair, Tune
 
@@ -49,6 +50,13 @@ def train(
     pairs: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Lines of key_a,key_b: items that are similar.")
     ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="To learn a metric: key_a,key_b,similar or anchor,near,far or near_a,near_b,far_a,far_b.",
+        ),
+    ] = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose the settings that are not given by cross-validation.")
     ] = False,
@@ -57,7 +65,7 @@ def train(
         typer.Option("--try", metavar="KEY=V,V", help="With --tune: values to try, such as kernel=chi2,rbf; repeat."),
     ] = None,
     tune_by: Annotated[
-        str | None, typer.Option(metavar="map|accuracy", help="With --tune: what is measured (else map).")
+        str | None, typer.Option(metavar="map|accuracy|order", help="With --tune: what is measured (else map).")
     ] = None,
     folds: Annotated[int | None, typer.Option(min=2, help="With --tune: folds (else 3).")] = None,
     holdout: Annotated[float | None, typer.Option(help="Share of the items kept out, to evaluate on (else 0).")] = None,
@@ -74,11 +82,12 @@ def train(
     A space is a fitted learner with an index for every view; training again makes its next generation. Items may lack
     views. A view that comes later is added by --extend: distances among the others stay as they are.
     """
-    given = {"--learner": learner, "--dim": dim, "--set": setting, "--pairs": pairs, "--tune": tune or None}
-    _check(extend, given | {"--holdout": holdout, "--seed": seed})
+    given = {"--learner": learner, "--dim": dim, "--set": setting, "--pairs": pairs, "--constraints": constraints}
+    _check(extend, given | {"--tune": tune or None, "--holdout": holdout, "--seed": seed})
     chosen = settings(setting, "--set")
     how: dict[str, Any] = {"dim": dim, "settings": chosen, "holdout": holdout or 0.0, "seed": seed or 0}
-    how |= {"pairs": _pairs(pairs), "tune": _tune(tune, tried, tune_by, folds)}
+    how |= {"pairs": _pairs(pairs), "constraints": _constraints(constraints)}
+    how |= {"tune": _tune(tune, tried, tune_by, folds)}
     with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
         told: dict[str, Any] = {"activate": activate, "progress": progress}
         if extend is not None:
@@ -106,6 +115,14 @@ def _pairs(path: Path | None) -> "tuple[Pair, ...]":
     return read_pairs(path)
 
 
+def _constraints(path: Path | None) -> "ItemComparisons | None":
+    if path is None:
+        return None
+    from engine.comparison_file import read_comparisons
+
+    return read_comparisons(path)
+
+
 def _tune(wanted: bool, tried: list[str] | None, measure: str | None, folds: int | None) -> "Tune | None":
     if not wanted:
         if tried or measure or folds:
@@ -125,6 +142,8 @@ def _tell(collection: str, made: "SpaceInfo") -> None:
     typer.echo(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{kept}")
     if made.tuning is not None:
         typer.echo(tuning(made.tuning))
+    if made.constraints is not None:
+        typer.echo(made.constraints.sentence())
     typer.echo(f"targets: {dims}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 

@@ -25,6 +25,7 @@ def test_a_stored_space_places_and_probes_as_it_did():
         probes = space.probe("sift", answers["sift"], ["color"])
         np.testing.assert_allclose(probes["color"], answers["probed"], atol=1e-6)
         assert (space.added, space.pairs, space.tuning) == ((), (), None)  # it was stored before there were any
+        assert (space.constraints, space.constraint_counts) == (None, None)
 
 
 def test_a_stored_space_knows_how_it_was_made():
@@ -54,6 +55,7 @@ def test_an_earlier_version_s_summary_is_told():
     generation = Generation("golden", 1, "2026-01-02T03:04:05+00:00", 7, summary)
     told = space_info(generation, [generation], active=True)
     assert (told.views, told.added, told.pairs, told.tuning) == (("color", "sift"), (), 0, None)
+    assert told.constraints is None
 
 
 def test_a_stored_text_view_makes_the_rows_that_it_made():

@@ -4,9 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
-from engine.info import CollectionInfo, Evaluation, EvaluationRow, SpaceInfo, Trial, Tuning, ViewInfo
+from engine.info import CollectionInfo, ConstraintCounts, Evaluation, EvaluationRow, SpaceInfo, Trial, Tuning, ViewInfo
 from engine.item import Failure, ImportReport, Item, NewItem
+from engine.learners.metrics.comparisons import Comparisons
 from engine.query import Filter, Hit, HitList, Query
 from engine.recipe import Pair, Tune
 from server import convert, convert_info, convert_training
@@ -76,8 +78,26 @@ def test_infos_survive() -> None:
 def test_what_was_tuned_survives() -> None:
     """Settings of every kind, and a candidate that could not be used."""
     tried = (Trial({"kernel": "chi2", "nearest": None}, 0.5), Trial({"kernel": "none", "nearest": 3}, None, "why"))
-    told = replace(SPACE, added=("sift",), pairs=9, tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried))
+    counts = ConstraintCounts("triplets", 9, 2, {"color": 7, "sift": 5})
+    told = replace(
+        SPACE, added=("sift",), pairs=9, constraints=counts, tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried)
+    )
     assert convert_info.to_space(convert_info.from_space("pets", told)) == told
+
+
+def test_comparisons_survive() -> None:
+    """Of every kind, with what is said beside the items and without; columns that disagree are refused."""
+    items, numbers = np.arange(8), np.array([0.5, 2.0])
+    for size, columns in ((2, {"similar": np.array([True, False])}), (4, {"weights": numbers, "margins": numbers})):
+        said = Comparisons(items[: 2 * size].reshape(2, size), **columns)
+        for lines in (None, np.array([2, 9])):
+            given = ItemComparisons(tuple("abcdefgh"), said, lines)
+            back = convert_training.to_comparisons(convert_training.from_comparisons(given))
+            assert back.keys == given.keys
+            np.testing.assert_equal(vars(back.said) | {"lines": back.lines}, vars(said) | {"lines": lines})
+    for message in ({"size": 3, "items": [0, 0]}, {"size": 5, "items": range(5)}, {"size": 2, "items": [0, 0]}, {}):
+        with pytest.raises(InvalidInputError):
+            convert_training.to_comparisons(collections_pb2.Comparisons(keys=["a"], **message))
 
 
 def test_what_is_asked_of_a_training_survives() -> None:

@@ -21,6 +21,7 @@ from .regularizer import Regularizer
 FORMS: Mapping[str, Callable[[], Parameters]] = {"full": Full, "diagonal": Diagonal, "low-rank": LowRank}
 STARTS = ("identity", "pca")
 SOLVERS = ("alternate", "admm")
+SIMILAR = ("labels", "knn")
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 
 
@@ -42,6 +43,9 @@ class Fantope(MetricLearner):
         constraints: what ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
         n_constraints: how many it draws for a view.
         neighbors: draw only among so many nearest rows of the same and of other classes; None: among all.
+        similar: "labels"; or "knn", without labels: an item is similar to its ``neighbors`` (None: 10) nearest in the
+            view ``neighbor_view``, and to none beyond.
+        neighbor_view: number of that view; None: each view's own rows.
         margin: of triplets and quadruplets, in squared distance.
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs.
@@ -59,7 +63,8 @@ class Fantope(MetricLearner):
             hinge itself throughout.
         patience: stop after so many checks without a larger share of satisfied validation constraints; None: fit until
             the objective stops falling.
-        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``.
+        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``; of
+            given ones, the share that it stops by.
         random_state: seeds the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -76,6 +81,7 @@ class Fantope(MetricLearner):
     """
 
     name = "fantope"
+    takes_constraints = True
     argument: ClassVar[str | None] = "n_components"
 
     rank_: list[int]
@@ -88,12 +94,14 @@ class Fantope(MetricLearner):
     def __init__(
         self,
         n_components: int = 32,
-        mu: float = 0.1,
+        mu: float = 0.01,
         gamma: float = 0.0,
         frobenius: float = 0.0,
         constraints: str = "triplets",
         n_constraints: int = 10_000,
         neighbors: int | None = None,
+        similar: str = "labels",
+        neighbor_view: int | None = None,
         margin: float = 1.0,
         upper: float = 0.5,
         lower: float = 1.5,
@@ -119,6 +127,8 @@ class Fantope(MetricLearner):
         self.constraints = constraints
         self.n_constraints = n_constraints
         self.neighbors = neighbors
+        self.similar = similar
+        self.neighbor_view = neighbor_view
         self.margin = margin
         self.upper = upper
         self.lower = lower
@@ -136,6 +146,11 @@ class Fantope(MetricLearner):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.view_slices = view_slices
+
+    @property
+    def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
+        """Whether ``fit`` needs y."""
+        return self.similar != "knn"
 
     @property
     def n_iter_(self) -> int:
@@ -188,7 +203,7 @@ class Fantope(MetricLearner):
     def _check_parameters(self) -> None:
         if self.n_components < 1:
             raise ValueError(f"n_components={self.n_components} must be at least 1")
-        for name, known in (("form", tuple(FORMS)), ("start", STARTS), ("solver", SOLVERS)):
+        for name, known in (("form", tuple(FORMS)), ("start", STARTS), ("solver", SOLVERS), ("similar", SIMILAR)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r} is unknown; there are: {', '.join(known)}")
         if self.solver == "admm" and (self.form != "full" or self.patience is not None):

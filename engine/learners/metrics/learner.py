@@ -4,19 +4,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import Rows
-from ..linear import LinearLearner
-from ..separate import SeparateLearner
 from . import tuples as shapes
+from .comparing import ComparisonLearner
+from .comparisons import Comparisons
 from .constraints import Constraints
-from .sampling import ClassSampler
 
 
-class MetricLearner(LinearLearner, SeparateLearner):
+class MetricLearner(ComparisonLearner):
     """Embeds a row as L (x - m), so that Euclidean distance there is D(x, y)^2 = (x - y)^T M (x - y), M = L^T L.
 
     A subclass defines ``_learn`` and has the parameters ``constraints``, ``n_constraints``, ``neighbors``, ``margin``,
@@ -25,18 +23,6 @@ class MetricLearner(LinearLearner, SeparateLearner):
     parameters mean the same whatever the units; matrices and embeddings are of the rows as they were given, and so are
     distances, to which ``margin``, ``upper`` and ``lower`` refer (squared).
     """
-
-    needs_labels = True
-
-    constraints: str
-    n_constraints: int
-    neighbors: int | None
-    margin: float
-    upper: float
-    lower: float
-    patience: int | None
-    validation_fraction: float
-    random_state: int
 
     def fit_constraints(self, X: ArrayLike, constraints: Constraints, validation: Constraints | None = None) -> Self:
         """Fits the metric of one view to explicit constraints.
@@ -119,10 +105,8 @@ class MetricLearner(LinearLearner, SeparateLearner):
         if items.shape[1] == 2:
             if y is None:
                 raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
-            return float(roc_auc_score(np.asarray(y) > 0, -self.pair_distance(items, rows, view)))
-        near = self.pair_distance(items[:, :2], rows, view)
-        far = self.pair_distance(items[:, [0, 2]] if items.shape[1] == 3 else items[:, 2:4], rows, view)
-        return float(np.mean(near < far))
+            return Comparisons(items, np.asarray(y) > 0).agreement(self.transform(rows, view=view))
+        return Comparisons(items).agreement(self.transform(rows, view=view))
 
     def _nearest_score(self, X: ArrayLike, y: ArrayLike | None) -> float:
         if y is None:
@@ -130,20 +114,6 @@ class MetricLearner(LinearLearner, SeparateLearner):
         embedded, labels = self.transform(X), np.asarray(y)
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
-
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction={self.validation_fraction} must be between 0 and 1")
-        generator = np.random.default_rng([self.random_state, view])
-        sampler = ClassSampler(np.asarray(labels), rows, self.neighbors)
-        drawn = sampler.draw(self.constraints, self.n_constraints, generator)
-        learned = shapes.constrained(*drawn, self.margin, self.upper, self.lower)
-        if self.patience is None:
-            return self._fit_rows(rows, learned, None)
-        count = max(round(self.validation_fraction * self.n_constraints), 1)
-        middle = (self.upper + self.lower) / 2
-        held = shapes.constrained(*sampler.draw(self.constraints, count, generator), 0.0, middle, middle)
-        return self._fit_rows(rows, learned, held)
 
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
         mean = rows.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Tuples of rows drawn from classes, anywhere in them or near each other."""
+"""Tuples of rows drawn from classes, anywhere in them or near each other, or from who is near whom."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,53 @@ Items = NDArray[np.int64]
 KINDS = ("pairs", "triplets", "quadruplets")
 
 
-class ClassSampler:
-    """Draws rows of the same and of other classes; rows alone in their class are only drawn as others.
+class Sampler:
+    """Draws tuples of rows; a subclass says who may be first, and draws what is like it and what is not."""
+
+    _anchors: Items
+
+    def draw(self, kind: str, count: int, generator: np.random.Generator) -> tuple[Items, NDArray[np.bool_]]:
+        """Draws tuples.
+
+        Args:
+            kind: "triplets" (i, j, k) and "quadruplets" (i, j, k, l), with i and j alike and the last pair, (i, k) or
+                (k, l), not; or "pairs", the first half, rounded up, alike and the rest not.
+            count: how many, at least 1.
+            generator: what draws.
+
+        Returns:
+            (count, t) positions, and (count,) whether each tuple's first pair is alike.
+
+        Raises:
+            ValueError: for an unknown kind or a count below 1.
+        """
+        if kind not in KINDS:
+            raise ValueError(f"constraints={kind!r} are unknown; there are: {', '.join(KINDS)}")
+        if count < 1:
+            raise ValueError(f"{count} constraints are too few to learn from; draw at least 1")
+        first = generator.choice(self._anchors, count)
+        alike = np.ones(count, dtype=bool)
+        if kind == "pairs":
+            alike[(count + 1) // 2 :] = False
+            second = np.where(alike, self._companions(first, generator), self._opposites(first, generator))
+            return np.column_stack([first, second]), alike
+        second = self._companions(first, generator)
+        if kind == "triplets":
+            return np.column_stack([first, second, self._opposites(first, generator)]), alike
+        third = generator.choice(self._anchors, count)
+        return np.column_stack([first, second, third, self._opposites(third, generator)]), alike
+
+    def _companions(self, rows: Items, generator: np.random.Generator) -> Items:
+        """For each row another one that is like it."""
+        raise NotImplementedError
+
+    def _opposites(self, rows: Items, generator: np.random.Generator) -> Items:
+        """For each row one that is not."""
+        raise NotImplementedError
+
+
+class ClassSampler(Sampler):
+    """Rows are alike that are of one class; rows alone in theirs are only drawn as others.
 
     Args:
         labels: (n,) classes.
@@ -39,39 +84,7 @@ class ClassSampler:
         self._anchors = np.flatnonzero(self._counts > 1)
         self._near = None if neighbors is None or rows is None else _tables(rows, codes, neighbors)
 
-    def draw(self, kind: str, count: int, generator: np.random.Generator) -> tuple[Items, NDArray[np.bool_]]:
-        """Draws tuples.
-
-        Args:
-            kind: "triplets" (i, j, k) and "quadruplets" (i, j, k, l), with i and j of one class and the last pair,
-                (i, k) or (k, l), of two; or "pairs", the first half, rounded up, of one class and the rest of two.
-            count: how many, at least 1.
-            generator: what draws.
-
-        Returns:
-            (count, t) positions, and (count,) whether each tuple's first pair is of one class.
-
-        Raises:
-            ValueError: for an unknown kind or a count below 1.
-        """
-        if kind not in KINDS:
-            raise ValueError(f"constraints={kind!r} are unknown; there are: {', '.join(KINDS)}")
-        if count < 1:
-            raise ValueError(f"{count} constraints are too few to learn from; draw at least 1")
-        first = generator.choice(self._anchors, count)
-        alike = np.ones(count, dtype=bool)
-        if kind == "pairs":
-            alike[(count + 1) // 2 :] = False
-            second = np.where(alike, self._companions(first, generator), self._opposites(first, generator))
-            return np.column_stack([first, second]), alike
-        second = self._companions(first, generator)
-        if kind == "triplets":
-            return np.column_stack([first, second, self._opposites(first, generator)]), alike
-        third = generator.choice(self._anchors, count)
-        return np.column_stack([first, second, third, self._opposites(third, generator)]), alike
-
     def _companions(self, rows: Items, generator: np.random.Generator) -> Items:
-        """For each row another one of its class."""
         if self._near is not None:
             return _picked(self._near[0], rows, generator)
         start, count = self._starts[rows], self._counts[rows]
@@ -80,12 +93,41 @@ class ClassSampler:
         return found
 
     def _opposites(self, rows: Items, generator: np.random.Generator) -> Items:
-        """For each row one of another class."""
         if self._near is not None:
             return _picked(self._near[1], rows, generator)
         total, count = len(self._order), self._counts[rows]
         shift = generator.integers(0, total - count)
         found: Items = self._order[(self._starts[rows] + count + shift) % total]
+        return found
+
+
+class NearestSampler(Sampler):
+    """Rows are alike that are among a row's nearest, and not those beyond.
+
+    Args:
+        rows: (n, d), Euclidean.
+        neighbors: how many are near a row.
+
+    Raises:
+        ValueError: for fewer than one neighbour, or so many that no row is left beyond.
+    """
+
+    def __init__(self, rows: Rows, neighbors: int) -> None:
+        if not 1 <= neighbors < len(rows) - 1:
+            raise ValueError(f"neighbors={neighbors} must be at least 1, and below {len(rows) - 1} among these rows")
+        self._anchors = np.arange(len(rows))
+        self._near = NearestNeighbors(n_neighbors=neighbors).fit(rows).kneighbors(return_distance=False)
+        self._beyond = len(rows) - neighbors - 1
+        self._left_out = np.sort(np.column_stack([self._anchors, self._near]), axis=1)
+
+    def _companions(self, rows: Items, generator: np.random.Generator) -> Items:
+        found: Items = self._near[rows, generator.integers(0, self._near.shape[1], len(rows))]
+        return found
+
+    def _opposites(self, rows: Items, generator: np.random.Generator) -> Items:
+        found: Items = generator.integers(0, self._beyond, len(rows))
+        for left_out in self._left_out[rows].T:  # ascending, so that each makes room for what was counted without it
+            found += found >= left_out
         return found
 
 

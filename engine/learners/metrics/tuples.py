@@ -51,16 +51,22 @@ def unpack(tuples: ArrayLike, preprocessor: Preprocessor | None = None) -> tuple
 
 
 def constrained(
-    items: NDArray[np.int64], similar: ArrayLike | None, margin: float, upper: float, lower: float
+    items: NDArray[np.int64],
+    similar: ArrayLike | None,
+    margin: ArrayLike,
+    upper: float,
+    lower: float,
+    weight: ArrayLike = 1.0,
 ) -> Constraints:
     """Returns what tuples of positions say: pairs, triplets or quadruplets, by how many there are in each.
 
     Args:
         items: (n, t) positions.
         similar: (n,) for pairs, 1 where they are similar and -1 where not; unused for others.
-        margin: of triplets and quadruplets.
+        margin: of triplets and quadruplets, one for all or (n,).
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs.
+        weight: what a violation costs, one for all or (n,).
 
     Raises:
         ValueError: for another t, or pairs without ``similar``.
@@ -69,9 +75,9 @@ def constrained(
     if size == 2:
         if similar is None:
             raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
-        return constraints.pairs(items, similar, upper, lower)
+        return constraints.pairs(items, similar, upper, lower, weight)
     if size == 3:
-        return constraints.triplets(items, margin)
+        return constraints.triplets(items, margin, weight)
     if size == 4:
-        return constraints.quadruplets(items, margin)
+        return constraints.quadruplets(items, margin, weight)
     raise ValueError(f"tuples are pairs, triplets or quadruplets, not of {size} rows")

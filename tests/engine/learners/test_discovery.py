@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from engine.learners.base import MultiViewLearner
+from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.registry import LEARNERS, from_state, learner_class
 
 
@@ -53,6 +54,23 @@ def test_forms_agree(name):
         single = as_list.transform(views[view].astype(np.float32), view=view)
         assert single.dtype == np.float32
         np.testing.assert_allclose(single, embeddings[view], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.takes_constraints])
+def test_those_that_take_constraints_learn_from_them(name):
+    """From pairs, triplets and quadruplets in place of labels, in every view; a view added later learns the same."""
+    views, _ = two_views()
+    one = np.arange(40)  # ten of each class, class by class
+    another, other = one // 10 * 10 + (one + 1) % 10, (one + 10) % 40
+    pairs = np.concatenate([np.column_stack([one, another]), np.column_stack([one, other])])
+    triplets = np.column_stack([one, another, other])
+    for said in (Comparisons(pairs, np.arange(80) < 40), Comparisons(triplets), Comparisons(triplets[:, [0, 1, 0, 2]])):
+        learner = LEARNERS[name]().fit(views, constraints=said)
+        later = LEARNERS[name]().fit(views[:1], constraints=said).add_view(views, constraints=said)
+        for view in (0, 1):
+            found = learner.transform(views[view], view=view)
+            assert np.isfinite(found).all()
+            np.testing.assert_array_equal(later.transform(views[view], view=view), found)
 
 
 def arrays_and_json(state):

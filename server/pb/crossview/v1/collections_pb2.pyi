@@ -688,6 +688,7 @@ class TrainRequest(_message.Message):
     ACTIVATE_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
     TUNE_FIELD_NUMBER: _builtins.int
+    CONSTRAINTS_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
@@ -714,6 +715,10 @@ class TrainRequest(_message.Message):
     def tune(self) -> Global___Tune:
         """Set: choose the settings that are not given."""
 
+    @_builtins.property
+    def constraints(self) -> Global___Comparisons:
+        """What a metric is to be learned from, for learners that take comparisons; unset: what they draw, from labels as a rule."""
+
     def __init__(
         self,
         *,
@@ -728,10 +733,11 @@ class TrainRequest(_message.Message):
         activate: _builtins.bool | None = ...,
         pairs: _abc.Iterable[Global___Pair] | None = ...,
         tune: Global___Tune | None = ...,
+        constraints: Global___Comparisons | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "dim", b"dim", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -774,6 +780,66 @@ class Pair(_message.Message):
 Global___Pair: _TypeAlias = Pair  # noqa: Y015
 
 @_typing.final
+class Comparisons(_message.Message):
+    """Comparisons of items, all of one kind; in columns, so that millions of them are one message."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEYS_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    SIMILAR_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
+    MARGINS_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    size: _builtins.int
+    """Items in each: 2, a pair; 3, a triplet, whose first item is nearer to the second than to the third; or 4, a
+    quadruplet, whose first two are nearer to each other than the last two.
+    """
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of the items that are named, each once."""
+
+    @_builtins.property
+    def items(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Positions in keys, `size` of them for each."""
+
+    @_builtins.property
+    def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
+        """Whether a pair is similar; one for each pair."""
+
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """What a violation costs, one for each; empty: 1."""
+
+    @_builtins.property
+    def margins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Of triplets and quadruplets, in squared distance, one for each; empty: the learner's own."""
+
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Lines of the file that they were read from, for messages, one for each; empty: none."""
+
+    def __init__(
+        self,
+        *,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        size: _builtins.int = ...,
+        items: _abc.Iterable[_builtins.int] | None = ...,
+        similar: _abc.Iterable[_builtins.bool] | None = ...,
+        weights: _abc.Iterable[_builtins.float] | None = ...,
+        margins: _abc.Iterable[_builtins.float] | None = ...,
+        lines: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "keys", b"keys", "lines", b"lines", "margins", b"margins", "similar", b"similar", "size", b"size", "weights", b"weights"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Comparisons: _TypeAlias = Comparisons  # noqa: Y015
+
+@_typing.final
 class Tune(_message.Message):
     """How settings are chosen by cross-validation among the training items."""
 
@@ -783,7 +849,7 @@ class Tune(_message.Message):
     MEASURE_FIELD_NUMBER: _builtins.int
     FOLDS_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map" or "accuracy"; empty: map."""
+    """"map", "accuracy" or, by how well distances agree with constraints, "order"; empty: map."""
     folds: _builtins.int
     """0: 3."""
     @_builtins.property

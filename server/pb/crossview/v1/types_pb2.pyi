@@ -265,6 +265,7 @@ class Space(_message.Message):
     ADDED_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
     TUNING_FIELD_NUMBER: _builtins.int
+    CONSTRAINTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -307,6 +308,10 @@ class Space(_message.Message):
     def tuning(self) -> Global___Tuning:
         """Unset where the settings were given."""
 
+    @_builtins.property
+    def constraints(self) -> Global___ConstraintCounts:
+        """Unset where none were given."""
+
     def __init__(
         self,
         *,
@@ -327,14 +332,70 @@ class Space(_message.Message):
         added: _abc.Iterable[_builtins.str] | None = ...,
         pairs: _builtins.int = ...,
         tuning: Global___Tuning | None = ...,
+        constraints: Global___ConstraintCounts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "pairs", b"pairs", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "pairs", b"pairs", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Space: _TypeAlias = Space  # noqa: Y015
+
+@_typing.final
+class ConstraintCounts(_message.Message):
+    """How many comparisons a space was given and learned from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class UsedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    KIND_FIELD_NUMBER: _builtins.int
+    GIVEN_FIELD_NUMBER: _builtins.int
+    HELD_OUT_FIELD_NUMBER: _builtins.int
+    USED_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """"pairs", "triplets" or "quadruplets"."""
+    given: _builtins.int
+    held_out: _builtins.int
+    """Those that name an item that was kept out of training."""
+    @_builtins.property
+    def used(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Those that each view's metric learned from."""
+
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        given: _builtins.int = ...,
+        held_out: _builtins.int = ...,
+        used: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["given", b"given", "held_out", b"held_out", "kind", b"kind", "used", b"used"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConstraintCounts: _TypeAlias = ConstraintCounts  # noqa: Y015
 
 @_typing.final
 class Tuning(_message.Message):
@@ -377,7 +438,7 @@ class Tuning(_message.Message):
     CHOSEN_FIELD_NUMBER: _builtins.int
     TRIED_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map" or "accuracy"; larger is better."""
+    """"map", "accuracy" or "order"; larger is better."""
     folds: _builtins.int
     items: _builtins.int
     """Training items that took part."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.learners.metrics import constraints as made
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.sampling import KINDS, ClassSampler
+from engine.learners.metrics.sampling import KINDS, ClassSampler, NearestSampler
 from engine.learners.metrics.tuples import constrained, unpack
 
 
@@ -117,6 +117,35 @@ def test_neighbors_are_the_nearest():
     assert np.abs(companions - anchors).max() == 2
     assert set(opposites[anchors < 6]) == {6, 7}
     assert set(opposites[anchors >= 6]) == {4, 5}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    count=st.integers(4, 20),
+    neighbors=st.integers(1, 18),
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 99),
+)
+def test_near_are_the_nearest_and_far_all_others(count, neighbors, kind, seed):
+    """By their ranks among the distances of each row; in enough draws every other row comes up."""
+    neighbors = min(neighbors, count - 2)
+    rows = np.random.default_rng(seed).normal(size=(count, 2))
+    ranks = np.argsort(np.argsort(np.linalg.norm(rows[:, None] - rows[None, :], axis=2), axis=1), axis=1)
+    items, alike = NearestSampler(rows, neighbors).draw(kind, 2_000, np.random.default_rng(seed))
+    near, far = (
+        (items[alike], items[~alike])
+        if kind == "pairs"
+        else (items[:, :2], items[:, [0, 2] if kind == "triplets" else [2, 3]])
+    )
+    assert set(ranks[near[:, 0], near[:, 1]]) == set(range(1, neighbors + 1))
+    assert set(ranks[far[:, 0], far[:, 1]]) == set(range(neighbors + 1, count))
+
+
+@pytest.mark.parametrize("neighbors", [0, 3])
+def test_neighbours_must_leave_somebody_out(neighbors):
+    """Of four rows each has at most two that are near, so that one is not."""
+    with pytest.raises(ValueError, match=f"neighbors={neighbors} must be at least 1, and below 3"):
+        NearestSampler(np.eye(4), neighbors)
 
 
 @pytest.mark.parametrize(

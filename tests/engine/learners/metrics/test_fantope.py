@@ -152,6 +152,7 @@ def test_views_are_fitted_apart():
         ({"form": "round"}, "full, diagonal, low-rank"),
         ({"start": "zero"}, "identity, pca"),
         ({"solver": "newton"}, "alternate, admm"),
+        ({"similar": "luck"}, "labels, knn"),
         ({"solver": "admm", "form": "diagonal"}, "for form="),
         ({"constraints": "sextuplets"}, "pairs, triplets, quadruplets"),
         ({"validation_fraction": 1.0}, "validation_fraction=1.0"),

@@ -1,0 +1,96 @@
+"""Comparisons of rows that somebody made: which are alike, or nearer to each other than others."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from .constraints import Constraints
+from .tuples import constrained
+
+KINDS = {2: "pairs", 3: "triplets", 4: "quadruplets"}
+"""What comparisons are called, by the rows in each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """n comparisons of t rows each, given by their positions; a metric learner's parameters make constraints of them.
+
+    Attributes:
+        items: (n, t) int64: pairs; triplets (a, b, c), of which a is nearer to b than to c; or quadruplets
+            (a, b, c, d), of which a and b are nearer to each other than c and d.
+        similar: (n,) bool, whether a pair is similar; None for triplets and quadruplets.
+        weights: (n,) float64, what a violation costs; None: 1.
+        margins: (n,) float64, of triplets and quadruplets, in squared distance; None: the learner's own.
+    """
+
+    items: NDArray[np.int64]
+    similar: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+    margins: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def kind(self) -> str:
+        """What they are called."""
+        return KINDS[self.items.shape[1]]
+
+    @property
+    def near(self) -> NDArray[np.int64]:
+        """The (n, 2) pairs that are said to be near; of pairs all of them."""
+        return self.items[:, :2]
+
+    @property
+    def far(self) -> NDArray[np.int64]:
+        """The (n, 2) pairs that are said to be further apart; of pairs all of them."""
+        return self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
+        """Returns some of them."""
+        return Comparisons(
+            self.items[chosen],
+            None if self.similar is None else self.similar[chosen],
+            None if self.weights is None else self.weights[chosen],
+            None if self.margins is None else self.margins[chosen],
+        )
+
+    def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
+        """Returns those that name only some of ``count`` rows, the positions counted among these.
+
+        Raises:
+            ValueError: if one names a row that there is not.
+        """
+        if self.items.size and not 0 <= self.items.min() <= self.items.max() < count:
+            raise ValueError(f"constraints name rows by position, from 0 to {count - 1}")
+        places = np.full(count, -1, dtype=np.int64)
+        chosen = np.arange(count)[rows]
+        places[chosen] = np.arange(len(chosen))
+        moved = replace(self, items=places[self.items])
+        return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
+
+    def agreement(self, embedded: NDArray[Any]) -> float:
+        """Returns how well Euclidean distances agree with them, from 0 to 1, margins aside.
+
+        Of triplets and quadruplets the weighted share in the right order; of pairs the area under the ROC curve, NaN
+        where all are similar or none is.
+
+        Args:
+            embedded: (m, D) rows.
+        """
+        near, far = (
+            np.linalg.norm(embedded[pairs[:, 0]] - embedded[pairs[:, 1]], axis=1) for pairs in (self.near, self.far)
+        )
+        if self.similar is None:
+            return float(np.average(near < far, weights=self.weights))
+        if self.similar.all() or not self.similar.any():
+            return float("nan")
+        return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))
+
+    def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
+        """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""
+        own = margin if self.margins is None else self.margins
+        return constrained(self.items, self.similar, own, upper, lower, 1.0 if self.weights is None else self.weights)

@@ -1,0 +1,143 @@
+"""Comparisons of items: read from files, checked, and narrowed to the items that there are."""
+
+import numpy as np
+import pytest
+
+from engine import state
+from engine.comparison_file import read_comparisons
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError, NotFoundError
+from engine.learners.metrics.comparisons import Comparisons
+
+KNOWN = {"a", "b", "c", "d"}
+
+
+def given(items, lines=None, **said) -> ItemComparisons:
+    """Comparisons of the known items in order, their keys one letter each."""
+    arrays = {name: np.array(values) for name, values in said.items()}
+    letters = sorted({letter for row in items for letter in row})
+    positions = np.array([[letters.index(letter) for letter in row] for row in items])
+    return ItemComparisons(tuple(letters), Comparisons(positions, **arrays), None if lines is None else np.array(lines))
+
+
+def named(found: ItemComparisons) -> list[tuple[str, ...]]:
+    return [tuple(found.keys[item] for item in row) for row in found.said.items]
+
+
+def test_the_header_says_what_the_lines_are(tmp_path):
+    """Pairs, triplets and quadruplets, columns in any order, numbers where there are any, each with its line."""
+    file = tmp_path / "said.csv"
+    file.write_text('key_a,key_b,similar\na/1.jpg, a/2.jpg,1\n\n"b, c.jpg",d,no\n')
+    pairs = read_comparisons(file)
+    assert named(pairs) == [("a/1.jpg", "a/2.jpg"), ("b, c.jpg", "d")]
+    assert (pairs.said.kind, pairs.said.similar.tolist(), pairs.lines.tolist()) == ("pairs", [True, False], [2, 4])
+    file.write_text("\ufeffWeight,far,near,anchor\n.5,c,b,a\n2,a,b,c\n")
+    triplets = read_comparisons(file)
+    assert named(triplets) == [("a", "b", "c"), ("c", "b", "a")]
+    assert (triplets.said.kind, triplets.said.weights.tolist(), triplets.said.margins) == ("triplets", [0.5, 2.0], None)
+    file.write_text("near_a,near_b,far_a,far_b,margin\na,b,c,d,0\na,c,a,d,1e-1\n")
+    quadruplets = read_comparisons(file)
+    assert named(quadruplets) == [("a", "b", "c", "d"), ("a", "c", "a", "d")]
+    assert (quadruplets.said.kind, quadruplets.said.margins.tolist()) == ("quadruplets", [0.0, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "begins with '', not with the names of its columns: key_a,key_b,similar or anchor,near,far"),
+        (b"a,b,1\n", "begins with 'a,b,1'"),
+        (b"key_a,key_b\na,b\n", "begins with 'key_a,key_b'"),
+        (b"key_a,key_b,similar,margin\na,b,1,2\n", "begins with"),
+        (b"anchor,near,far,near\na,b,c,d\n", "begins with"),
+        (b"anchor,near,far,colour\na,b,c,d\n", "begins with"),
+        (b"anchor,near,far\n\n", "holds no constraints but for its header anchor,near,far"),
+        (b"anchor,near,far\na,b\n", "line 2: expected anchor,near,far but found 'a,b'"),
+        (b"anchor,near,far\na,b,c\na,,c\n", "line 3: expected"),
+        (b"anchor,near,far,weight\na,b,c,much\n", "line 2: weight 'much' is no number"),
+        (b"key_a,key_b,similar\na,b,maybe\n", "line 2: similar is 1 or 0, not 'maybe'"),
+        (b"\xff\xfe\x00", "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
+    """With the line that is wrong, and what it should be."""
+    file = tmp_path / "said.csv"
+    file.write_bytes(text)
+    with pytest.raises(InvalidInputError, match=words):
+        read_comparisons(file)
+    with pytest.raises(InvalidInputError, match="absent"):
+        read_comparisons(tmp_path / "absent.csv")
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        (given(["abx", "ab?"], lines=[3, 5]), NotFoundError, "constraints, line 3: there is no item 'x'"),
+        (given(["abc", "xbc"]), NotFoundError, "constraint 2: there is no item 'x'"),
+        (given(["aab"]), InvalidInputError, "'a' is compared with itself"),
+        (given(["aba"], lines=[9]), InvalidInputError, "line 9: 'a' is compared with itself"),
+        (given(["abcc"]), InvalidInputError, "'c' is compared with itself"),
+        (given(["aa"], similar=[False]), InvalidInputError, "'a' is compared with itself"),
+        (given(["abb"]), InvalidInputError, "'a' and 'b' are said to be nearer than themselves"),
+        (given(["abba"]), InvalidInputError, "nearer than themselves"),
+        (
+            given(["ab", "ac", "ba"], similar=[True, True, False], lines=[2, 3, 4]),
+            InvalidInputError,
+            "'a' and 'b' are similar by constraints, line 2 and dissimilar by constraints, line 4: leave one",
+        ),
+        (given(["abc"], weights=[np.nan]), InvalidInputError, "constraint 1: weight nan is no finite number"),
+        (given(["abc", "abd"], weights=[1.0, -1.0]), InvalidInputError, "constraint 2: weight -1.0 is negative"),
+        (given(["abc"], weights=[0.0]), InvalidInputError, "every constraint has weight 0"),
+        (given(["abc"], margins=[np.inf]), InvalidInputError, "constraint 1: margin inf is no finite number"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(said, error, words):
+    """Unknown items, items and pairs that are compared with themselves, contradictions, numbers that are none."""
+    with pytest.raises(error, match=words):
+        said.check(KNOWN)
+
+
+def test_people_may_disagree():
+    """The same pair twice, one comparison and its opposite, and one item on both sides are all allowed."""
+    given(["ab", "ba", "ac"], similar=[True, True, False]).check(KNOWN)
+    given(["abc", "acb", "abc"], weights=[0.0, 1.0, 2.0], margins=[-1.0, 0.0, 1.0]).check(KNOWN)
+    given(["abac", "acab"]).check(KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: given(["abcab"]), "pairs, triplets, quadruplets"),
+        (lambda: given(["abc"], similar=[True]), "only pairs, say"),
+        (lambda: given(["ab"]), "pairs, and only pairs"),
+        (lambda: given(["ab"], similar=[True], margins=[1.0]), "upper and lower"),
+        (lambda: given(["abc"], weights=[1.0, 2.0]), "1 triplets, but .* weights"),
+        (lambda: given(["abc"], lines=[1, 2]), "1 triplets, but .* lines"),
+        (lambda: ItemComparisons(("a", "b", "a"), Comparisons(np.array([[0, 1, 2]]))), "listed once each"),
+        (lambda: ItemComparisons(("a",), Comparisons(np.array([[0, 1, 2]]))), "among the 1 keys"),
+        (lambda: ItemComparisons((), Comparisons(np.zeros((0, 3), np.int64))), "at least one"),
+    ],
+)
+def test_columns_that_disagree_are_refused(make, words):
+    """As they may come over the wire."""
+    with pytest.raises(InvalidInputError, match=words):
+        make()
+
+
+def test_only_those_of_the_items_that_there_are_remain():
+    """By their positions among these items, whatever the order; and how many name certain items can be told."""
+    said = given(["abc", "bcd", "acd", "abd"], weights=[1.0, 2.0, 3.0, 4.0])
+    keys = ("d", "b", "a")
+    found = said.of(keys)
+    assert [[keys[item] for item in row] for row in found.items] == [["a", "b", "d"]]
+    assert found.weights.tolist() == [4.0]
+    assert (said.naming({"c"}), said.naming({"c", "d"}), said.naming(())) == (3, 4, 0)
+
+
+def test_they_survive_being_stored():
+    """All but the lines of the file."""
+    for said in (given(["ab", "cd"], similar=[True, False], lines=[2, 3]), given(["abcd"], margins=[2.0])):
+        back = ItemComparisons.from_state(state.unpack(state.pack(said.to_state())))
+        assert named(back) == named(said)
+        assert back.lines is None
+        for name in ("similar", "weights", "margins"):
+            np.testing.assert_array_equal(getattr(back.said, name), getattr(said.said, name))

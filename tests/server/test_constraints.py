@@ -1,0 +1,162 @@
+"""Comparisons in a CSV, from the command line, here and over gRPC: what is found afterwards is what they say."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from engine.comparisons import ItemComparisons
+from engine.home import Home
+from engine.item import NewItem
+from engine.learners.metrics.comparisons import Comparisons
+from server.cli import app
+from server.convert_training import from_comparisons
+from server.limits import MESSAGE_BYTES
+from server.listen import RunningServer
+
+COUNT = 50
+WIDTH = 5
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def told() -> np.ndarray:
+    """What makes items alike, a number from 0 to 1."""
+    return np.random.default_rng(0).uniform(0, 1, COUNT)
+
+
+@pytest.fixture(params=["local", "remote"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """The options that choose the backend of a home with the collections ``rows`` and ``some``.
+
+    The first number of an item's row is what makes items alike; the others are noise, and far larger. The items of
+    ``rows`` have no labels, and of ``some`` every other one has.
+    """
+    home = Home(tmp_path / "home")
+    noise = np.random.default_rng(1).normal(size=(COUNT, WIDTH - 1))
+    rows = np.column_stack([told(), noise]).astype(np.float32)
+    labels = [("low",) if value < 0.5 else ("high",) for value in told()]
+    for name in ("rows", "some"):
+        with home.create(name, (f"view=vectors:dim={WIDTH}",)) as made:
+            tags = [labels[number] if name == "some" and number % 2 else () for number in range(COUNT)]
+            made.import_items([NewItem(f"item/{i}", rows={"view": rows[i]}, labels=tags[i]) for i in range(COUNT)])
+    if request.param == "local":
+        yield ["--home", str(home.path)]
+        return
+    with RunningServer(home, port=0) as running:
+        yield ["--server", running.address]
+
+
+def written(file: Path, kind: str) -> int:
+    """Writes what people would say of the items into a file; returns how many comparisons it holds."""
+    value, lines = told(), list[str]()
+    for items in np.random.default_rng(2).integers(0, COUNT, (300, 4)):
+        a, b, c, d = (f"item/{item}" for item in items)
+        gap = [abs(value[items[one]] - value[items[two]]) for one, two in ((0, 1), (0, 2), (2, 3))]
+        if len({*items}) < 4:
+            continue
+        if kind == "key_a,key_b,similar":
+            lines += [f"{a},{b},{int(gap[0] < 0.2)}"] if (a, b) not in lines and items[0] < items[1] else []
+        elif kind == "anchor,near,far":
+            lines += [f"{a},{b},{c}" if gap[0] < gap[1] else f"{a},{c},{b}"]
+        else:
+            lines += [f"{a},{b},{c},{d}" if gap[0] < gap[2] else f"{c},{d},{a},{b}"]
+    file.write_text("\n".join([kind, *lines]) + "\n")
+    return len(lines)
+
+
+def spread(where: list[str]) -> float:
+    """The mean difference, in what makes them alike, of an item and those found nearest; by chance it is a third."""
+    gaps = []
+    for number in range(0, COUNT, 10):
+        command = ("search", "rows", "--key", f"item/{number}", "--view", "view", "-k", 5, "--json")
+        (answer,) = json.loads(done(*command, *where))["results"]
+        gaps += [abs(told()[int(hit["key"].removeprefix("item/"))] - told()[number]) for hit in answer["hits"]]
+    return float(np.mean(gaps))
+
+
+@pytest.mark.parametrize("kind", ["key_a,key_b,similar", "anchor,near,far", "near_a,near_b,far_a,far_b"])
+def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Path, kind: str) -> None:
+    """Of items without a label: an index of rank 1 holds one number an item, and those nearest by it are alike."""
+    file = tmp_path / "said.csv"
+    count = written(file, kind)
+    before = spread(where)
+    train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, "--constraints", file)
+    info = json.loads(done(*train, "--json", *where))
+    assert info["dim"] == {"view": 1}
+    assert (info["constraints"]["given"], info["constraints"]["used"]) == (count, {"view": count})
+    assert spread(where) < 0.06 < 0.15 < before
+    words = f"learned from {count} for view of {count} {info['constraints']['kind']}"
+    assert f"fantope: {words}" in done("show", "rows", *where)
+
+
+def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_path: Path) -> None:
+    """Without the comparisons that name a query; those of items without a label count, and how many is told."""
+    file = tmp_path / "said.csv"
+    count = written(file, "anchor,near,far")
+    train = ("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file)
+    assert f"learned from {count} for view of {count} triplets" in done(*train, *where)
+    evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, "--json", *where)
+    told = json.loads(done(*evaluate))
+    assert told["queries"] == COUNT // 5
+    used, held_out = re.search(
+        rf"learned from (\d+) for view of {count} triplets; (\d+) name", told["protocol"]
+    ).groups()
+    assert int(used) + int(held_out) == count
+    assert int(used) > count / 4  # four fifths of all items take part, a third of them labelled
+    assert next(row["value"] for row in told["rows"] if row["metric"] == "accuracy") > 0.9
+    raw = json.loads(done(*evaluate, "--space", "raw"))
+    assert next(row["value"] for row in raw["rows"] if row["metric"] == "accuracy") < 0.8
+
+
+def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> None:
+    """On one line, with the line of the file."""
+    file = tmp_path / "said.csv"
+    train = ("train", "rows", "--views", "view", "--constraints", file, *where, "--learner")
+    for text, words in (
+        (
+            "anchor,near,far\nitem/0,item/1,item/2\nitem/0,item/1,item/99\n",
+            "constraints, line 3: there is no item 'item/99'",
+        ),
+        ("anchor,near,far\nitem/0,item/1,item/1\n", "constraints, line 2: 'item/0' and 'item/1' are said to be nearer"),
+        ("key_a,key_b,similar,weight\nitem/0,item/1,1,nan\n", "constraints, line 2: weight nan is no finite number"),
+        ("item/0,item/1,item/2\n", "not with the names of its columns: key_a,key_b,similar or anchor,near,far"),
+        ("anchor,near,far\nitem/0,item/1\n", "line 2: expected anchor,near,far but found 'item/0,item/1'"),
+    ):
+        file.write_text(text)
+        result = run(*train, "fantope")
+        assert result.exit_code == 1
+        assert words in result.stderr
+        assert result.stderr.count("\n") == 1
+    file.write_text("anchor,near,far\nitem/0,item/1,item/2\n")
+    assert "pca does not learn from constraints: take a learner that does" in run(*train, "pca").stderr
+    assert "constraints cannot be read" in run("train", "rows", "--views", "view", "--constraints", "no", *where).stderr
+
+
+def test_without_labels_or_constraints_the_remedy_is_told(where: list[str]) -> None:
+    """A metric needs either."""
+    result = run("train", "rows", "--learner", "fantope", "--views", "view", *where)
+    assert result.exit_code == 1
+    assert "--constraints" in result.stderr
+
+
+def test_a_million_comparisons_are_one_message() -> None:
+    """Quadruplets of ten thousand items with long keys, weights, margins and lines stay well below the limit."""
+    generator = np.random.default_rng(0)
+    numbers = generator.uniform(size=1_000_000)
+    said = Comparisons(generator.integers(0, 10_000, (1_000_000, 4)), None, numbers, numbers)
+    keys = tuple(f"photographs/holiday/{number:05}.jpg" for number in range(10_000))
+    message = from_comparisons(ItemComparisons(keys, said, np.arange(2, 1_000_002)))
+    assert message.ByteSize() < MESSAGE_BYTES / 2
