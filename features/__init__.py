@@ -11,6 +11,7 @@ from features.errors import (
     NotFittedError,
     TruncatedImageError,
 )
+from features.forest import Forest
 from features.gist import Gist
 from features.image import Image
 from features.registry import EXTRACTORS, extractor
@@ -26,6 +27,7 @@ __all__ = [
     "Color",
     "EmptyImageError",
     "Extractor",
+    "Forest",
     "Gist",
     "Image",
     "ImageError",

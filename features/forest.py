@@ -1,0 +1,150 @@
+"""The forest view: counts of patches at the nodes of randomised trees (Babenko, Branson & Belongie, ICCV 2009, 3.1.1)."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features.base import ImageExtractor, Labels, Rows
+from features.channels import CHANNELS, LUV, integral_image
+from features.errors import NotFittedError
+from features.haar import HaarTests, Responses, draw_tests
+from features.image import Image, check_image, shrink
+from features.patches import patches
+from features.trees import Trees, grow_tree, join_trees
+
+WORDS = 2000
+TREES = 4
+"""Trees of each of the two forests."""
+TESTS = 400
+"""Random tests that each forest's trees draw theirs from."""
+PATCHES_PER_IMAGE = 60
+"""Patches that one training picture gives the trees at most."""
+WORKING_SIDE = 384
+"""Longest side that an image is looked at with: a word is of the same share of every picture."""
+
+ROOTS = 2 * TREES
+LEAST_WORDS = 3 * ROOTS
+"""A split in every tree."""
+
+
+class Forest(ImageExtractor):
+    """How many of an image's patches pass each node of two forests, one on CIE-LUV colour and one on gradients.
+
+    Every node is a word, inner ones too: a root's count is the number of patches, an inner node's the sum of its
+    children's. Half of the trees look at colour (roots 0 to 3), half at gradients (roots 4 to 7).
+    """
+
+    name: ClassVar[str] = "forest"
+    steps: ClassVar[tuple[str, ...]] = ("l1",)
+
+    def __init__(self, *, words: int = WORDS) -> None:
+        if isinstance(words, bool) or not isinstance(words, int) or words < LEAST_WORDS or words % 2:
+            raise ValueError(f"forest: words must be an even number of at least {LEAST_WORDS}, not {words!r}")
+        self.words = words
+        self._trees: Trees | None = None
+        self._tests = HaarTests(*np.zeros(2, np.int32))
+
+    @property
+    def dim(self) -> int:
+        """The number of words."""
+        return self.words
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there are trees."""
+        return self._trees is not None
+
+    def params(self) -> dict[str, Any]:
+        """``words``: how many nodes all trees have together, 2,000 unless told."""
+        return {"words": self.words}
+
+    def sample(self, image: Image) -> Rows:
+        """Responses of at most 60 of the image's patches to all tests, (n, 800) float32, the same ones every time."""
+        integral, found = _patched(image)
+        if len(found) > PATCHES_PER_IMAGE:
+            chosen = np.random.default_rng(len(found)).choice(len(found), PATCHES_PER_IMAGE, replace=False)
+            found = found[np.sort(chosen)]
+        responses = Responses(integral, found, candidates()).at(*np.ogrid[: len(found), : 2 * TESTS])
+        return responses.astype(np.float32)
+
+    def fit(self, samples: Sequence[Rows], seed: int = 0, labels: Labels | None = None) -> Self:
+        """Grow the trees so that their nodes tell the pictures' sets of labels apart, from what ``sample`` gave.
+
+        A picture without labels is a class of its own, and so is every picture where no two sets differ. ValueError
+        where the patches are too few or too alike for so many words.
+        """
+        responses = np.concatenate([np.zeros((0, 2 * TESTS), np.float32), *samples])
+        classes = np.repeat(_classes(len(samples), labels), [len(sample) for sample in samples])
+        trees = self._grow(responses, classes, seed) if len(responses) else None
+        words = len(trees.children) if trees else 0
+        if trees is None or words < self.words:
+            raise ValueError(
+                f"patches of the {len(samples)} pictures given tell {words} words apart, not {self.words}: "
+                f"give more pictures, or ask for fewer words, such as forest:words={max(words // 2, LEAST_WORDS)}"
+            )
+        used, tests = np.unique(trees.tests, return_inverse=True)
+        self._trees = trees._replace(tests=tests.astype(np.int32))
+        self._tests = HaarTests(*(array[used] for array in candidates()))
+        return self
+
+    def extract(self, image: Image) -> Rows:
+        """Counts, (words,) float32: all zero where the image is smaller than a patch."""
+        if self._trees is None:
+            raise NotFittedError("the forest view has no trees yet: fit it on some pictures first")
+        integral, found = _patched(image)
+        responses = Responses(integral, found, self._tests)
+        return self._trees.visits(ROOTS, len(found), responses.at).astype(np.float32)
+
+    def to_state(self) -> dict[str, NDArray[Any]]:
+        """The trees' ``children``, ``tests`` and ``thresholds``, the tests' ``channels`` and ``boxes``, all int32."""
+        if self._trees is None:
+            return {}
+        return {name: array.copy() for name, array in {**self._trees._asdict(), **self._tests._asdict()}.items()}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Take trees, or none from {}; ValueError where they are not trees of so many nodes."""
+        if not state:
+            self._trees = None
+            return self
+        if set(state) != {*Trees._fields, *HaarTests._fields} or state["children"].shape != (self.words,):
+            found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
+            raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {found}")
+        arrays = {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in state.items()}
+        self._trees = Trees(*(arrays[name] for name in Trees._fields))
+        self._tests = HaarTests(*(arrays[name] for name in HaarTests._fields))
+        return self
+
+    def _grow(self, responses: Rows, classes: NDArray[np.intp], seed: int) -> Trees:
+        """Every root is a node already and every split adds two, so the splits are shared out evenly."""
+        splits, random = (self.words - ROOTS) // 2, np.random.RandomState(seed)
+        grown = []
+        for number in range(ROOTS):
+            first, share = TESTS * (number // TREES), (splits + number) // ROOTS
+            grown.append((grow_tree(responses[:, first : first + TESTS], classes, share, random), first))
+        return join_trees(grown)
+
+
+@cache
+def candidates() -> HaarTests:
+    """The tests that trees are grown from: 400 on the colour channels, then 400 on the gradients'."""
+    generator = np.random.default_rng(0)
+    forests = draw_tests(TESTS, range(LUV), generator), draw_tests(TESTS, range(LUV, CHANNELS), generator)
+    return HaarTests(*map(np.concatenate, zip(*forests, strict=True)))
+
+
+def _patched(image: Image) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The integral image and the patches of a picture in working size."""
+    image = shrink(check_image(image), WORKING_SIDE)
+    return integral_image(image), patches(*image.shape[:2])
+
+
+def _classes(count: int, labels: Labels | None) -> NDArray[np.intp]:
+    """The number of each picture's class."""
+    if labels is None or len(set(labels)) < 2:
+        return np.arange(count)
+    names = [known or number for number, known in enumerate(labels)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names])
