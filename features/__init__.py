@@ -1,6 +1,6 @@
 """Pictures and texts to feature rows: safe decoding, and the extractors of the views."""
 
-from features.base import Extractor, ImageExtractor, Input, TextExtractor
+from features.base import Extractor, ImageExtractor, Input, Labels, TextExtractor
 from features.color import Color
 from features.decode import MAX_PIXELS, WORKING_SIDE, Picture, decode
 from features.errors import (
@@ -34,6 +34,7 @@ __all__ = [
     "ImageExtractor",
     "ImageTooLargeError",
     "Input",
+    "Labels",
     "NotAnImageError",
     "NotFittedError",
     "Picture",

@@ -71,19 +71,18 @@ class Forest(ImageExtractor):
         return responses.astype(np.float32)
 
     def fit(self, samples: Sequence[Rows], seed: int = 0, labels: Labels | None = None) -> Self:
-        """Grow the trees so that their nodes tell the pictures' sets of labels apart, from what ``sample`` gave.
+        """Grow the trees on what ``sample`` gave, so that their nodes tell the pictures' sets of labels apart.
 
-        A picture without labels is a class of its own, and so is every picture where no two sets differ. ValueError
-        where the patches are too few or too alike for so many words.
+        A picture without labels is a class of its own, and so is every picture where labels are too easily told apart
+        for so many words. ValueError where the patches are too few or too alike for them.
         """
-        responses = np.concatenate([np.zeros((0, 2 * TESTS), np.float32), *samples])
-        classes = np.repeat(_classes(len(samples), labels), [len(sample) for sample in samples])
-        trees = self._grow(responses, classes, seed) if len(responses) else None
-        words = len(trees.children) if trees else 0
-        if trees is None or words < self.words:
+        trees = self._grow(samples, _classes(labels or [()] * len(samples)), seed)
+        if labels and len(trees.children) < self.words:
+            trees = self._grow(samples, list(range(len(samples))), seed)
+        if len(trees.children) < self.words:
             raise ValueError(
-                f"patches of the {len(samples)} pictures given tell {words} words apart, not {self.words}: "
-                f"give more pictures, or ask for fewer words, such as forest:words={max(words // 2, LEAST_WORDS)}"
+                f"the {len(samples)} pictures given have patches for {len(trees.children)} words, not {self.words}: give "
+                f"more pictures, or ask for fewer words, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
             )
         used, tests = np.unique(trees.tests, return_inverse=True)
         self._trees = trees._replace(tests=tests.astype(np.int32))
@@ -109,21 +108,28 @@ class Forest(ImageExtractor):
         if not state:
             self._trees = None
             return self
-        if set(state) != {*Trees._fields, *HaarTests._fields} or state["children"].shape != (self.words,):
-            found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
-            raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {found}")
+        count = len(state.get("channels", ()))
+        shapes = {**dict.fromkeys(Trees._fields, (self.words,)), "channels": (count,), "boxes": (count, 2, 4)}
+        found = {name: array.shape for name, array in state.items()}
         arrays = {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in state.items()}
-        self._trees = Trees(*(arrays[name] for name in Trees._fields))
-        self._tests = HaarTests(*(arrays[name] for name in HaarTests._fields))
-        return self
+        if found == shapes:
+            trees = Trees(*(arrays[name] for name in Trees._fields))
+            tests = HaarTests(*(arrays[name] for name in HaarTests._fields))
+            if trees.sound(ROOTS, count) and tests.sound(CHANNELS):
+                self._trees, self._tests = trees, tests
+                return self
+        told = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items()))
+        raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {told}")
 
-    def _grow(self, responses: Rows, classes: NDArray[np.intp], seed: int) -> Trees:
-        """Every root is a node already and every split adds two, so the splits are shared out evenly."""
+    def _grow(self, samples: Sequence[Rows], classes: Sequence[int], seed: int) -> Trees:
+        """Trees that share the words: a root is one, and every split adds two."""
+        responses = np.concatenate([np.zeros((0, 2 * TESTS), np.float32), *samples])
+        of_patches = np.repeat(classes, [len(sample) for sample in samples])
         splits, random = (self.words - ROOTS) // 2, np.random.RandomState(seed)
         grown = []
-        for number in range(ROOTS):
+        for number in range(ROOTS if len(responses) else 0):
             first, share = TESTS * (number // TREES), (splits + number) // ROOTS
-            grown.append((grow_tree(responses[:, first : first + TESTS], classes, share, random), first))
+            grown.append((grow_tree(responses[:, first : first + TESTS], of_patches, share, random), first))
         return join_trees(grown)
 
 
@@ -141,10 +147,8 @@ def _patched(image: Image) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return integral_image(image), patches(*image.shape[:2])
 
 
-def _classes(count: int, labels: Labels | None) -> NDArray[np.intp]:
-    """The number of each picture's class."""
-    if labels is None or len(set(labels)) < 2:
-        return np.arange(count)
+def _classes(labels: Labels) -> list[int]:
+    """The number of each picture's class, in the order of their first pictures."""
     names = [known or number for number, known in enumerate(labels)]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([numbers[name] for name in names])
+    return [numbers[name] for name in names]

@@ -22,6 +22,11 @@ class HaarTests(NamedTuple):
     boxes: Integers
     """(n, 2, 4) left, top, right and bottom edges of the boxes, in cells of the patch; an empty box sums to 0."""
 
+    def sound(self, channels: int) -> bool:
+        """Whether the tests are within a patch of so many channels."""
+        within = (0 <= self.boxes).all() and (self.boxes <= GRID).all()
+        return bool(within and (0 <= self.channels).all() and (self.channels < channels).all())
+
 
 def draw_tests(count: int, channels: Sequence[int], generator: np.random.Generator) -> HaarTests:
     """Random tests on the given channels: every other one of a single box, the rest of two of equal size."""

@@ -24,6 +24,13 @@ class Trees(NamedTuple):
     thresholds: Integers
     """(nodes,) a response above it goes to the second child; 0 for a leaf."""
 
+    def sound(self, roots: int, tests: int) -> bool:
+        """Whether this is what ``join_trees`` makes of so many trees on so many tests, so that every walk ends."""
+        (inner,) = np.nonzero(self.children)
+        children = roots + 2 * np.arange(len(inner))
+        numbered = len(self.children) == roots + 2 * len(inner) and (self.children[inner] == children).all()
+        return bool(numbered and (children > inner).all() and (0 <= self.tests).all() and (self.tests < tests).all())
+
     def visits(self, roots: int, patches: int, respond: Respond) -> NDArray[np.intp]:
         """How many patches pass each node, (nodes,), when each starts at each root."""
         counts = np.zeros(len(self.children), np.intp)
@@ -62,4 +69,4 @@ def join_trees(grown: Iterable[tuple[Any, int]]) -> Trees:
         # Responses are whole numbers, so the threshold may be one too.
         found.append((len(nodes), first + tree.feature[node], np.floor(tree.threshold[node])))
         nodes += [(tree, first, left), (tree, first, right)]
-    return Trees(*np.array(found, np.int32).T.copy())
+    return Trees(*np.array(found, np.int32).reshape(-1, 3).T.copy())
