@@ -1,4 +1,4 @@
-"""The forest view: counts of patches at the nodes of randomised trees (Babenko, Branson & Belongie, ICCV 2009, 3.1.1)."""
+"""The forest view: patches at the nodes of randomised trees (Babenko, Branson & Belongie, ICCV 2009, section 3.1.1)."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -81,8 +81,8 @@ class Forest(ImageExtractor):
             trees = self._grow(samples, list(range(len(samples))), seed)
         if len(trees.children) < self.words:
             raise ValueError(
-                f"the {len(samples)} pictures given have patches for {len(trees.children)} words, not {self.words}: give "
-                f"more pictures, or ask for fewer words, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
+                f"the {len(samples)} pictures given have patches for {len(trees.children)} words, not {self.words}: "
+                f"give more pictures, or ask for fewer words, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
             )
         used, tests = np.unique(trees.tests, return_inverse=True)
         self._trees = trees._replace(tests=tests.astype(np.int32))

@@ -1,7 +1,7 @@
 """Haar-like tests on patches: how much more one box holds than another (Viola & Jones, IJCV 57(2), 2004)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ class HaarTests(NamedTuple):
 
     def sound(self, channels: int) -> bool:
         """Whether the tests are within a patch of so many channels."""
-        within = (0 <= self.boxes).all() and (self.boxes <= GRID).all()
-        return bool(within and (0 <= self.channels).all() and (self.channels < channels).all())
+        within = (self.boxes >= 0).all() and (self.boxes <= GRID).all()
+        return bool(within and (self.channels >= 0).all() and (self.channels < channels).all())
 
 
 def draw_tests(count: int, channels: Sequence[int], generator: np.random.Generator) -> HaarTests:
@@ -48,12 +48,12 @@ class Responses:
         left, top, right, bottom = np.moveaxis(tests.boxes, 2, 0)
         corners = [y * width + x for y in (top, bottom) for x in (left, right)]
         self._sums = integral.ravel()
-        self._corners = np.concatenate(np.moveaxis(corners, 2, 0)) * channels
+        self._corners = np.concatenate(np.moveaxis(np.array(corners), 2, 0)) * channels
         self._channels = tests.channels
         self._origins = (patches[:, 1] * width + patches[:, 0]) * channels
         self._cells = patches[:, 2]
 
-    def at(self, patch: NDArray[np.intp], test: NDArray[np.intp]) -> Integers:
+    def at(self, patch: NDArray[np.intp], test: NDArray[np.integer[Any]]) -> Integers:
         """Responses of the patches to the tests of these numbers, broadcast together, int32.
 
         They are divided by a cell's area and rounded down, so that they mean the same at every scale.

@@ -29,12 +29,13 @@ class Trees(NamedTuple):
         (inner,) = np.nonzero(self.children)
         children = roots + 2 * np.arange(len(inner))
         numbered = len(self.children) == roots + 2 * len(inner) and (self.children[inner] == children).all()
-        return bool(numbered and (children > inner).all() and (0 <= self.tests).all() and (self.tests < tests).all())
+        return bool(numbered and (children > inner).all() and (self.tests >= 0).all() and (self.tests < tests).all())
 
     def visits(self, roots: int, patches: int, respond: Respond) -> NDArray[np.intp]:
         """How many patches pass each node, (nodes,), when each starts at each root."""
         counts = np.zeros(len(self.children), np.intp)
-        patch, node = np.repeat(np.arange(patches), roots), np.tile(np.arange(roots), patches)
+        patch = np.repeat(np.arange(patches), roots)
+        node: NDArray[np.integer[Any]] = np.tile(np.arange(roots), patches)
         while len(node):
             counts += np.bincount(node, minlength=len(counts))
             inner = self.children[node] > 0
@@ -43,7 +44,9 @@ class Trees(NamedTuple):
         return counts
 
 
-def grow_tree(responses: NDArray[np.float32], classes: NDArray[np.intp], splits: int, random: np.random.RandomState) -> Any:
+def grow_tree(
+    responses: NDArray[np.float32], classes: NDArray[np.intp], splits: int, random: np.random.RandomState
+) -> Any:
     """A tree of scikit-learn's (its ``tree_``) with so many splits, or fewer where nothing is left to tell apart.
 
     ``responses`` is (patches, tests) of whole numbers, ``classes`` (patches,). The next node to be split is the one

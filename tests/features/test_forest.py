@@ -202,7 +202,7 @@ def test_only_differences_of_labels_count():
 
 
 def test_labels_that_are_too_easy_do_not_starve_the_trees():
-    """Where a few words tell the labels apart, pictures are told apart instead, and there are as many words as asked."""
+    """Where a few words tell the labels apart, pictures are told apart instead: no word is missing."""
     dark, light = np.full((60, 60, 3), 20, np.uint8), np.full((60, 60, 3), 220, np.uint8)
     samples = [Forest().sample(base + scene(seed, 60, 60) // 8) for seed in range(3) for base in (dark, light)]
     easy = Forest(words=300).fit(samples, 0, [("dark",), ("light",)] * 3).to_state()
@@ -238,7 +238,9 @@ def test_large_pictures_are_looked_at_in_working_size(fitted):
 def test_too_few_patches_name_the_remedy():
     """Without enough different patches, fitting says what to do."""
     flat = Forest().sample(np.full((100, 100, 3), 7, np.uint8))
-    with pytest.raises(ValueError, match=r"patches for 8 words, not 2000: give more pictures.*such as forest:words=500"):
+    with pytest.raises(
+        ValueError, match=r"patches for 8 words, not 2000: give more pictures.*such as forest:words=500"
+    ):
         Forest().fit([flat, flat])
     for samples in ([], [flat[:0]]):
         with pytest.raises(ValueError, match="patches for 0 words"):
