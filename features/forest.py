@@ -44,8 +44,7 @@ class Forest(ImageExtractor):
         if isinstance(words, bool) or not isinstance(words, int) or words < LEAST_WORDS or words % 2:
             raise ValueError(f"forest: words must be an even number of at least {LEAST_WORDS}, not {words!r}")
         self.words = words
-        self._trees: Trees | None = None
-        self._tests = HaarTests(*np.zeros(2, np.int32))
+        self._forests: tuple[Trees, HaarTests] | None = None
 
     @property
     def dim(self) -> int:
@@ -55,7 +54,7 @@ class Forest(ImageExtractor):
     @property
     def fitted(self) -> bool:
         """Whether there are trees."""
-        return self._trees is not None
+        return self._forests is not None
 
     def params(self) -> dict[str, Any]:
         """``words``: how many nodes all trees have together, 2,000 unless told."""
@@ -85,28 +84,26 @@ class Forest(ImageExtractor):
                 f"give more pictures, or ask for fewer words, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
             )
         used, tests = np.unique(trees.tests, return_inverse=True)
-        self._trees = trees._replace(tests=tests.astype(np.int32))
-        self._tests = HaarTests(*(array[used] for array in candidates()))
+        needed = HaarTests(*(array[used] for array in candidates()))
+        self._forests = trees._replace(tests=tests.astype(np.int32)), needed
         return self
 
     def extract(self, image: Image) -> Rows:
         """Counts, (words,) float32: all zero where the image is smaller than a patch."""
-        if self._trees is None:
+        if self._forests is None:
             raise NotFittedError("the forest view has no trees yet: fit it on some pictures first")
+        trees, tests = self._forests
         integral, found = _patched(image)
-        responses = Responses(integral, found, self._tests)
-        return self._trees.visits(ROOTS, len(found), responses.at).astype(np.float32)
+        return trees.visits(ROOTS, len(found), Responses(integral, found, tests).at).astype(np.float32)
 
     def to_state(self) -> dict[str, NDArray[Any]]:
         """The trees' ``children``, ``tests`` and ``thresholds``, the tests' ``channels`` and ``boxes``, all int32."""
-        if self._trees is None:
-            return {}
-        return {name: array.copy() for name, array in {**self._trees._asdict(), **self._tests._asdict()}.items()}
+        return {name: array.copy() for part in self._forests or () for name, array in part._asdict().items()}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
         """Take trees, or none from {}; ValueError where they are not trees of so many nodes."""
         if not state:
-            self._trees = None
+            self._forests = None
             return self
         count = len(state.get("channels", ()))
         shapes = {**dict.fromkeys(Trees._fields, (self.words,)), "channels": (count,), "boxes": (count, 2, 4)}
@@ -116,7 +113,7 @@ class Forest(ImageExtractor):
             trees = Trees(*(arrays[name] for name in Trees._fields))
             tests = HaarTests(*(arrays[name] for name in HaarTests._fields))
             if trees.sound(ROOTS, count) and tests.sound(CHANNELS):
-                self._trees, self._tests = trees, tests
+                self._forests = trees, tests
                 return self
         told = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items()))
         raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {told}")
