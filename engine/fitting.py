@@ -47,7 +47,7 @@ def fit_views(
 ) -> None:
     """Fit the named views, or all that need it: text views on the texts of the items, others on encoded pictures.
 
-    Pictures that cannot be read are left out.
+    Pictures that cannot be read are left out; those that are items', byte for byte, come with the items' labels.
 
     Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
     an unknown one, NotReadyError where the pictures or texts are too few.
@@ -65,7 +65,6 @@ def fit_views(
 def _fit_pictures(
     catalog: Catalog, images: Iterable[bytes], chosen: Mapping[str, ImageExtractor], seed: int, workers: int | None
 ) -> None:
-    """Pictures that the catalog has, byte for byte, come with their labels there."""
     samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in chosen}
     with catalog.read() as tx:
         known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}

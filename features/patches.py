@@ -7,8 +7,8 @@ GRID = 8
 """Cells a side of a patch; the tests' boxes have their corners on cell corners."""
 CELLS = (2, 4)
 """Pixels a side of a cell: patches are 16 and 32 pixels wide."""
-STRIDE = 6
-"""Cells from one patch to the next of its size: they overlap by a quarter."""
+STRIDE = 4
+"""Cells from one patch to the next of its size: they overlap by half."""
 
 
 def patches(height: int, width: int) -> NDArray[np.int32]:
