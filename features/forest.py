@@ -38,7 +38,8 @@ class Forest(ImageExtractor):
     """
 
     name: ClassVar[str] = "forest"
-    steps: ClassVar[tuple[str, ...]] = ("l1",)
+    steps: ClassVar[tuple[str, ...]] = ("l1", "sqrt")
+    """Shares of nested words differ by orders of magnitude: distances would be those of the few near the roots."""
 
     def __init__(self, *, words: int = WORDS) -> None:
         if isinstance(words, bool) or not isinstance(words, int) or words < LEAST_WORDS or words % 2:
