@@ -1,4 +1,7 @@
-"""Where the patches of an image are that forest words are counted over."""
+"""Where the patches of an image are that forest words are counted over.
+
+They form grids where the paper takes interest points: at a third of the time, single counts told classes better apart.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +20,14 @@ def patches(height: int, width: int) -> NDArray[np.int32]:
     Those of one size form a grid with equal margins. There are none in an image that is lower or narrower than 16
     pixels.
     """
-    parts = [_grid(height, width, cell) for cell in CELLS if min(height, width) >= GRID * cell]
-    return np.concatenate(parts) if parts else np.zeros((0, 3), np.int32)
+    return np.concatenate([_grid(height, width, cell) for cell in CELLS]).astype(np.int32)
 
 
-def _grid(height: int, width: int, cell: int) -> NDArray[np.int32]:
-    stride = STRIDE * cell
-    spare_down, spare_across = height - GRID * cell, width - GRID * cell
-    top, left = np.mgrid[
-        spare_down % stride // 2 : spare_down + 1 : stride, spare_across % stride // 2 : spare_across + 1 : stride
-    ]
-    return np.column_stack([left.ravel(), top.ravel(), np.full(left.size, cell)]).astype(np.int32)
+def _grid(height: int, width: int, cell: int) -> NDArray[np.intp]:
+    left, top = np.meshgrid(_starts(width, cell), _starts(height, cell))
+    return np.column_stack([left.ravel(), top.ravel(), np.full(left.size, cell)])
+
+
+def _starts(side: int, cell: int) -> NDArray[np.intp]:
+    spare, stride = side - GRID * cell, STRIDE * cell
+    return np.arange(spare % stride // 2, spare + 1, stride)
