@@ -9,7 +9,7 @@ with all the parts interleaved, so that whatever else the machine does falls on 
 import argparse
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -24,16 +24,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.record import Row, record, usable_cores, write_json
-from features import Color, Gist, ImageExtractor, Sift, decode
+from features import Color, Forest, Gist, ImageExtractor, Sift, decode
 from features.worker import become_worker
 
 REFERENCE = "cv2.SIFT.detectAndCompute"
 WHOLE = "decode + color + sift + gist"
-VIEWS: dict[str, type[ImageExtractor]] = {"color": Color, "sift": Sift, "gist": Gist}
+VIEWS: dict[str, type[ImageExtractor]] = {"color": Color, "sift": Sift, "gist": Gist, "forest": Forest}
+IN_WHOLE = ("color", "sift", "gist")
+FITTED = tuple(name for name, view in VIEWS.items() if not view().fitted)
 _NEIGHBORS = 5
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
 
 Rows = dict[str, NDArray[np.float32]]
+States = Mapping[str, Mapping[str, NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,8 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
     contents = pictures.contents[:: max(1, len(pictures.contents) // count)][:count]
     with threadpool_limits(limits=1):
         images = [decode(content).image for content in contents]
-        views = fitted_views([Sift().sample(image) for image in images], seed=0)
+        classes = pictures.classes[:: max(1, len(pictures.contents) // count)][:count]
+        views = fitted_views([_samples(image) for image in images], classes, seed=0)
         spent: dict[str, list[float]] = {}
         for content, image in zip(contents, images, strict=True):
             luma = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
@@ -99,7 +103,7 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
                 parts[name] = partial(view.extract, image)
             for name, part in parts.items():
                 spent.setdefault(name, []).append(_milliseconds(part))
-    spent[WHOLE] = list(np.sum([spent[name] for name in ("decode", *views)], axis=0))
+    spent[WHOLE] = list(np.sum([spent[name] for name in ("decode", *IN_WHOLE)], axis=0))
     rows = [_row(name, "ms an image, one core", np.array(values), np.median) for name, values in spent.items()]
     ratio = float(np.median(spent[WHOLE]) / np.median(spent[REFERENCE]))
     return [*rows, {"method": WHOLE, "metric": "time over reference", "value": ratio}]
@@ -114,15 +118,15 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
         samples = list(pool.map(_sample, pictures.contents, chunksize=8))
         for seed in seeds:
             train, test = split(pictures.classes, seed)
-            state = fitted_views([samples[i] for i in train], seed)["sift"].to_state()
-            chunks = np.array_split(np.arange(len(pictures.contents)), min(len(pictures.contents), 8 * cores))
+            views = fitted_views([samples[i] for i in train], pictures.classes[train], seed)
+            states = {name: views[name].to_state() for name in FITTED}
+            run = partial(_extract_all, pool, pictures.contents, states, 8 * cores)
             start = time.perf_counter()
-            jobs = [pool.submit(_extract, [pictures.contents[i] for i in chunk], state) for chunk in chunks]
-            results = [job.result() for job in jobs]
+            found = run(IN_WHOLE)
             speeds.append(len(pictures.contents) / (time.perf_counter() - start))
+            found |= run([name for name in VIEWS if name not in IN_WHOLE])
             for name, values in accuracies.items():
-                rows = np.concatenate([result[name] for result in results])
-                values.append(accuracy(_by_steps(name, rows), pictures.classes, train, test))
+                values.append(accuracy(_by_steps(name, found[name]), pictures.classes, train, test))
     speed = _row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median)
     return [
         speed,
@@ -130,10 +134,11 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     ]
 
 
-def fitted_views(samples: Sequence[NDArray[np.float32]], seed: int) -> dict[str, ImageExtractor]:
-    """The three views in their default configuration, with a codebook from the samples."""
+def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) -> dict[str, ImageExtractor]:
+    """The views in their default configuration, with codebooks from the samples and their classes."""
     views = {name: make() for name, make in VIEWS.items()}
-    views["sift"].fit(samples, seed)
+    for name in FITTED:
+        views[name].fit([sample[name] for sample in samples], seed, [(str(one),) for one in classes])
     return views
 
 
@@ -154,19 +159,34 @@ def accuracy(
 
 def _by_steps(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     for step in VIEWS[name].steps:
-        if step != "l1":
+        if step == "l1":
+            rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), 1.0)
+        elif step == "sqrt":
+            rows = np.sqrt(rows)
+        else:
             raise ValueError(f"this benchmark does not know the step {step!r} of view {name!r}")
-        rows = rows / np.maximum(np.abs(rows).sum(axis=1, keepdims=True), 1.0)
     return rows
 
 
-def _sample(content: bytes) -> NDArray[np.float32]:
-    return Sift().sample(decode(content).image)
+def _sample(content: bytes) -> Rows:
+    return _samples(decode(content).image)
 
 
-def _extract(contents: Sequence[bytes], state: dict[str, NDArray[Any]]) -> Rows:
-    views = {name: make() for name, make in VIEWS.items()}
-    views["sift"].load_state(state)
+def _samples(image: NDArray[np.uint8]) -> Rows:
+    return {name: VIEWS[name]().sample(image) for name in FITTED}
+
+
+def _extract_all(
+    pool: ProcessPoolExecutor, contents: Sequence[bytes], states: States, parts: int, names: Sequence[str]
+) -> Rows:
+    chunks = np.array_split(np.arange(len(contents)), min(len(contents), parts))
+    jobs = [pool.submit(_extract, [contents[i] for i in chunk], states, names) for chunk in chunks]
+    results = [job.result() for job in jobs]
+    return {name: np.concatenate([result[name] for result in results]) for name in names}
+
+
+def _extract(contents: Sequence[bytes], states: States, names: Sequence[str]) -> Rows:
+    views = {name: VIEWS[name]().load_state(states.get(name, {})) for name in names}
     images = [decode(content).image for content in contents]
     return {name: np.stack([view.extract(image) for image in images]) for name, view in views.items()}
 

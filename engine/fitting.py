@@ -12,10 +12,10 @@ from engine import state
 from engine.catalog import Catalog, Transaction, ViewRecord
 from engine.catalog.batches import batches
 from engine.errors import InvalidInputError, NotReadyError
-from engine.extraction import cores, sample
+from engine.extraction import content_hash, cores, sample
 from engine.item import Failure
 from engine.views import find_view, input_of, views_of
-from features import Extractor, ImageError, ImageExtractor, extractor
+from features import Extractor, ImageError, ImageExtractor, Labels, extractor
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as
@@ -47,7 +47,7 @@ def fit_views(
 ) -> None:
     """Fit the named views, or all that need it: text views on the texts of the items, others on encoded pictures.
 
-    Pictures that cannot be read are left out.
+    Pictures that cannot be read are left out; those that are items', byte for byte, come with the items' labels.
 
     Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
     an unknown one, NotReadyError where the pictures or texts are too few.
@@ -66,13 +66,18 @@ def _fit_pictures(
     catalog: Catalog, images: Iterable[bytes], chosen: Mapping[str, ImageExtractor], seed: int, workers: int | None
 ) -> None:
     samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in chosen}
+    with catalog.read() as tx:
+        known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
+    labels: list[tuple[str, ...]] = []
     with ThreadPoolExecutor(workers or cores()) as pool:
         for batch in batches(islice(images, MAX_SAMPLE), 32):
-            for found in pool.map(lambda image: _sample(image, chosen), batch):
+            for image, found in zip(batch, pool.map(lambda image: _sample(image, chosen), batch), strict=True):
+                if found:
+                    labels.append(known.get(content_hash(image), ()))
                 for name, rows in found.items():
                     samples[name].append(rows)
     for name, parts in samples.items():
-        fit_view(catalog, name, parts, seed)
+        fit_view(catalog, name, parts, seed, labels=labels)
 
 
 def fit_texts(catalog: Catalog, name: str, seed: int) -> None:
@@ -119,15 +124,17 @@ def fit_view(
     seed: int,
     keys: Sequence[str] | None = None,
     kind: str = "pictures",
+    labels: Labels | None = None,
 ) -> None:
-    """Fit a view on the samples of pictures, or on texts, and store it as the current revision.
+    """Fit a view on the samples of pictures, with their labels where some are known, or on texts, and store it.
 
-    ``keys`` are remembered, so that an evaluation can say whether its queries were among them.
+    It is the current revision then. ``keys`` are remembered, so that an evaluation can say whether its queries were
+    among them.
     """
     with catalog.read() as tx:
         view = find_view(tx, name)
     try:
-        fitted = extractor(view.extractor, view.params).fit(samples, seed)
+        fitted = extractor(view.extractor, view.params).fit(samples, seed, labels)
     except ValueError as error:
         raise NotReadyError(f"view {name!r} cannot be fitted: {error}") from error
     with catalog.write() as tx:

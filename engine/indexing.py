@@ -60,7 +60,7 @@ def index_files(
         missing = unfitted(tx.views.all())
     with Workers(workers) as processes:
         if missing and plan.extract:
-            _fit(catalog, plan, missing, processes, progress, seed)
+            _fit(catalog, plan, said, missing, processes, progress, seed)
         _change(catalog, plan)
         added, updated, failures = _extract(catalog, plan, said, processes, progress)
     unfit = fit_missing_texts(catalog, seed)
@@ -114,12 +114,13 @@ def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
 def _fit(
     catalog: Catalog,
     plan: _Plan,
+    said: Said,
     missing: Mapping[str, ImageExtractor],
     processes: Workers,
     progress: Progress | None,
     seed: int,
 ) -> None:
-    """Fit the views that need it on a random sample of the files."""
+    """Fit the views that need it on a random sample of the files, which have the labels that they are to have."""
     keys = list(plan.extract)
     chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
     sampled = [keys[number] for number in sorted(chosen)]
@@ -130,8 +131,15 @@ def _fit(
             samples[key] = sample
         if progress:
             progress("fitting", done, len(sampled))
+    with catalog.read() as tx:
+        known = tx.items.known()
+    labels = [_labels(said.labels(plan.extract[key]), known.get(key)) for key in samples]
     for view in missing:
-        fit_view(catalog, view, [sample[view] for sample in samples.values()], seed, list(samples))
+        fit_view(catalog, view, [sample[view] for sample in samples.values()], seed, list(samples), labels=labels)
+
+
+def _labels(new: tuple[str, ...] | None, stored: Stored | None) -> tuple[str, ...]:
+    return new if new is not None else stored.labels if stored else ()
 
 
 def _change(catalog: Catalog, plan: _Plan) -> None:

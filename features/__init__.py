@@ -1,6 +1,6 @@
 """Pictures and texts to feature rows: safe decoding, and the extractors of the views."""
 
-from features.base import Extractor, ImageExtractor, Input, TextExtractor
+from features.base import Extractor, ImageExtractor, Input, Labels, TextExtractor
 from features.color import Color
 from features.decode import MAX_PIXELS, WORKING_SIDE, Picture, decode
 from features.errors import (
@@ -11,6 +11,7 @@ from features.errors import (
     NotFittedError,
     TruncatedImageError,
 )
+from features.forest import Forest
 from features.gist import Gist
 from features.image import Image
 from features.registry import EXTRACTORS, extractor
@@ -26,12 +27,14 @@ __all__ = [
     "Color",
     "EmptyImageError",
     "Extractor",
+    "Forest",
     "Gist",
     "Image",
     "ImageError",
     "ImageExtractor",
     "ImageTooLargeError",
     "Input",
+    "Labels",
     "NotAnImageError",
     "NotFittedError",
     "Picture",

@@ -11,6 +11,8 @@ from features.image import Image
 
 Rows = NDArray[np.float32]
 Input = Literal["image", "text", "vector"]
+Labels = Sequence[tuple[str, ...]]
+"""The set of labels of each sample, sorted; () where it has none."""
 
 
 class Extractor(ABC):
@@ -41,8 +43,11 @@ class Extractor(ABC):
         """The constructor's parameters, as JSON values: ``type(self)(**self.params())`` is its equal, unfitted."""
         return {}
 
-    def fit(self, samples: Sequence[Any], seed: int = 0) -> Self:
-        """Learn from texts, or from what ``sample`` gave of pictures. ValueError says what is missing in too few."""
+    def fit(self, samples: Sequence[Any], seed: int = 0, labels: Labels | None = None) -> Self:
+        """Learn from texts, or from what ``sample`` gave of pictures; few extractors look at the samples' labels.
+
+        ValueError says what is missing in too few.
+        """
         return self
 
     def to_state(self) -> dict[str, NDArray[Any]]:

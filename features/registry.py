@@ -6,12 +6,20 @@ from typing import Any
 
 from features.base import Extractor
 from features.color import Color
+from features.forest import Forest
 from features.gist import Gist
 from features.sift import Sift
 from features.text import Text
 from features.vectors import Vectors
 
-EXTRACTORS: dict[str, type[Extractor]] = {"color": Color, "sift": Sift, "gist": Gist, "text": Text, "vectors": Vectors}
+EXTRACTORS: dict[str, type[Extractor]] = {
+    "color": Color,
+    "sift": Sift,
+    "forest": Forest,
+    "gist": Gist,
+    "text": Text,
+    "vectors": Vectors,
+}
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from features.base import ImageExtractor, Rows
+from features.base import ImageExtractor, Labels, Rows
 from features.descriptors import DESCRIPTOR_SIZE, color_sift
 from features.errors import NotFittedError
 from features.image import Image
@@ -51,7 +51,7 @@ class Sift(ImageExtractor):
         chosen = np.random.default_rng(len(descriptors)).choice(len(descriptors), DESCRIPTORS_PER_IMAGE, replace=False)
         return descriptors[np.sort(chosen)]
 
-    def fit(self, samples: Sequence[Rows], seed: int = 0) -> Self:
+    def fit(self, samples: Sequence[Rows], seed: int = 0, labels: Labels | None = None) -> Self:
         """Learn the codebook from what ``sample`` gave. ValueError where it holds fewer descriptors than words."""
         self._centres = fit_words(samples, self.words, seed)
         return self

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
-from features.base import Rows, TextExtractor
+from features.base import Labels, Rows, TextExtractor
 from features.errors import NotFittedError
 from features.tokens import words_of
 
@@ -68,7 +68,7 @@ class Text(TextExtractor):
         """``model``, ``dim``, ``words`` and ``stop_words``."""
         return {"model": self.model, "dim": self._dim, "words": self.words, "stop_words": self.stop_words}
 
-    def fit(self, samples: Sequence[str], seed: int = 0) -> Self:
+    def fit(self, samples: Sequence[str], seed: int = 0, labels: Labels | None = None) -> Self:
         """Learn vocabulary and space from texts; the same texts and seed give the same ones.
 
         ValueError where fewer than two texts have words, or they have fewer than two words among them.

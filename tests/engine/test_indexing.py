@@ -16,6 +16,7 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.home import Home
 from engine.item import Failure
 from engine.query import Filter, Query
+from features import Forest
 
 
 def keys(collection) -> list[str]:
@@ -238,3 +239,23 @@ def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
         again = collection.import_items([NewItem("new", image=good, labels=("red",))])
         assert (again.added, again.updated, again.unchanged) == (0, 0, 1)
         assert collection.count(Filter(labels=("red",))) == 1
+
+
+def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, monkeypatch):
+    """Labels that come with the files, else those of the items, and of pictures given as bytes those in the catalog."""
+    seen: list[object] = []
+    fit = Forest.fit
+
+    def remember(self, samples, seed=0, labels=None):
+        seen.append(labels)
+        return fit(self, samples, seed, labels)
+
+    monkeypatch.setattr(Forest, "fit", remember)
+    expected = [(folder,) for folder in sorted(CLASSES) for _ in range(6)]
+    with home.create("labelled", ["forest:words=24"]) as collection:
+        collection.index([pictures], labels="folder", workers=1)
+        images = [path.read_bytes() for path in sorted(pictures.rglob("*.png"))]
+        collection.fit_views([encode(draw("red", 99)), b"no picture", *images], ["forest"], refit=True)
+        collection.add_view("other=forest:words=24")
+        collection.index([pictures], workers=1)
+    assert seen == [expected, [(), *expected], expected]

@@ -19,8 +19,11 @@ def scene(seed: int) -> np.ndarray:
 IMAGES = {name: one for name, one in EXTRACTORS.items() if issubclass(one, ImageExtractor)}
 
 
+WORDS = {"sift": 12, "forest": 60}
+
+
 def ready(name: str) -> ImageExtractor:
-    view = IMAGES[name](**({"words": 12} if name == "sift" else {}))
+    view = IMAGES[name](**({"words": WORDS[name]} if name in WORDS else {}))
     return view if view.fitted else view.fit([view.sample(scene(seed)) for seed in range(3)])
 
 
@@ -121,7 +124,7 @@ def test_extractors_that_learn_nothing_are_ready():
 
 def test_unknown_names_list_the_known():
     """A wrong extractor or parameter is a ValueError that lists what there is."""
-    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, gist, sift"):
+    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, forest, gist, sift"):
         extractor("colour")
     with pytest.raises(ValueError, match="'sift' has no parameter 'size'; it has: words"):
         extractor("sift", {"size": 3})
@@ -134,4 +137,5 @@ def test_unknown_names_list_the_known():
 def test_every_extractor_says_what_its_rows_are_computed_from():
     """Pictures, texts, or nothing: rows from outside."""
     kinds = {name: one.input for name, one in EXTRACTORS.items()}
-    assert kinds == {"color": "image", "sift": "image", "gist": "image", "text": "text", "vectors": "vector"}
+    images = dict.fromkeys(("color", "sift", "forest", "gist"), "image")
+    assert kinds == {**images, "text": "text", "vectors": "vector"}

@@ -1,0 +1,152 @@
+"""The forest view: patches at the nodes of randomised trees (Babenko, Branson & Belongie, ICCV 2009, section 3.1.1)."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features.base import ImageExtractor, Labels, Rows
+from features.channels import CHANNELS, LUV, integral_image
+from features.errors import NotFittedError
+from features.haar import HaarTests, Responses, draw_tests
+from features.image import Image, check_image, shrink
+from features.patches import patches
+from features.trees import Trees, grow_tree, join_trees
+
+WORDS = 2000
+TREES = 4
+"""Trees of each of the two forests."""
+TESTS = 400
+"""Random tests that each forest's trees draw theirs from."""
+PATCHES_PER_IMAGE = 60
+"""Patches that one training picture gives the trees at most."""
+WORKING_SIDE = 384
+"""Longest side that an image is looked at with: a word is of the same share of every picture."""
+
+ROOTS = 2 * TREES
+LEAST_WORDS = 3 * ROOTS
+"""A split in every tree."""
+
+
+class Forest(ImageExtractor):
+    """How many of an image's patches pass each node of two forests, one on CIE-LUV colour and one on gradients.
+
+    Every node is a word, inner ones too: a root's count is the number of patches, an inner node's the sum of its
+    children's. Half of the trees look at colour (roots 0 to 3), half at gradients (roots 4 to 7).
+    """
+
+    name: ClassVar[str] = "forest"
+    steps: ClassVar[tuple[str, ...]] = ("l1", "sqrt")
+    """Shares of nested words differ by orders of magnitude: distances would be those of the few near the roots."""
+
+    def __init__(self, *, words: int = WORDS) -> None:
+        if isinstance(words, bool) or not isinstance(words, int) or words < LEAST_WORDS or words % 2:
+            raise ValueError(f"forest: words must be an even number of at least {LEAST_WORDS}, not {words!r}")
+        self.words = words
+        self._forests: tuple[Trees, HaarTests] | None = None
+
+    @property
+    def dim(self) -> int:
+        """The number of words."""
+        return self.words
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there are trees."""
+        return self._forests is not None
+
+    def params(self) -> dict[str, Any]:
+        """``words``: how many nodes all trees have together, 2,000 unless told."""
+        return {"words": self.words}
+
+    def sample(self, image: Image) -> Rows:
+        """Responses of at most 60 of the image's patches to all tests, (n, 800) float32, the same ones every time."""
+        integral, found = _patched(image)
+        if len(found) > PATCHES_PER_IMAGE:
+            chosen = np.random.default_rng(len(found)).choice(len(found), PATCHES_PER_IMAGE, replace=False)
+            found = found[np.sort(chosen)]
+        responses = Responses(integral, found, candidates()).at(*np.ogrid[: len(found), : 2 * TESTS])
+        return responses.astype(np.float32)
+
+    def fit(self, samples: Sequence[Rows], seed: int = 0, labels: Labels | None = None) -> Self:
+        """Grow the trees on what ``sample`` gave, so that their nodes tell the pictures' sets of labels apart.
+
+        A picture without labels is a class of its own, and so is every picture where labels are too easily told apart
+        for so many words. ValueError where the patches are too few or too alike for them.
+        """
+        trees = self._grow(samples, _classes(labels or [()] * len(samples)), seed)
+        if labels and len(trees.children) < self.words:
+            trees = self._grow(samples, list(range(len(samples))), seed)
+        if len(trees.children) < self.words:
+            raise ValueError(
+                f"the {len(samples)} pictures given have patches for {len(trees.children)} words, not {self.words}: "
+                f"give more pictures, or ask for fewer words, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
+            )
+        used, tests = np.unique(trees.tests, return_inverse=True)
+        needed = HaarTests(*(array[used] for array in candidates()))
+        self._forests = trees._replace(tests=tests.astype(np.int32)), needed
+        return self
+
+    def extract(self, image: Image) -> Rows:
+        """Counts, (words,) float32: all zero where the image is smaller than a patch."""
+        if self._forests is None:
+            raise NotFittedError("the forest view has no trees yet: fit it on some pictures first")
+        trees, tests = self._forests
+        integral, found = _patched(image)
+        return trees.visits(ROOTS, len(found), Responses(integral, found, tests).at).astype(np.float32)
+
+    def to_state(self) -> dict[str, NDArray[Any]]:
+        """The trees' ``children``, ``tests`` and ``thresholds``, the tests' ``channels`` and ``boxes``, all int32."""
+        return {name: array.copy() for part in self._forests or () for name, array in part._asdict().items()}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Take trees, or none from {}; ValueError where they are not trees of so many nodes."""
+        if not state:
+            self._forests = None
+            return self
+        count = len(state.get("channels", ()))
+        shapes = {**dict.fromkeys(Trees._fields, (self.words,)), "channels": (count,), "boxes": (count, 2, 4)}
+        found = {name: array.shape for name, array in state.items()}
+        arrays = {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in state.items()}
+        if found == shapes:
+            trees = Trees(*(arrays[name] for name in Trees._fields))
+            tests = HaarTests(*(arrays[name] for name in HaarTests._fields))
+            if trees.sound(ROOTS, count) and tests.sound(CHANNELS):
+                self._forests = trees, tests
+                return self
+        told = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items()))
+        raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {told}")
+
+    def _grow(self, samples: Sequence[Rows], classes: Sequence[int], seed: int) -> Trees:
+        """Trees that share the words: a root is one, and every split adds two."""
+        responses = np.concatenate([np.zeros((0, 2 * TESTS), np.float32), *samples])
+        of_patches = np.repeat(classes, [len(sample) for sample in samples])
+        splits, random = (self.words - ROOTS) // 2, np.random.RandomState(seed)
+        grown = []
+        for number in range(ROOTS if len(responses) else 0):
+            first, share = TESTS * (number // TREES), (splits + number) // ROOTS
+            grown.append((grow_tree(responses[:, first : first + TESTS], of_patches, share, random), first))
+        return join_trees(grown)
+
+
+@cache
+def candidates() -> HaarTests:
+    """The tests that trees are grown from: 400 on the colour channels, then 400 on the gradients'."""
+    generator = np.random.default_rng(0)
+    forests = draw_tests(TESTS, range(LUV), generator), draw_tests(TESTS, range(LUV, CHANNELS), generator)
+    return HaarTests(*map(np.concatenate, zip(*forests, strict=True)))
+
+
+def _patched(image: Image) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The integral image and the patches of a picture in working size."""
+    image = shrink(check_image(image), WORKING_SIDE)
+    return integral_image(image), patches(*image.shape[:2])
+
+
+def _classes(labels: Labels) -> list[int]:
+    """The number of each picture's class, in the order of their first pictures."""
+    names = [known or number for number, known in enumerate(labels)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return [numbers[name] for name in names]
