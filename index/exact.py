@@ -122,4 +122,5 @@ class ExactBinaryIndex(ExactIndex):
 
     def _distances(self, queries: Codes, rows: Codes) -> NDArray[np.float32]:
         differing = np.unpackbits(queries[:, None, :] ^ rows[None, :, :], axis=2)
-        return differing.sum(axis=2).astype(np.float32)
+        distances: NDArray[np.float32] = differing.sum(axis=2).astype(np.float32)
+        return distances

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, Neighbors, check_codes, check_k, in_order
+from index.base import Ids, Neighbors, check_codes, in_order
 from index.binary_flat import BinaryFlatIndex
 from index.substrings import Distances, Numbers, SubstringTables
 
@@ -67,7 +67,8 @@ class MultiIndexHashing(BinaryFlatIndex):
             distances = np.concatenate([found[1], nearest.distances[row]])
             order = np.lexsort((ids, distances))[:k]
             nearest.ids[row], nearest.distances[row] = ids[order], distances[order]
-        nearest.ids[scanned], nearest.distances[scanned] = super().search(queries[scanned], k)
+        if scanned:
+            nearest.ids[scanned], nearest.distances[scanned] = super().search(queries[scanned], k)
         return nearest
 
     def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
@@ -81,8 +82,9 @@ class MultiIndexHashing(BinaryFlatIndex):
             if found is None:
                 answers += super().range(query[None], radius)
             else:
-                ids, distances = (np.concatenate(parts)[None] for parts in zip(found, (recent.ids[0], recent.distances[0]), strict=True))
-                answers.append(in_order(ids, distances))
+                ids = np.concatenate([found[0], recent.ids[0]])
+                distances = np.concatenate([found[1], recent.distances[0]])
+                answers.append(in_order(ids[None], distances[None]))
         return answers
 
     @classmethod

@@ -33,7 +33,8 @@ class SubstringTables:
         self._words = words[distinct]
         self._vacant: NDArray[np.bool_] | None = None
         # Substrings of log2(n) bits make buckets of about one code (section 3.3).
-        count = max(math.ceil(dim / _WIDEST), round(dim / max(1.0, math.log2(len(distinct)))))
+        count = max(math.ceil(dim / _WIDEST), round(dim / max(8.0, math.log2(len(distinct)))))
+        self._widest = math.ceil(dim / count)
         edges = [dim * part // count for part in range(count + 1)]
         self._tables = [_Table(codes, distinct, start, stop) for start, stop in itertools.pairwise(edges)]
 
@@ -60,14 +61,14 @@ class SubstringTables:
         return self._ids[_ranges(self._starts[groups], sizes)], np.repeat(distances, sizes).astype(np.float32)
 
     def steps(self, code: Codes, most: int) -> Iterator[tuple[Numbers, Distances]]:
-        """Yield groups and their distances from a code, shape (bytes,); after step number t all at distance t were there.
+        """Yield groups and their distances from a code, shape (bytes,); the step number t completes distance t.
 
-        For if codes differ in at most m r + a bits, then of their m substrings one of the first a + 1 differs in at most r
-        bits, or one of the others in fewer. A step's groups are distinct. Ends early when a step would have to look
-        up more than ``most`` values and groups.
+        For where codes differ in at most m r + a bits, of their m substrings one of the first a + 1 differs in at most
+        r bits, or one of the others in fewer. A step's groups are distinct. Ends early when a step would have to look
+        up more than ``most`` values and groups, or when every group was there.
         """
         query = _words(code[None])[0]
-        for radius in itertools.count():
+        for radius in range(self._widest + 1):
             for table in self._tables:
                 groups = table.lookup(code, radius, most)
                 if groups is None:
@@ -106,7 +107,8 @@ class _Table:
 def _flips(width: int, radius: int) -> Numbers:
     """All numbers of ``width`` bits of which ``radius`` are set."""
     numbers = np.arange(1 << width, dtype=np.uint32)
-    return numbers[np.bitwise_count(numbers) == radius]
+    flips: Numbers = numbers[np.bitwise_count(numbers) == radius]
+    return flips
 
 
 def _words(codes: Codes) -> NDArray[np.uint64]:
@@ -122,8 +124,7 @@ def _substrings(codes: Codes, start: int, stop: int) -> Numbers:
     last = (stop - 1) // 8
     for byte in range(start // 8, last + 1):
         values = (values << np.uint32(8)) | codes[:, byte]
-    values = (values >> np.uint32(8 * (last + 1) - stop)) & np.uint32((1 << (stop - start)) - 1)
-    return values
+    return (values >> np.uint32(8 * (last + 1) - stop)) & np.uint32((1 << (stop - start)) - 1)
 
 
 def _distances(words: NDArray[np.uint64], query: NDArray[np.uint64]) -> Distances:
