@@ -6,12 +6,13 @@ Clustered codes are what random hyperplanes make of embeddings in classes: the s
 32 dimensions, each near one of 1,000 standard normal class centres with standard deviation 0.3. Queries come from the
 same generator and are not in the set. The share of codes that repeat an earlier one is printed for every set.
 
-Each set has a process of its own, in which the methods take turns query by query on one thread. Times are of that
-thread's processor, so other work on the machine does not count; the ratio to FAISS's flat scan is a median over queries.
+Each set has a process of its own, in which the methods take turns query by query on one thread. Times are processor
+time, so that other work on the machine counts little; the ratio to FAISS's flat scan is a median over queries.
 """
 
 import argparse
 import ctypes
+import functools
 import gc
 import multiprocessing
 import os
@@ -120,11 +121,11 @@ def _methods(base: Codes, bits: int, approximate: bool) -> Iterator[tuple[str, C
     def ours(kind: type[BinaryFlatIndex]) -> Search:
         index = kind(bits)
         index.add(np.arange(len(base)), base)
-        return lambda queries: tuple(index.search(queries, K))
+        return lambda queries: index.search(queries, K)
 
     yield SCAN, lambda: theirs(faiss.IndexBinaryFlat(bits))
     for name, kind in OURS.items():
-        yield name, lambda kind=kind: ours(kind)
+        yield name, functools.partial(ours, kind)
     if approximate:
         quantizer = faiss.IndexBinaryFlat(bits)
         lists = faiss.IndexBinaryIVF(quantizer, bits, int(np.sqrt(len(base))))
@@ -186,7 +187,7 @@ def _cases(sizes: Sequence[int], other_bits: Sequence[int]) -> list[dict[str, An
 
 
 def _approximated(case: Mapping[str, Any], options: argparse.Namespace) -> bool:
-    return case["bits"] == BITS and case["codes"] <= options.approximate
+    return bool(case["bits"] == BITS and case["codes"] <= options.approximate)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

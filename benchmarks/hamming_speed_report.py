@@ -44,14 +44,14 @@ def markdown(document: Mapping[str, Any]) -> str:
         if (distribution, 64, codes) in cases:
             value = _value(cases[distribution, 64, codes][method], metric, 64)
             wanted.append([f"{method}, {codes:,} {distribution}, {metric}", f"<= {most}", f"{value:.2f}"])
+    settings = document["settings"]
     about = (
         "Times are processor time on one thread, medians over queries; ratios are to FAISS's flat scan, medians of the "
-        "ratios of single queries. Memory is what the process grew by, for a million codes and more. IVF has the square root "
-        f"of n lists and probes {document['settings']['nprobe']}, HNSW has M {document['settings']['M']} and efSearch "
-        f"{document['settings']['efSearch']}. Recall counts ties by distance; answers are equal "
-        "where id and distance are those of the flat scan. Clustered codes are signs of random projections of a mixture "
-        f"of {document['settings']['classes']:,} Gaussians (standard deviation {document['settings']['sd']}) in "
-        f"{document['settings']['latent']} dimensions."
+        "ratios of single queries. Memory is what the process grew by, for a million codes and more. IVF has the "
+        f"square root of n lists and probes {settings['nprobe']}, HNSW has M {settings['M']} and efSearch "
+        f"{settings['efSearch']}. Recall counts ties by distance; answers are equal where id and distance are those of "
+        "the flat scan. Clustered codes are signs of random projections of a mixture of "
+        f"{settings['classes']:,} Gaussians (standard deviation {settings['sd']}) in {settings['latent']} dimensions."
     )
     parts = ["# Exact Hamming search", about, _table(wanted), _table(sets), _table(lines)]
     return "\n\n".join([*parts, f"The run took {document['seconds']:.0f} s."]) + "\n"
