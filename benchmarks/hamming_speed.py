@@ -84,6 +84,7 @@ def codes(distribution: str, count: int, bits: int, seed: int) -> Codes:
 
 def measure(case: Mapping[str, Any], seed: int, approximate: bool) -> list[dict[str, Any]]:
     """Returns the figures of every method on one set, as rows."""
+    faiss.omp_set_num_threads(1)
     base = codes(case["distribution"], case["codes"], case["bits"], seed)
     queries = codes(case["distribution"], QUERIES, case["bits"], seed + 1)
     searches, rows = {}, []

@@ -12,9 +12,9 @@ from index.base import Ids, Neighbors, check_codes, in_order
 from index.binary_flat import BinaryFlatIndex
 from index.substrings import Distances, Numbers, SubstringTables
 
-_LOOKUP = 16
-"""64-bit words that a scan compares in the time of one lookup. A query is scanned for when it would take more lookups
-than the scan's time, so none costs much more than two scans."""
+_LOOKUP = 64
+"""64-bit words that a scan compares in the time of one lookup, measured. A query that would take more lookups than a
+scan's time is scanned for, so on large sets none costs more than two to three scans."""
 _CHANGED = 0.25
 """Changes, as a share of the codes in the tables, after which these are built anew."""
 _LARGE = 1 << 17

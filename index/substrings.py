@@ -64,8 +64,8 @@ class SubstringTables:
         """Yield groups and their distances from a code, shape (bytes,); the step number t completes distance t.
 
         For where codes differ in at most m r + a bits, of their m substrings one of the first a + 1 differs in at most
-        r bits, or one of the others in fewer. A step's groups are distinct. Ends early when a step would have to look
-        up more than ``most`` values and groups, or when every group was there.
+        r bits, or one of the others in fewer. A step's groups are distinct. Ends early when the next one would bring
+        the values and groups looked up above ``most``, or when every group was there.
         """
         query = _words(code[None])[0]
         for radius in range(self._widest + 1):
@@ -73,7 +73,7 @@ class SubstringTables:
                 groups = table.lookup(code, radius, most)
                 if groups is None:
                     return
-                most -= len(groups)
+                most -= math.comb(table.width, radius) + len(groups)
                 if self._vacant is not None:
                     groups = groups[~self._vacant[groups]]
                 yield groups, _distances(self._words[groups], query)
@@ -83,24 +83,23 @@ class _Table:
     """The groups by the bits ``start`` to ``stop`` of their codes."""
 
     def __init__(self, codes: Codes, distinct: NDArray[np.int64], start: int, stop: int) -> None:
-        self._start, self._stop = start, stop
+        self._start, self._stop, self.width = start, stop, stop - start
         values = _substrings(codes, start, stop)[distinct]
         self._groups = np.argsort(values, kind="stable").astype(np.uint32)
-        counts = np.bincount(values, minlength=1 << (stop - start))
+        counts = np.bincount(values, minlength=1 << self.width)
         self._offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
 
     def lookup(self, code: Codes, radius: int, most: int) -> Numbers | None:
         """Return the groups whose substring differs from the code's in exactly ``radius`` bits.
 
-        None if these are more than ``most``, or the values to look up are.
+        None if these and the values to look up are more than ``most``.
         """
-        width = self._stop - self._start
-        if math.comb(width, radius) > most:
+        if math.comb(self.width, radius) > most:
             return None
-        values = _substrings(code[None], self._start, self._stop) ^ _flips(width, radius)
+        values = _substrings(code[None], self._start, self._stop) ^ _flips(self.width, radius)
         starts = self._offsets[values]
         counts = self._offsets[values + 1] - starts
-        return None if counts.sum(dtype=np.int64) > most else self._groups[_ranges(starts, counts)]
+        return None if len(values) + counts.sum(dtype=np.int64) > most else self._groups[_ranges(starts, counts)]
 
 
 @functools.cache

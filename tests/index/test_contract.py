@@ -294,7 +294,7 @@ def test_faiss_agrees_with_the_exact_twin_after_any_history_of_floats(actions, d
         assert (exact.ids() == flat.ids()).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     actions=st.lists(
         st.tuples(st.sampled_from(["add", "add", "remove", "search", "range"]), st.integers(0, 2**32 - 1)), max_size=12
