@@ -82,7 +82,8 @@ def check_ids(ids: ArrayLike) -> Ids:
     array = array.astype(np.int64)
     if array.size and array.min() < 0:
         raise ValueError(f"ids must not be negative: {array.min()}")
-    if np.unique(array).size != array.size:
+    ordered = np.sort(array)
+    if (ordered[1:] == ordered[:-1]).any():
         raise ValueError("ids must be distinct")
     return array
 

@@ -28,7 +28,7 @@ class MultiIndexHashing(BinaryFlatIndex):
     """An ``Index`` of binary codes that looks up a query's substrings, and scans where that would take longer.
 
     The tables hold the codes as they were when built; later ones wait in a flat index, and removed ids leave the
-    tables' groups, until a quarter has changed. This takes 3 to 4 times the memory of codes and ids, and pays where
+    tables' groups, until a quarter has changed. This takes 3 to 5 times the memory of codes and ids, and pays where
     the k nearest are near, as in large sets of clustered codes. Searches with a filter scan.
     """
 

@@ -32,8 +32,9 @@ class SubstringTables:
         distinct = order[self._starts[:-1]]
         self._words = words[distinct]
         self._vacant: NDArray[np.bool_] | None = None
-        # Substrings of log2(n) bits make buckets of about one code (section 3.3).
-        count = max(math.ceil(dim / _WIDEST), round(dim / max(8.0, math.log2(len(distinct)))))
+        # Substrings of log2(n) bits make buckets of about one code (section 3.3); longer ones would make most of them
+        # empty, and the offsets larger than the codes.
+        count = max(math.ceil(dim / _WIDEST), math.ceil(dim / max(8.0, math.log2(len(distinct)))))
         self._widest = math.ceil(dim / count)
         edges = [dim * part // count for part in range(count + 1)]
         self._tables = [_Table(codes, distinct, start, stop) for start, stop in itertools.pairwise(edges)]
