@@ -141,11 +141,10 @@ def _times(searches: Mapping[str, Search], batches: Sequence[Codes]) -> tuple[di
     """Seconds of every search, shape (batches,), and the answers one below the other; the methods take turns."""
     seconds: dict[str, list[float]] = {method: [] for method in searches}
     answers: dict[str, list[Any]] = {method: [] for method in searches}
-    for search in searches.values():
-        search(batches[0])
-    for batch in batches:
+    for before, batch in zip([batches[-1], *batches], batches, strict=False):
         for method, search in searches.items():
             faiss.omp_set_num_threads(1)
+            search(before)  # so that the caches are the method's own, and not those of the one before it
             began = time.thread_time()
             found = search(batch)
             seconds[method].append(time.thread_time() - began)
