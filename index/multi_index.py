@@ -14,7 +14,7 @@ from index.substrings import Distances, Numbers, SubstringTables
 
 _LOOKUP = 64
 """64-bit words that a scan compares in the time of one lookup, measured. A query that would take more lookups than a
-scan's time is scanned for, so on large sets none costs more than two to three scans."""
+scan's time is scanned for: at a million codes that cost 2.6 scans in all with 64 bits, 6.4 with 256."""
 _CHANGED = 0.25
 """Changes, as a share of the codes in the tables, after which these are built anew."""
 _LARGE = 1 << 17
