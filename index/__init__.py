@@ -1,8 +1,20 @@
-"""Vectors in, neighbours out: the indexes behind one protocol, and the exact twin that judges them."""
+"""Vectors in, neighbours out: the indexes behind one protocol, and the exact twins that judge them."""
 
 from index.base import Index, Neighbors
-from index.exact import ExactIndex
+from index.binary_flat import BinaryFlatIndex
+from index.exact import ExactBinaryIndex, ExactIndex
 from index.flat import FlatIndex
+from index.multi_index import AutoBinaryIndex, MultiIndexHashing
 from index.snapshot import SnapshotError
 
-__all__ = ["ExactIndex", "FlatIndex", "Index", "Neighbors", "SnapshotError"]
+__all__ = [
+    "AutoBinaryIndex",
+    "BinaryFlatIndex",
+    "ExactBinaryIndex",
+    "ExactIndex",
+    "FlatIndex",
+    "Index",
+    "MultiIndexHashing",
+    "Neighbors",
+    "SnapshotError",
+]

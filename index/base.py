@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+Codes = NDArray[np.uint8]
+"""Binary codes, packed as by ``np.packbits``: shape (n, bytes), the first bit highest, zeros behind the last."""
 
 
 class Neighbors(NamedTuple):
@@ -17,19 +19,23 @@ class Neighbors(NamedTuple):
     ids: Ids
     """Shape (queries, k); -1 where there are fewer than k."""
     distances: NDArray[np.float32]
-    """Shape (queries, k); Euclidean, not squared; infinity where there are fewer than k."""
+    """Shape (queries, k); Euclidean, not squared, or the number of differing bits; infinity where fewer than k."""
 
 
 class Index(Protocol):
-    """Vectors under non-negative int64 ids, searched by Euclidean distance.
+    """Vectors under non-negative int64 ids: floats searched by Euclidean, or binary codes by Hamming distance.
 
-    Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, and
-    negative, repeated or (in ``add``) already present ids; the index is then unchanged.
+    Float vectors have shape (n, dim). Binary ones are ``Codes`` of dim bits, uint8 of shape (n, ceil(dim / 8)), and of
+    equally distant ones the k nearest are those with the smallest ids.
+
+    Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, codes that are
+    not uint8 or have a bit set behind the last, and negative, repeated or (in ``add``) already present ids; the index
+    is then unchanged.
     """
 
     @property
     def dim(self) -> int:
-        """Dimension of the vectors."""
+        """Dimension of the vectors: components, or bits of a code."""
         ...
 
     def __len__(self) -> int: ...
@@ -39,7 +45,7 @@ class Index(Protocol):
         ...
 
     def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
-        """Add vectors, shape (n, dim), under new ids, shape (n,)."""
+        """Add vectors under new ids, shape (n,)."""
         ...
 
     def remove(self, ids: ArrayLike) -> int:
@@ -47,15 +53,15 @@ class Index(Protocol):
         ...
 
     def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
-        """Return the k nearest of each query, shape (queries, dim), among the ids in ``only`` where given."""
+        """Return the k nearest of each query among the ids in ``only`` where given."""
         ...
 
     def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
         """Return, for each query, all vectors at distance <= radius (inclusive), as arrays of shape (1, found)."""
         ...
 
-    def get(self, ids: ArrayLike) -> Vectors:
-        """Return the vectors of the ids, shape (n, dim); KeyError names an absent one."""
+    def get(self, ids: ArrayLike) -> Vectors | Codes:
+        """Return the vectors of the ids; KeyError names an absent one."""
         ...
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
@@ -76,7 +82,8 @@ def check_ids(ids: ArrayLike) -> Ids:
     array = array.astype(np.int64)
     if array.size and array.min() < 0:
         raise ValueError(f"ids must not be negative: {array.min()}")
-    if np.unique(array).size != array.size:
+    ordered = np.sort(array)
+    if (ordered[1:] == ordered[:-1]).any():
         raise ValueError("ids must be distinct")
     return array
 
@@ -90,6 +97,20 @@ def check_vectors(vectors: ArrayLike, dim: int, count: int | None = None) -> Vec
         raise ValueError(f"{count} ids but {len(array)} vectors")
     if not np.isfinite(array).all():
         raise ValueError("vectors must be finite")
+    return array
+
+
+def check_codes(codes: ArrayLike, dim: int, count: int | None = None) -> Codes:
+    """Return codes as a contiguous uint8 array of shape (count, ceil(dim / 8)), or raise ValueError."""
+    array = np.ascontiguousarray(codes)
+    if array.dtype != np.uint8:
+        raise ValueError(f"codes must be uint8, packed as by np.packbits, not {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != -(-dim // 8):
+        raise ValueError(f"codes of {dim} bits must have shape (n, {-(-dim // 8)}), not {array.shape}")
+    if count is not None and len(array) != count:
+        raise ValueError(f"{count} ids but {len(array)} codes")
+    if dim % 8 and (array[:, -1] & (0xFF >> dim % 8)).any():
+        raise ValueError(f"codes of {dim} bits must have zeros behind them")
     return array
 
 

@@ -1,0 +1,171 @@
+"""Exact Hamming search for large sets: multi-index hashing, and the choice between it and a scan."""
+
+import itertools
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from index.base import Ids, Neighbors, check_codes, in_order
+from index.binary_flat import BinaryFlatIndex
+from index.substrings import Distances, Numbers, SubstringTables
+
+_LOOKUP = 64
+"""64-bit words that a scan compares in the time of one lookup, measured. A query that would take more lookups than a
+scan's time is scanned for: at a million codes that cost 2.6 scans in all with 64 bits, 6.4 with 256."""
+_CHANGED = 0.25
+"""Changes, as a share of the codes in the tables, after which these are built anew."""
+_LARGE = 1 << 17
+"""Codes below which a scan is faster than the first lookup."""
+_SAMPLE, _NEIGHBORS = 32, 10
+
+Found = tuple[Ids, NDArray[np.float32]]
+
+
+class MultiIndexHashing(BinaryFlatIndex):
+    """An ``Index`` of binary codes that looks up a query's substrings, and scans where that would take longer.
+
+    The tables hold the codes as they were when built; later ones wait in a flat index, and removed ids leave the
+    tables' groups, until a quarter has changed. This takes 3 to 5 times the memory of codes and ids, and pays where
+    the k nearest are near, as in large sets of clustered codes. Searches with a filter scan.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        self._build()
+
+    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
+        """Add codes under new ids, shape (n,); fastest where they are greater than all ids that are present."""
+        before = len(self)
+        super().add(ids, vectors)
+        if not self._rebuilt(len(self) - before) and self._tables is not None:
+            self._recent.add(ids, vectors)
+
+    def remove(self, ids: ArrayLike) -> int:
+        """Remove ids, ignoring absent ones; return how many were present."""
+        removed = super().remove(ids)
+        if not self._rebuilt(removed) and self._tables is not None and removed:
+            self._tables.remove(np.asarray(ids, np.int64))
+            self._recent.remove(ids)
+        return removed
+
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+        """Return the k nearest of each query among the ids in ``only`` where given."""
+        if self._tables is None or only is not None:
+            return super().search(vectors, k, only)
+        queries = check_codes(vectors, self.dim)
+        nearest = self._recent.search(queries, k)
+        scanned = []
+        for row, query in enumerate(queries):
+            found = _nearest(self._tables, query, k, self._most())
+            if found is None:
+                scanned.append(row)
+                continue
+            ids = np.concatenate([found[0], nearest.ids[row]])
+            distances = np.concatenate([found[1], nearest.distances[row]])
+            order = np.lexsort((ids, distances))[:k]
+            nearest.ids[row], nearest.distances[row] = ids[order], distances[order]
+        if scanned:
+            nearest.ids[scanned], nearest.distances[scanned] = super().search(queries[scanned], k)
+        return nearest
+
+    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
+        """Return, for each query, all codes at distance <= radius."""
+        queries = check_codes(vectors, self.dim)
+        if self._tables is None or not 0 <= radius < self.dim:
+            return super().range(queries, radius)
+        answers = []
+        for query, recent in zip(queries, self._recent.range(queries, radius), strict=True):
+            found = _within(self._tables, query, int(radius), self._most())
+            if found is None:
+                answers += super().range(query[None], radius)
+            else:
+                ids = np.concatenate([found[0], recent.ids[0]])
+                distances = np.concatenate([found[1], recent.distances[0]])
+                answers.append(in_order(ids[None], distances[None]))
+        return answers
+
+    @classmethod
+    def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
+        """Read a snapshot and its meta, and build the tables; a flat index's snapshot will do."""
+        index, meta = super().load(path)
+        index._build()
+        return index, meta
+
+    def _rebuilt(self, changes: int) -> bool:
+        """Count changes; build the tables anew when they are enough, and say so."""
+        self._changes += changes
+        due = self._changes > _CHANGED * self._built
+        if due:
+            self._build()
+        return due
+
+    def _build(self) -> None:
+        self._built, self._changes = len(self), 0
+        self._recent = BinaryFlatIndex(self.dim)
+        self._tables: SubstringTables | None = None
+        if len(self):
+            self._tables = SubstringTables(self._stored_ids(), self._stored_codes(), self.dim)
+
+    def _most(self) -> int:
+        return len(self) * -(-self.dim // 64) // _LOOKUP
+
+
+class AutoBinaryIndex(MultiIndexHashing):
+    """An ``Index`` of binary codes that keeps the tables of multi-index hashing only where they are measured faster.
+
+    The choice is made anew whenever the tables would be: 32 stored codes stand for queries, and each one's ten nearest
+    besides itself are sought both ways. Answers are exact either way; without tables it is a flat index.
+    """
+
+    def _build(self) -> None:
+        super()._build()
+        if self._tables is not None and not (len(self) >= _LARGE and self._faster_by_tables()):
+            self._tables = None
+
+    def _faster_by_tables(self) -> bool:
+        sample = self._stored_codes()[np.linspace(0, len(self) - 1, _SAMPLE).astype(int)]
+        MultiIndexHashing.search(self, sample, _NEIGHBORS + 1)  # what is cached is cached, as it will be
+        seconds = {MultiIndexHashing: 0.0, BinaryFlatIndex: 0.0}
+        for code, kind in itertools.product(sample, seconds):
+            began = time.thread_time()  # a busy machine does not sway it
+            kind.search(self, code[None], _NEIGHBORS + 1)
+            seconds[kind] += time.thread_time() - began
+        return seconds[MultiIndexHashing] < seconds[BinaryFlatIndex]
+
+
+def _nearest(tables: SubstringTables, code: NDArray[np.uint8], k: int, most: int) -> Found | None:
+    """The ids of at least the k nearest, first ids of equally distant ones included; None if that takes too long."""
+    groups: Numbers = np.empty(0, np.uint32)
+    distances: Distances = np.empty(0, np.int64)
+    bound = np.inf
+    for complete, (found, away) in enumerate(tables.steps(code, most)):
+        if len(found):
+            bound = min(bound, _kth(away, None, k))
+            near = away <= bound
+            groups, first = np.unique(np.concatenate([groups, found[near]]), return_index=True)
+            distances = np.concatenate([distances, away[near]])[first]
+            bound = min(bound, _kth(distances, tables.sizes(groups), k))
+        if bound <= complete:
+            near = distances <= bound
+            return tables.members(groups[near], distances[near], k)
+    return None
+
+
+def _kth(distances: Distances, sizes: Numbers | None, k: int) -> float:
+    """The k-th smallest distance, each counted ``sizes`` times, or infinity if there are fewer."""
+    nearer = np.cumsum(np.bincount(distances, sizes))
+    return float(np.searchsorted(nearer, k)) if len(nearer) and nearer[-1] >= k else np.inf
+
+
+def _within(tables: SubstringTables, code: NDArray[np.uint8], radius: int, most: int) -> Found | None:
+    """All ids at distance <= radius, unordered; None if that takes too long."""
+    steps = list(itertools.islice(tables.steps(code, most), radius + 1))
+    if len(steps) <= radius:
+        return None
+    groups, first = np.unique(np.concatenate([groups for groups, _ in steps]), return_index=True)
+    distances = np.concatenate([distances for _, distances in steps])[first]
+    near = distances <= radius
+    return tables.members(groups[near], distances[near], len(tables))

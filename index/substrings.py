@@ -1,0 +1,140 @@
+"""Lookup tables of the substrings of binary codes: multi-index hashing.
+
+After Norouzi, Punjani and Fleet, "Fast search in Hamming space with multi-index hashing" (CVPR 2012).
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.base import Codes, Ids
+
+Numbers = NDArray[np.uint32]
+Distances = NDArray[np.int64]
+_WIDEST = 24
+"""Most bits of a substring, as its table has 2^bits offsets."""
+
+
+class SubstringTables:
+    """Equal codes in groups, and for each substring of the codes a table from its value to the groups that have it."""
+
+    def __init__(self, ids: Ids, codes: Codes, dim: int) -> None:
+        """Build from ascending ids, shape (n,), and their codes of dim bits."""
+        words = _words(codes)
+        order = np.lexsort(words.T)  # stable: ids ascend within a group
+        changes = (words[order[1:]] != words[order[:-1]]).any(axis=1)
+        self._starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(ids)]]).astype(np.uint32)
+        self._ids = ids[order]
+        distinct = order[self._starts[:-1]]
+        self._words = words[distinct]
+        self._vacant: NDArray[np.bool_] | None = None
+        # Substrings of log2(n) bits make buckets of about one code (section 3.3); longer ones would make most of them
+        # empty, and the offsets larger than the codes.
+        count = max(math.ceil(dim / _WIDEST), math.ceil(dim / max(8.0, math.log2(len(distinct)))))
+        self._widest = math.ceil(dim / count)
+        edges = [dim * part // count for part in range(count + 1)]
+        self._tables = [_Table(codes, distinct, start, stop) for start, stop in itertools.pairwise(edges)]
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def remove(self, ids: Ids) -> None:
+        """Take ids out of their groups; a group without ids stays in the tables and is passed over."""
+        kept = ~np.isin(self._ids, ids)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        self._ids = self._ids[kept]
+        self._starts = before[self._starts].astype(np.uint32)
+        vacant = self._starts[1:] == self._starts[:-1]
+        self._vacant = vacant if vacant.any() else None
+
+    def sizes(self, groups: Numbers) -> Numbers:
+        """Return how many ids each group has."""
+        sizes: Numbers = self._starts[groups + 1] - self._starts[groups]
+        return sizes
+
+    def members(self, groups: Numbers, distances: Distances, most: int) -> tuple[Ids, NDArray[np.float32]]:
+        """Return the first ``most`` ids of each group, and their distances."""
+        sizes = np.minimum(self.sizes(groups), most)
+        return self._ids[_ranges(self._starts[groups], sizes)], np.repeat(distances, sizes).astype(np.float32)
+
+    def steps(self, code: Codes, most: int) -> Iterator[tuple[Numbers, Distances]]:
+        """Yield groups and their distances from a code, shape (bytes,); the step number t completes distance t.
+
+        For where codes differ in at most m r + a bits, of their m substrings one of the first a + 1 differs in at most
+        r bits, or one of the others in fewer. A step's groups are distinct. Ends early when the next one would bring
+        the values and groups looked up above ``most``, or when every group was there.
+        """
+        query = _words(code[None])[0]
+        for radius in range(self._widest + 1):
+            for table in self._tables:
+                groups = table.lookup(code, radius, most)
+                if groups is None:
+                    return
+                most -= math.comb(table.width, radius) + len(groups)
+                if self._vacant is not None:
+                    groups = groups[~self._vacant[groups]]
+                yield groups, _distances(self._words[groups], query)
+
+
+class _Table:
+    """The groups by the bits ``start`` to ``stop`` of their codes."""
+
+    def __init__(self, codes: Codes, distinct: NDArray[np.int64], start: int, stop: int) -> None:
+        self._start, self._stop, self.width = start, stop, stop - start
+        values = _substrings(codes, start, stop)[distinct]
+        self._groups = np.argsort(values, kind="stable").astype(np.uint32)
+        counts = np.bincount(values, minlength=1 << self.width)
+        self._offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+
+    def lookup(self, code: Codes, radius: int, most: int) -> Numbers | None:
+        """Return the groups whose substring differs from the code's in exactly ``radius`` bits.
+
+        None if these and the values to look up are more than ``most``.
+        """
+        if math.comb(self.width, radius) > most:
+            return None
+        values = _substrings(code[None], self._start, self._stop) ^ _flips(self.width, radius)
+        starts = self._offsets[values]
+        counts = self._offsets[values + 1] - starts
+        return None if len(values) + counts.sum(dtype=np.int64) > most else self._groups[_ranges(starts, counts)]
+
+
+@functools.cache
+def _flips(width: int, radius: int) -> Numbers:
+    """All numbers of ``width`` bits of which ``radius`` are set."""
+    numbers = np.arange(1 << width, dtype=np.uint32)
+    flips: Numbers = numbers[np.bitwise_count(numbers) == radius]
+    return flips
+
+
+def _words(codes: Codes) -> NDArray[np.uint64]:
+    """Codes as rows of 64-bit words, with zeros behind."""
+    padded = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
+    padded[:, : codes.shape[1]] = codes
+    return padded.view(np.uint64)
+
+
+def _substrings(codes: Codes, start: int, stop: int) -> Numbers:
+    """The bits ``start`` to ``stop`` of every code, at most 25, as numbers."""
+    values = np.zeros(len(codes), np.uint32)
+    last = (stop - 1) // 8
+    for byte in range(start // 8, last + 1):
+        values = (values << np.uint32(8)) | codes[:, byte]
+    return (values >> np.uint32(8 * (last + 1) - stop)) & np.uint32((1 << (stop - start)) - 1)
+
+
+def _distances(words: NDArray[np.uint64], query: NDArray[np.uint64]) -> Distances:
+    distances = np.zeros(len(words), np.int64)
+    for number, word in enumerate(query):
+        distances += np.bitwise_count(words[:, number] ^ word)
+    return distances
+
+
+def _ranges(starts: Numbers, counts: Numbers) -> NDArray[np.int64]:
+    """The numbers starts[i] .. starts[i] + counts[i] - 1 of every i, one after another."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    return np.repeat(starts - (ends - counts), counts) + np.arange(counts.sum(dtype=np.int64))

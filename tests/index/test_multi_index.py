@@ -1,0 +1,106 @@
+"""Multi-index hashing looks up what it can, is as exact where it scans, and keeps its tables where they are faster."""
+
+import numpy as np
+import pytest
+
+from index import AutoBinaryIndex, BinaryFlatIndex, ExactBinaryIndex, MultiIndexHashing, multi_index
+from index.substrings import SubstringTables
+
+
+def clustered(count: int, bits: int, seed: int) -> np.ndarray:
+    """Codes whose bits differ from one of 20 centres' each with probability 0.04."""
+    centers = np.random.default_rng(0).random((20, bits)) < 0.5
+    rng = np.random.default_rng(seed)
+    return np.packbits(centers[rng.integers(20, size=count)] ^ (rng.random((count, bits)) < 0.04), axis=1)
+
+
+@pytest.mark.parametrize("bits", [16, 30, 64, 100])
+def test_after_each_step_every_group_at_its_distance_was_there(bits):
+    """The pigeonhole bound of multi-index hashing, and no group twice within a step."""
+    codes = np.unique(clustered(400, bits, seed=1), axis=0)
+    tables = SubstringTables(np.arange(len(codes)), codes, bits)
+    for query in clustered(5, bits, seed=2):
+        true = np.unpackbits(codes ^ query, axis=1).sum(axis=1)
+        seen = {}
+        for complete, (groups, distances) in zip(range(12), tables.steps(query, most=10**9), strict=False):
+            assert len(np.unique(groups)) == len(groups)
+            ids, away = tables.members(groups, distances, most=1)
+            seen.update(zip(ids.tolist(), away.tolist(), strict=True))
+            assert set(np.flatnonzero(true <= complete).tolist()) <= set(seen)
+        assert all(true[number] == distance for number, distance in seen.items())
+
+
+def test_near_neighbours_are_looked_up_and_not_scanned_for(monkeypatch):
+    """The tables answer by themselves: a scan is an error here."""
+    monkeypatch.setattr(multi_index, "_LOOKUP", 0.1)
+    codes, queries = clustered(20_000, 64, seed=1), clustered(20, 64, seed=2)
+    index, exact = MultiIndexHashing(64), ExactBinaryIndex(64)
+    index.add(np.arange(len(codes)), codes)
+    exact.add(np.arange(len(codes)), codes)
+    index.remove(np.arange(0, 4000, 2))
+    exact.remove(np.arange(0, 4000, 2))
+    monkeypatch.setattr(index._index, "search", None)
+    monkeypatch.setattr(index._index, "range_search", None)
+    mine, theirs = index.search(queries, 10), exact.search(queries, 10)
+    assert (mine.ids == theirs.ids).all()
+    assert (mine.distances == theirs.distances).all()
+    for near, true in zip(index.range(queries, 2.0), exact.range(queries, 2.0), strict=True):
+        assert (near.ids == true.ids).all()
+
+
+def test_tables_are_built_anew_only_after_a_quarter_has_changed(monkeypatch):
+    built = []
+    monkeypatch.setattr(multi_index, "SubstringTables", lambda *args: built.append(1) or SubstringTables(*args))
+    codes = clustered(1300, 64, seed=1)
+    index = MultiIndexHashing(64)
+    index.add(np.arange(1000), codes[:1000])
+    index.add(np.arange(1000, 1200), codes[1000:1200])
+    index.remove(np.arange(50))
+    assert len(built) == 1
+    index.add(np.arange(1200, 1300), codes[1200:])
+    assert len(built) == 2
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_the_choice_keeps_the_tables_where_they_are_faster(monkeypatch, faster):
+    monkeypatch.setattr(multi_index, "_LARGE", 100)
+    monkeypatch.setattr(AutoBinaryIndex, "_faster_by_tables", lambda self: faster)
+    index = AutoBinaryIndex(64)
+    index.add(np.arange(1000), clustered(1000, 64, seed=1))
+    assert (index._tables is not None) == faster
+
+
+@pytest.mark.parametrize("slow", ["scans", "lookups"])
+def test_the_choice_is_by_measurement_and_small_sets_are_scanned(monkeypatch, slow):
+    """By a clock that only scans move the tables are kept, by one that only lookups move they are not."""
+    now = [0.0]
+
+    def moving(method):
+        def moved(*arguments):
+            now[0] += len(arguments[0]) > 0
+            return method(*arguments)
+
+        return moved
+
+    monkeypatch.setattr(multi_index, "_LARGE", 1000)
+    monkeypatch.setattr(multi_index, "_LOOKUP", 0.1)
+    monkeypatch.setattr(multi_index.time, "thread_time", lambda: now[0])
+    if slow == "scans":
+        monkeypatch.setattr(BinaryFlatIndex, "_nearest", moving(BinaryFlatIndex._nearest))
+    else:
+        monkeypatch.setattr(multi_index, "_nearest", moving(multi_index._nearest))
+    index = AutoBinaryIndex(64)
+    index.add(np.arange(999), clustered(999, 64, seed=1))
+    assert index._tables is None
+    index.add(np.arange(999, 2000), clustered(1001, 64, seed=2))
+    assert (index._tables is not None) == (slow == "scans")
+
+
+def test_the_snapshot_of_a_flat_index_serves_the_others(tmp_path):
+    flat = BinaryFlatIndex(64)
+    flat.add(np.arange(300), clustered(300, 64, seed=1))
+    flat.save(tmp_path / "a.idx", {"sequence": 3})
+    index, meta = MultiIndexHashing.load(tmp_path / "a.idx")
+    assert meta == {"sequence": 3}
+    queries = clustered(4, 64, seed=2)
+    assert (index.search(queries, 5).ids == flat.search(queries, 5).ids).all()
