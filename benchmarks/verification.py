@@ -159,7 +159,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=4_000, help="pairs to learn from, and to test on")
     parser.add_argument("--variance", type=float, default=0.9, help="share that the principal components keep")
     parser.add_argument(
-        "--curves", type=int, default=5, help="how many seeds of a set also show what iterations, mu and pairs change"
+        "--curves", type=int, default=3, help="how many seeds of a set also show what iterations, mu and pairs change"
     )
     parser.add_argument("--workers", type=int, default=usable_cores(), help="processes, a trial each")
     parser.add_argument("--json", type=Path, required=True, help="where to write the figures")

@@ -18,6 +18,9 @@ from engine.learners.pca import principal_components
 
 Factor = NDArray[np.float64]
 Settings = Mapping[str, Any]
+Chosen = Mapping[str, Settings]
+Grid = Callable[[Chosen], Sequence[Settings]]
+"""From what was chosen for the methods before, by name, to the settings to choose from, twelve fits at most."""
 
 EUCLID, PCA = "Euclidean", "PCA"
 NONE, NONE_EARLY = "no regularisation", "no regularisation, early stopping"
@@ -31,11 +34,11 @@ PCCA, PCCA_EARLY = "PCCA", "PCCA, early stopping"
 
 UPPER, LOWER = 0.5, 1.5
 THRESHOLD = (UPPER + LOWER) / 2  # on squared distances
-RANKS = (10, 20, 40)
-MUS = (0.3, 1.0, 3.0, 10.0)
-GAMMAS = (3e-4, 1e-3, 3e-3, 1e-2)
+RANKS = (5, 10, 20, 40)
+MUS = (0.3, 1.0, 3.0)
+GAMMAS = (3e-4, 1e-3, 3e-3)
 SMALL_GAMMAS = (1e-5, 1e-4, 1e-3)  # beside a Fantope: gamma << mu, as in the paper
-BETAS = (1.0, 3.0, 10.0, 30.0)
+BETAS = (3.0, 10.0, 30.0)
 SLACKS = (0.01, 0.1, 1.0)  # ITML's gamma
 ROUNDS = 30  # over all pairs, of ITML
 STEPS = (10, 30, 100, 300)
@@ -123,13 +126,13 @@ class Method:
     Attributes:
         name: what it is called.
         fit: from a split and settings to a metric.
-        grid: from what was chosen for the methods before it, by name, to the settings it chooses from, at most twelve.
+        grid: the settings it chooses from.
         bounded: does it learn that the squared distances of similar pairs are below 1?
     """
 
     name: str
     fit: Callable[..., Fitted]
-    grid: Callable[[Mapping[str, Settings]], Sequence[Settings]]
+    grid: Grid
     bounded: bool = True
 
 
@@ -141,27 +144,55 @@ def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
     return points
 
 
-def _early(name: str) -> Callable[[Mapping[str, Settings]], Sequence[Settings]]:
-    """The settings chosen for a method, and at which step it stops; for any rank, where that is among them."""
-    return lambda chosen: [{**chosen[name], **point} for point in _grid(rank=RANKS, steps=STEPS)]
+def _early(grid: Grid) -> Grid:
+    """Each setting of a grid, stopped at any of the steps."""
+    return lambda chosen: [{**point, "steps": steps} for point in grid(chosen) for steps in STEPS]
+
+
+def _none(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG)
+
+
+def _trace(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, gamma=GAMMAS)
+
+
+def _fantope(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, mu=MUS)
+
+
+def _both(chosen: Chosen) -> list[dict[str, Any]]:
+    return [{**chosen[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]
+
+
+def _low_rank(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, form=("low-rank",))
+
+
+def _logistic(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS[-1:], steps=LONG, beta=BETAS, full=(True,))
+
+
+def _pcca(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, beta=BETAS)
 
 
 METHODS = (
     Method(EUCLID, reference, lambda _: [{}], bounded=False),
     Method(PCA, reference, lambda _: _grid(rank=RANKS), bounded=False),
-    Method(NONE, hinge, lambda _: _grid(rank=RANKS, steps=LONG)),
-    Method(NONE_EARLY, hinge, _early(NONE)),
-    Method(TRACE, hinge, lambda _: _grid(rank=RANKS, steps=LONG, gamma=GAMMAS)),
-    Method(TRACE_EARLY, hinge, _early(TRACE)),
-    Method(FANTOPE, hinge, lambda _: _grid(rank=RANKS, steps=LONG, mu=MUS)),
-    Method(FANTOPE_EARLY, hinge, _early(FANTOPE)),
-    Method(BOTH, hinge, lambda chosen: [{**chosen[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]),
-    Method(BOTH_EARLY, hinge, _early(BOTH)),
-    Method(LOW_RANK, hinge, lambda _: _grid(rank=RANKS, steps=LONG, form=("low-rank",))),
-    Method(LOW_RANK_EARLY, hinge, _early(LOW_RANK)),
+    Method(NONE, hinge, _none),
+    Method(NONE_EARLY, hinge, _early(_none)),
+    Method(TRACE, hinge, _trace),
+    Method(TRACE_EARLY, hinge, _early(_trace)),
+    Method(FANTOPE, hinge, _fantope),
+    Method(FANTOPE_EARLY, hinge, _early(_fantope)),
+    Method(BOTH, hinge, _both),
+    Method(BOTH_EARLY, hinge, _early(_both)),
+    Method(LOW_RANK, hinge, _low_rank),
+    Method(LOW_RANK_EARLY, hinge, _early(_low_rank)),
     Method(ITML, itml, lambda _: _grid(gamma=SLACKS), bounded=False),
-    Method(LOGISTIC, logistic, lambda _: _grid(rank=RANKS[1:2], steps=LONG, beta=BETAS, full=(True,))),
-    Method(LOGISTIC_EARLY, logistic, _early(LOGISTIC)),
-    Method(PCCA, logistic, lambda _: _grid(rank=RANKS, steps=LONG, beta=BETAS)),
-    Method(PCCA_EARLY, logistic, _early(PCCA)),
+    Method(LOGISTIC, logistic, _logistic),
+    Method(LOGISTIC_EARLY, logistic, _early(_logistic)),
+    Method(PCCA, logistic, _pcca),
+    Method(PCCA_EARLY, logistic, _early(_pcca)),
 )
