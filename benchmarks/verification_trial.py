@@ -17,7 +17,7 @@ from engine.learners.metrics.features import Differences
 from engine.learners.metrics.spectrum import RANK_TOLERANCE
 from engine.learners.metrics.threshold import calibrate
 
-ITERATED = (methods.FANTOPE, methods.PCCA)
+ITERATED = (methods.NONE, methods.FANTOPE, methods.PCCA)
 ITERATIONS = (10, 100, 1_000, 10_000)
 MUS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 THINNED = (methods.NONE, methods.TRACE, methods.FANTOPE, methods.PCCA)

@@ -49,8 +49,10 @@ def between(constraints: Constraints) -> float | None:
 
     None where the constraints are no such bounds, or bound one kind only.
     """
-    similar, dissimilar = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
-    if not (similar ^ dissimilar).all() or similar.all() or dissimilar.all():
+    nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
+    # A row paired with itself is both, and tells nothing.
+    similar, dissimilar = nothing_far & ~nothing_near, nothing_near & ~nothing_far
+    if not (nothing_far | nothing_near).all() or not similar.any() or not dissimilar.any():
         return None
     upper, lower = -constraints.margins[similar].mean(), constraints.margins[dissimilar].mean()
     return float(np.sqrt((upper + lower) / 2))

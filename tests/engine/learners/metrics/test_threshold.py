@@ -75,6 +75,7 @@ def test_halfway_between_bounds():
     items = [[0, 1], [2, 3]]
     assert between(constraints.pairs(items, [1, -1], 0.5, 1.5)) == 1.0
     assert between(constraints.pairs(items, [1, -1], 2.0, 6.0)) == 2.0
+    assert between(constraints.pairs([*items, [4, 4]], [1, -1, 1])) == 1.0
     assert between(constraints.pairs(items, [1, 1])) is None
     assert between(constraints.triplets([[0, 1, 2]])) is None
 
