@@ -34,11 +34,11 @@ PCCA, PCCA_EARLY = "PCCA", "PCCA, early stopping"
 
 UPPER, LOWER = 0.5, 1.5
 THRESHOLD = (UPPER + LOWER) / 2  # on squared distances
-RANKS = (5, 10, 20, 40)
-MUS = (0.3, 1.0, 3.0)
-GAMMAS = (3e-4, 1e-3, 3e-3)
+RANKS = (10, 20, 40)
+MUS = (0.3, 1.0, 3.0, 10.0)
+GAMMAS = (3e-4, 1e-3, 3e-3, 1e-2)
 SMALL_GAMMAS = (1e-5, 1e-4, 1e-3)  # beside a Fantope: gamma << mu, as in the paper
-BETAS = (3.0, 10.0, 30.0)
+BETAS = (3.0, 10.0, 30.0, 100.0)
 SLACKS = (0.01, 0.1, 1.0)  # ITML's gamma
 ROUNDS = 30  # over all pairs, of ITML
 STEPS = (10, 30, 100, 300)
