@@ -78,11 +78,15 @@ def run(task: Task) -> dict[str, Any]:
     """Returns the figures of all methods on one trial, and, where asked for, the curves."""
     began = time.perf_counter()
     trial = task.trial()
-    bench = Bench(trial, task.variance)
-    chosen_from = [method for method in methods.METHODS if method.name != methods.ITML or peers.available()]
-    figures = bench.run(chosen_from)
+    bench = Bench.of(trial, task.variance)
+    euclidean, *others = [method for method in methods.METHODS if method.name != methods.ITML or peers.available()]
+    figures = Bench.of(trial, None).run([euclidean]) | bench.run(others)
     found = {"set": task.kind, "which": task.which, "trial": trial.name, "methods": figures}
-    found |= {"columns": bench.width, "train": len(trial.outer.fit.alike), "test": len(trial.outer.check.alike)}
+    found |= {
+        "columns": bench.outer.rows.shape[1],
+        "train": len(trial.outer.fit.alike),
+        "test": len(trial.outer.check.alike),
+    }
     if task.curves:
         found["iterations"] = bench.iterations(figures, ITERATIONS)
         found["weights"] = bench.weights(figures, MUS)

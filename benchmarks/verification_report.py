@@ -95,7 +95,7 @@ def plot(path: Path, trials: Trials) -> None:
             _band(axis, mus, values, color, kind)
         for method, line in ((methods.FANTOPE, "-"), (methods.PCCA, "--")):
             points = [trial["iterations"][method] for trial in mine]
-            steps = [point["settings"]["steps"] for point in points[0]]
+            steps = [point["steps"] for point in points[0]]
             values = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
             _band(right, steps, values, color, f"{kind}, {method}", line)
     for axis, label in ((left, "rank before the cut"), (middle, "accuracy, %"), (right, "accuracy, %")):
@@ -148,11 +148,11 @@ def _chosen(trials: Trials) -> list[list[str]]:
 
 def _curves(trials: Trials) -> list[str]:
     remark = (
-        f"Of the first {len(trials)} trials, with the settings chosen above. The thresholds are those of the first "
-        "validation part alone, so figures differ from those above."
+        f"Of the first {len(trials)} trials, at the ranks chosen above. Here the first validation part alone chooses "
+        "the thresholds, and mu and beta anew for every number of iterations, so figures differ from those above."
     )
     first = trials[0]
-    iterations = [["after at most", *(f"{point['settings']['steps']:,}" for point in _first(first["iterations"]))]]
+    iterations = [["after at most", *(f"{point['steps']:,}" for point in _first(first["iterations"]))]]
     for method in first["iterations"]:
         curves = [trial["iterations"][method] for trial in trials]
         iterations += [

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from engine.learners.metrics.features import Differences
 from engine.learners.metrics.spectrum import RANK_TOLERANCE
 from engine.learners.metrics.threshold import calibrate
 
-ITERATED = (methods.NONE, methods.FANTOPE, methods.PCCA)
+ITERATED = (methods.FANTOPE, methods.PCCA)
 ITERATIONS = (10, 100, 1_000, 10_000)
 MUS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 THINNED = (methods.NONE, methods.TRACE, methods.FANTOPE, methods.PCCA)
@@ -36,22 +36,16 @@ class Validated:
 
 
 class Bench:
-    """A trial on its principal components; remembers what was validated.
+    """Chooses settings by inner splits and tests them on the outer one; remembers what was validated."""
 
-    Args:
-        trial: what is learned, tested and validated.
-        variance: share of the variance that the principal components keep; for the Euclidean distance all do.
-    """
-
-    def __init__(self, trial: Trial, variance: float) -> None:
-        self._trial, self._variance = trial, variance
-        self._splits: dict[bool, tuple[Split, list[Split]]] = {}
+    def __init__(self, outer: Split, inner: Sequence[Split]) -> None:
+        self.outer, self.inner = outer, inner
         self._known: dict[str, Values] = {}
 
-    @property
-    def width(self) -> int:
-        """Columns of the rows that methods learn from the whole training part."""
-        return int(self._of(methods.METHODS[-1])[0].rows.shape[1])
+    @classmethod
+    def of(cls, trial: Trial, variance: float | None) -> Self:
+        """Returns the bench of a trial, each split on principal components with a share of variance; None: on all."""
+        return cls(trial.outer.reduced(variance), [split.reduced(variance) for split in trial.inner])
 
     def run(self, chosen_from: Sequence[Method]) -> dict[str, dict[str, Any]]:
         """Returns the figures of methods, each with the settings that verify most validation pairs."""
@@ -59,33 +53,33 @@ class Bench:
         figures = {}
         for method in chosen_from:
             began = time.perf_counter()
-            best = max(
-                (self.validated(method, point) for point in method.grid(chosen)), key=lambda found: found.accuracy
-            )
+            best = self.best(method, method.grid(chosen))
             chosen[method.name] = best.settings
             tuning = time.perf_counter() - began
             figures[method.name] = {**self.tested(method, best), "tuning": tuning}
         return figures
 
+    def best(self, method: Method, points: Sequence[Settings]) -> Validated:
+        """Returns the settings that verify most validation pairs, of equally good ones the first."""
+        return max((self.validated(method, point) for point in points), key=lambda found: found.accuracy)
+
     def validated(self, method: Method, settings: Settings) -> Validated:
         """Returns how well settings verify the pooled validation pairs of all inner splits."""
-        inner = self._of(method)[1]
         key = json.dumps([method.fit.__name__, settings], sort_keys=True)
         if key not in self._known:
             self._known[key] = np.concatenate(
-                [_distances(method.fit(split, **settings).factor, split) for split in inner]
+                [_distances(method.fit(split, **settings).factor, split) for split in self.inner]
             )
-        alike = np.concatenate([split.check.alike for split in inner])
+        alike = np.concatenate([split.check.alike for split in self.inner])
         threshold = calibrate(self._known[key], alike)
         return Validated(settings, float(np.mean((self._known[key] <= threshold) == alike)), threshold)
 
     def tested(self, method: Method, found: Validated) -> dict[str, Any]:
         """Returns the figures of the test pairs, after learning from the whole training part."""
-        split = self._of(method)[0]
         began = time.perf_counter()
-        fitted = method.fit(split, **found.settings)
+        fitted = method.fit(self.outer, **found.settings)
         seconds = time.perf_counter() - began
-        distances, alike = _distances(fitted.factor, split), split.check.alike
+        distances, alike = _distances(fitted.factor, self.outer), self.outer.check.alike
         sizes = np.linalg.svd(fitted.factor, compute_uv=False) ** 2
         return {
             "accuracy": float(np.mean((distances <= found.threshold) == alike)),
@@ -100,49 +94,40 @@ class Bench:
         }
 
     def iterations(self, figures: Mapping[str, Any], steps: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
-        """Returns the figures of methods with their settings but for the steps, table 4 of the paper.
+        """Returns the figures of methods after at most so many steps, table 4 of the paper.
 
-        Ours go on until ten steps lower the objective by less than 1e-6 of it. The threshold is that of the first
-        validation part.
+        At the rank chosen with all validation parts, but mu and beta are chosen anew for every number of steps. Ours go
+        on until ten steps lower the objective by less than 1e-6 of it.
         """
         found = {}
-        for method in methods.METHODS:
-            if method.name in ITERATED and method.name in figures:
-                tight = {} if method.name == methods.PCCA else {"tol": 1e-6}
-                settings = {**figures[method.name]["settings"], **tight}
-                found[method.name] = [self._point(method, {**settings, "steps": count}) for count in steps]
+        for method in _named(ITERATED, figures):
+            rank = figures[method.name]["settings"]["rank"]
+            tight = {} if method.name == methods.PCCA else {"tol": 1e-6}
+            points = [{**point, **tight} for point in method.grid({}) if point["rank"] == rank]
+            found[method.name] = [
+                {**self._point(method, [{**point, "steps": count} for point in points]), "steps": count}
+                for count in steps
+            ]
         return found
 
     def weights(self, figures: Mapping[str, Any], mus: Sequence[float]) -> list[dict[str, Any]]:
         """Returns accuracy and rank against mu, at the rank chosen for the Fantope: figure 2 of the paper."""
-        (method,) = (method for method in methods.METHODS if method.name == methods.FANTOPE)
+        (method,) = _named([methods.FANTOPE], figures)
         settings = figures[methods.FANTOPE]["settings"]
-        return [{**self._point(method, {**settings, "mu": mu}), "mu": mu} for mu in mus]
+        return [{**self._point(method, [{**settings, "mu": mu}]), "mu": mu} for mu in mus]
 
     def amounts(self, figures: Mapping[str, Any], counts: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
         """Returns the figures of methods with their settings from fewer training pairs."""
         found: dict[str, list[dict[str, Any]]] = {}
-        for method in methods.METHODS:
-            if method.name in THINNED and method.name in figures:
-                settings = figures[method.name]["settings"]
-                found[method.name] = [{**self._point(method, settings, count), "pairs": count} for count in counts]
+        for method in _named(THINNED, figures):
+            points = [figures[method.name]["settings"]]
+            found[method.name] = [{**self._point(method, points, count), "pairs": count} for count in counts]
         return found
 
-    def _point(self, method: Method, settings: Settings, pairs: int | None = None) -> dict[str, Any]:
-        """The figures of a point of a curve, whose threshold is that of the first validation part."""
-        outer, inner = self._of(method)
-        one = Bench(self._trial, self._variance)
-        fewer = (_thinned(outer, pairs), [_thinned(inner[0], pairs)])
-        one._splits = {True: fewer, False: fewer}
-        return one.tested(method, one.validated(method, settings))
-
-    def _of(self, method: Method) -> tuple[Split, list[Split]]:
-        whole = method.name == methods.EUCLID
-        if whole not in self._splits:
-            variance = None if whole else self._variance
-            splits = [split.reduced(variance) for split in (self._trial.outer, *self._trial.inner)]
-            self._splits[whole] = splits[0], splits[1:]
-        return self._splits[whole]
+    def _point(self, method: Method, points: Sequence[Settings], pairs: int | None = None) -> dict[str, Any]:
+        """The figures of a point of a curve; the first validation part chooses among settings, and the threshold."""
+        one = Bench(_thinned(self.outer, pairs), [_thinned(self.inner[0], pairs)])
+        return one.tested(method, one.best(method, points))
 
 
 def _thinned(split: Split, pairs: int | None) -> Split:
@@ -151,6 +136,10 @@ def _thinned(split: Split, pairs: int | None) -> Split:
         return split
     kept = np.linspace(0, len(split.fit.alike) - 1, pairs).round().astype(int)
     return Split(split.rows, Pairs(split.fit.items[kept], split.fit.alike[kept]), split.check)
+
+
+def _named(names: Sequence[str], figures: Mapping[str, Any]) -> list[Method]:
+    return [method for method in methods.METHODS if method.name in names and method.name in figures]
 
 
 def _distances(factor: Factor, split: Split) -> Values:
