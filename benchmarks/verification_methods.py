@@ -71,7 +71,7 @@ def hinge(split: Split, rank: int, steps: int, **settings: Any) -> Fitted:
 def logistic(split: Split, rank: int, beta: float, steps: int, full: bool = False) -> Fitted:
     """Minimises the mean of log(1 + exp(beta y (D^2 - 1))) / beta over the pairs, y = 1 where alike, else -1.
 
-    Over L of a rank this is PCCA (Mignon and Jurie, CVPR 2012, equation 2), and over all positive semidefinite
+    Over L of a rank this is PCCA (Mignon and Jurie, CVPR 2012), and over all positive semidefinite
     matrices the logistic discriminant of LDML (Guillaumin, Verbeek and Schmid, ICCV 2009) with their bias b = beta, for
     its metric is beta times ours. From the leading principal directions, by (projected) gradient steps that are
     taken if they lower the loss, the next then longer, else shorter; as our learner takes its own.

@@ -51,8 +51,9 @@ def markdown(document: Mapping[str, Any]) -> str:
         f"{100 * settings['share of classes in training']:.0f} % of the classes train and the others test, "
         f"{settings['pairs']:,} pairs each, half of one class; seeds {_seeds(settings['seeds'])}. Settings are those "
         "that verify most of the validation pairs, whose classes are unseen there too, and so is the threshold "
-        '("at 1": D² at most (u + l) / 2 instead). Early stopping chooses the steps likewise among 10, 30, 100 and '
-        "300, else they are 300. ± is the standard error over the trials; of kinfacew_I these are 4 relations x 5 "
+        '("at 1": D² at most (u + l) / 2 instead). Early stopping likewise chooses the steps among '
+        f"{', '.join(map(str, methods.STEPS))}; else there are at most {methods.LONG[0]}. ± is the standard error over "
+        "the trials; of kinfacew_I these are 4 relations x 5 "
         f"folds.{ran}"
     )
     parts = ["# Verification of pairs, after Law, Thome and Cord (CVPR 2014), tables 2 to 4 and figure 2", protocol]
@@ -112,7 +113,8 @@ def plot(path: Path, trials: Trials) -> None:
 
 
 def _band(axis: Any, x: Sequence[float], values: Any, color: str, label: str, line: str = "-") -> None:
-    mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(values))
+    mean = values.mean(axis=0)
+    error = values.std(axis=0, ddof=min(1, len(values) - 1)) / np.sqrt(len(values))
     axis.plot(x, mean, line, color=color, marker="o", markersize=3, label=label)
     axis.fill_between(x, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
 
