@@ -11,6 +11,7 @@ BENCHMARKS = {
     "npp-scale": "benchmarks.npp_scale",
     "fantope-toy": "benchmarks.fantope_toy",
     "hamming-speed": "benchmarks.hamming_speed",
+    "verification": "benchmarks.verification",
 }
 
 

@@ -12,6 +12,7 @@ from . import tuples as shapes
 from .comparing import ComparisonLearner
 from .comparisons import Comparisons
 from .constraints import Constraints
+from .threshold import between, calibrate
 
 
 class MetricLearner(ComparisonLearner):
@@ -22,7 +23,13 @@ class MetricLearner(ComparisonLearner):
     comparable. Rows are centred and divided by their root mean square length before anything is learned, so that
     parameters mean the same whatever the units; matrices and embeddings are of the rows as they were given, and so are
     distances, to which ``margin``, ``upper`` and ``lower`` refer (squared).
+
+    Attributes:
+        threshold_: list, the distance, not squared, up to which a pair of each view is similar: that whose square is
+            halfway between the bounds where the metric is learned from pairs, else None until it is calibrated or set.
     """
+
+    threshold_: list[float | None]
 
     def fit_constraints(self, X: ArrayLike, constraints: Constraints, validation: Constraints | None = None) -> Self:
         """Fits the metric of one view to explicit constraints.
@@ -82,6 +89,67 @@ class MetricLearner(ComparisonLearner):
         distances: NDArray[np.float64] = np.linalg.norm(embedded[items[:, 0]] - embedded[items[:, 1]], axis=1)
         return distances
 
+    def predict_pairs(
+        self, pairs: ArrayLike, preprocessor: shapes.Preprocessor | None = None, view: int = 0
+    ) -> NDArray[np.int64]:
+        """Returns (n,) what pairs as in ``pair_distance`` are: 1 for similar, at or below the threshold, else -1.
+
+        Raises:
+            ValueError: as ``pair_distance``, or where there is no threshold.
+        """
+        distances = self.pair_distance(pairs, preprocessor, view)
+        threshold = self.threshold_[view]
+        if threshold is None:
+            raise ValueError(
+                "a metric that is not learned from pairs knows no threshold: call calibrate_threshold or set_threshold"
+            )
+        return np.where(distances <= threshold, 1, -1)
+
+    def calibrate_threshold(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        strategy: str = "accuracy",
+        preprocessor: shapes.Preprocessor | None = None,
+        view: int = 0,
+        *,
+        beta: float = 1.0,
+        min_rate: float = 0.0,
+    ) -> Self:
+        """Sets the threshold of a view that verifies known pairs best.
+
+        Give pairs that the metric was not learned from: its own it tears further apart than others.
+
+        Args:
+            pairs: as in ``pair_distance``.
+            y: (n,) 1 where similar, -1 where not.
+            strategy: "accuracy", "f_beta", "max_tpr" or "max_tnr", see
+                :func:`~engine.learners.metrics.threshold.calibrate`.
+            preprocessor: as in ``fit_tuples``.
+            view: which view the pairs are of.
+            beta: of "f_beta".
+            min_rate: of "max_tpr" and "max_tnr".
+
+        Raises:
+            ValueError: as ``pair_distance``, and as :func:`~engine.learners.metrics.threshold.calibrate`.
+        """
+        distances = self.pair_distance(pairs, preprocessor, view)
+        return self.set_threshold(calibrate(distances, y, strategy, beta, min_rate), view)
+
+    def set_threshold(self, threshold: float, view: int = 0) -> Self:
+        """Sets the distance, not squared, up to which pairs of a view are similar.
+
+        Raises:
+            ValueError: if it is not finite, or the view is unknown.
+        """
+        check_is_fitted(self)
+        if not np.isfinite(threshold):
+            raise ValueError(f"threshold={threshold} must be a finite distance")
+        if not 0 <= view < len(self.threshold_):
+            raise ValueError(f"view={view} is unknown: {len(self.threshold_)} views were fitted, counted from 0")
+        self.threshold_[view] = float(threshold)
+        return self
+
     def score(
         self, X: ArrayLike, y: ArrayLike | None = None, preprocessor: shapes.Preprocessor | None = None, view: int = 0
     ) -> float:
@@ -121,7 +189,7 @@ class MetricLearner(ComparisonLearner):
         centred = np.ascontiguousarray(rows - mean)
         scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0
         factor, fitted = self._learn(centred / scale, constraints, validation)
-        return {"weights_": factor / scale, "means_": mean, **fitted}
+        return {"weights_": factor / scale, "means_": mean, "threshold_": between(constraints), **fitted}
 
     def _learn(
         self, rows: Rows, constraints: Constraints, validation: Constraints | None

@@ -1,0 +1,182 @@
+"""The verification benchmark: its pairs are what it says, settings come from the training part, figures are written."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from benchmarks import verification, verification_data, verification_methods
+from benchmarks.verification_data import Pairs, Split, Trial
+from benchmarks.verification_methods import logistic
+from benchmarks.verification_trial import Bench
+
+
+@dataclass(frozen=True)
+class Images:
+    """Stands for photographs: ten classes of six, whose views are noisy copies of their class's."""
+
+    fingerprint: str = "images"
+
+    @property
+    def labels(self):
+        return np.repeat([f"class {i}" for i in range(10)], 6)
+
+    @property
+    def color(self):
+        return self._view(0, 8)
+
+    @property
+    def gist(self):
+        return self._view(1, 12)
+
+    def words(self, train, seed):
+        assert len(train) == 36  # the codebook is of the training classes
+        return self._view(2, 10)
+
+    def _view(self, seed, width):
+        generator = np.random.default_rng(seed)
+        return np.repeat(generator.uniform(size=(10, width)), 6, axis=0) + generator.uniform(size=(60, width))
+
+
+@pytest.fixture
+def images(monkeypatch, tmp_path):
+    """Replaces the extraction of images."""
+
+    def photographs(data, cache):
+        (cache / "images").mkdir(parents=True, exist_ok=True)
+        return Images()
+
+    for module in (verification, verification_data):
+        monkeypatch.setattr(module, "photographs", photographs)
+    return tmp_path / "cache"
+
+
+def kin(folder):
+    """Writes a small file of kinship pairs: 30 rows and as many pairs in five folds, half of them kin."""
+    generator = np.random.default_rng(0)
+    arrays = {}
+    for relation in verification_data.RELATIONS:
+        partner = np.concatenate([np.arange(15, 30), (np.arange(15) + 1) % 15 + 15])
+        arrays[f"{relation}_HOG"] = generator.uniform(size=(30, 9)).astype(np.float32)
+        arrays[f"{relation}_LBP"] = generator.uniform(size=(30, 7)).astype(np.float32)
+        arrays[f"{relation}_idxa"], arrays[f"{relation}_idxb"] = np.tile(np.arange(15), 2), partner
+        arrays[f"{relation}_fold"] = np.arange(30) % 5 + 1
+        arrays[f"{relation}_match"] = np.arange(30) < 15
+    folder.mkdir()
+    np.savez(folder / verification_data.KINSHIP_FILE, **arrays)
+
+
+def test_classes_of_the_test_are_unseen(images):
+    """Training, validation and test pairs share no class; half of each are alike; a seed draws the same again."""
+    trial = verification_data.unseen(images, images, 1000, 40)
+    labels = Images().labels
+
+    def classes(pairs):
+        assert len(pairs.alike) == 40
+        assert pairs.alike.sum() == 20
+        same = labels[pairs.items[:, 0]] == labels[pairs.items[:, 1]]
+        np.testing.assert_array_equal(same, pairs.alike)
+        return set(labels[pairs.items].ravel())
+
+    known, tested = classes(trial.outer.fit), classes(trial.outer.check)
+    assert not known & tested
+    assert (len(known), len(tested)) == (6, 4)
+    held = [classes(split.check) for split in trial.inner]
+    assert all(not classes(split.fit) & mine for split, mine in zip(trial.inner, held, strict=True))
+    assert set().union(*held) == known
+    again = verification_data.unseen(images, images, 1000, 40)
+    np.testing.assert_array_equal(again.outer.fit.items, trial.outer.fit.items)
+    np.testing.assert_allclose(np.square(trial.outer.rows).sum(axis=1), 3.0)  # three histograms of unit sum
+
+
+def test_kinship_folds(tmp_path):
+    """A relation and fold a trial; the test fold's pairs are in no inner split, which check all others once."""
+    kin(tmp_path / "kin")
+    trials = verification_data.kinship(tmp_path / "kin")
+    assert len(trials) == 20
+    for trial in trials:
+        tested = {tuple(pair) for pair in trial.outer.check.items}
+        known = {tuple(pair) for pair in trial.outer.fit.items}
+        assert (len(tested), len(known)) == (6, 24)
+        assert not tested & known
+        checked = [tuple(pair) for split in trial.inner for pair in split.check.items]
+        assert sorted(checked) == sorted(known)
+        for split in trial.inner:
+            assert {tuple(pair) for pair in split.fit.items} == known - {tuple(pair) for pair in split.check.items}
+
+
+def separable(seed=0):
+    """Pairs that the first of six columns decides."""
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(80, 6))
+    rows[:, 0] = np.where(np.arange(80) % 2, 2.0, -2.0) + 0.1 * generator.normal(size=80)
+    items = generator.integers(80, size=(300, 2))
+    alike = (items[:, 0] % 2) == (items[:, 1] % 2)
+    return Split(rows, Pairs(items[:200], alike[:200]), Pairs(items[200:], alike[200:])).reduced()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_logistic_baselines_reach_their_minimum(full):
+    """PCCA and the logistic discriminant lower their loss, and end where no small step lowers it."""
+    split = separable()
+    signs = np.where(split.fit.alike, 1.0, -1.0)
+    gaps = split.rows[split.fit.items[:, 0]] - split.rows[split.fit.items[:, 1]]
+
+    def loss(factor):
+        squared = np.square(gaps @ factor.T).sum(axis=1)
+        return np.logaddexp(0.0, 3.0 * signs * (squared - 1.0)).mean()
+
+    start, ended = (logistic(split, rank=2, beta=3.0, steps=steps, full=full).factor for steps in (0, 2_000))
+    assert loss(ended) < 0.7 * loss(start)
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        nearby = ended + 1e-3 * generator.normal(size=ended.shape)
+        assert loss(nearby) > loss(ended) - 1e-6
+
+
+def test_verifies_what_is_learned():
+    """On pairs that a column decides, the Fantope verifies nearly all, at the calibrated threshold and at 1."""
+    split = separable()
+    bench = Bench.of(Trial("toy", split, [split]), None)
+    (method,) = (m for m in verification_methods.METHODS if m.name == verification_methods.FANTOPE)
+    found = bench.tested(method, bench.validated(method, {"rank": 2, "steps": 100, "mu": 1.0}))
+    assert min(found["accuracy"], found["fixed"], found["auc"]) > 0.95
+    assert found["rank"] <= 2
+
+
+def test_writes_figures_of_every_method(images, tmp_path, monkeypatch):
+    """Every set and method has its figures, the curves their points, and the report the paper's beside them."""
+    kin(tmp_path / "kinfacew_I")
+    small = {"RANKS": (2, 3), "MUS": (1.0,), "GAMMAS": (1e-3,), "BETAS": (3.0,), "STEPS": (2, 5), "LONG": (5,)}
+    for name, value in small.items():
+        monkeypatch.setattr(verification_methods, name, value)
+    monkeypatch.setattr(verification, "ITERATIONS", (2, 5))
+    monkeypatch.setattr(verification, "MUS", (0.0, 1.0))
+    monkeypatch.setattr(verification, "COUNTS", (20,))
+    monkeypatch.setattr(verification.peers, "available", lambda: False)
+    out = tmp_path / "out.json"
+    assert verification.main(
+        ["--data", str(tmp_path), "--sets", "corel1k", "kinfacew_I", "--trials", "2", "--first-seed", "1000", "--kin",
+         "1", "--pairs", "40", "--workers", "1", "--json", str(out), "--report", str(tmp_path)]
+    ) == 0  # fmt: skip
+    document = json.loads(out.read_text())
+    assert [(trial["set"], trial["which"]) for trial in document["trials"]] == [
+        ("corel1k", 1000), ("corel1k", 1001), ("kinfacew_I", 0)
+    ]  # fmt: skip
+    names = [method.name for method in verification_methods.METHODS if method.name != verification_methods.ITML]
+    for trial in document["trials"]:
+        assert list(trial["methods"]) == names
+        assert trial["methods"]["Fantope"]["rank"] <= 3
+    assert [point["mu"] for point in document["trials"][0]["weights"]] == [0.0, 1.0]
+    text = (tmp_path / "verification.md").read_text()
+    assert "82.3 ± 0.5" in text
+    assert "| PCCA, paper, LFW |" in text
+    assert "ITML is missing" in text
+    assert (tmp_path / "verification.png").stat().st_size > 1000
+
+
+def test_missing_data_is_named(tmp_path):
+    """A data set that is not there is an error that says which, before anything runs."""
+    with pytest.raises(SystemExit, match="lacks a data set"):
+        verification.main(["--data", str(tmp_path), "--sets", "kinfacew_I", "--json", str(tmp_path / "out.json")])
