@@ -12,7 +12,8 @@ from ..base import Rows
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-_BLOCK = 1 << 21  # numbers gathered at a time, so that 10^6 constraints of wide rows fit into memory
+_BLOCK = 1 << 21  # numbers at a time that fit into memory, whatever the constraints
+_CACHE = 1 << 17  # and into a core's own cache, which halves the time of gathering rows
 
 
 class PairFeatures(Protocol):
@@ -87,24 +88,32 @@ class Differences:
             raise ValueError(f"a constraint names row {largest}, but there are {len(self.rows)} rows, counted from 0")
 
     def _laplacian(self, pairs: Pairs, coefficients: Values) -> tuple[Rows, Rows]:
-        """The rows X that some pair names, and Lap X."""
-        named, places = np.unique(pairs, return_inverse=True)
-        first, second = places.reshape(pairs.shape).T
-        edges = sp.csr_array((coefficients, (first, second)), shape=(len(named),) * 2)
-        both = edges + edges.T
-        rows = self.rows[named]
-        pulled: Rows = np.asarray(both.sum(axis=1))[:, None] * rows - both @ rows
+        """The rows X that some pair may name, and half of Lap X: with E, each pair's edge in one direction, (D - 2 E) X.
+
+        X^T (D - 2 E) X has the symmetric part of X^T Lap X, and E half as many entries as E + E^T in Lap.
+        """
+        rows, places = self.rows, pairs
+        if 2 * len(pairs) < len(rows):
+            named, inverse = np.unique(pairs, return_inverse=True)
+            rows, places = rows[named], inverse.reshape(pairs.shape)
+        first, second = places.T
+        degrees = np.bincount(first, coefficients, len(rows)) + np.bincount(second, coefficients, len(rows))
+        pulled: Rows = sp.csr_array((coefficients, (first, second)), shape=(len(rows),) * 2) @ rows
+        pulled *= -2
+        pulled += degrees[:, None] * rows
         return rows, pulled
 
     def _blockwise(self, pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
         found = np.empty(len(pairs))
-        for part in blocks(len(pairs), rows.shape[1]):
-            found[part] = measure(rows[pairs[part, 0]] - rows[pairs[part, 1]])
+        for part in blocks(len(pairs), rows.shape[1], _CACHE):
+            gaps = rows.take(pairs[part, 0], axis=0)
+            gaps -= rows.take(pairs[part, 1], axis=0)
+            found[part] = measure(gaps)
         return found
 
 
-def blocks(count: int, width: int) -> Iterator[slice]:
-    """Yields slices over ``count`` rows of ``width`` numbers that fit into memory one at a time."""
-    size = max(_BLOCK // max(width, 1), 1)
+def blocks(count: int, width: int, numbers: int = _BLOCK) -> Iterator[slice]:
+    """Yields slices over ``count`` rows of ``width`` numbers, at most so many at a time, but one row at least."""
+    size = max(numbers // max(width, 1), 1)
     for start in range(0, count, size):
         yield slice(start, start + size)

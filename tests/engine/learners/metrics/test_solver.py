@@ -97,7 +97,7 @@ def test_distances_are_the_forms(seed, count):
     features, which = Differences(generator.normal(size=(20, 4))), generator.integers(20, size=(count, 2))
     factor = generator.normal(size=(3, 4))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features_module, "_BLOCK", 12)
+        patch.setattr(features_module, "_CACHE", 12)
         found = features.distances(factor, which)
     gaps = features.rows[which[:, 0]] - features.rows[which[:, 1]]
     np.testing.assert_allclose(found, np.square(gaps @ factor.T).sum(axis=1), atol=1e-10)
