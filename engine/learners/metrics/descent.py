@@ -11,10 +11,11 @@ from .objective import Evaluation, Objective
 from .parameters import Metric
 
 RULES = ("adaptive", "constant", "sqrt")
-_GROW, _SHRINK = 1.2, 0.5
+SHARPER = 0.25
+"""How much smaller smoothing gets when the objective has stopped falling."""
+_GROW, _SHRINK = 2.0, 0.5
+_LONGEST = 100.0  # times the last step
 _SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
-_SHARPER = 0.25
-_SHARP = 0.01  # below this share of its start, smoothing ends
 _WINDOW = 10  # steps over which the objective must have fallen
 
 
@@ -24,17 +25,18 @@ class Descent:
 
     Attributes:
         step: length of the first step, as a share of the length of the parameters.
-        rule: "adaptive" takes a step only if it lowers the objective, and makes the next one larger, else half as
-            large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of
-            those checked.
+        rule: "adaptive" takes a step only if it lowers the objective, and makes the next one as long as the curvature
+            along it says (Barzilai and Borwein, IMA J. Numer. Anal. 1988), else half as long; "constant" takes them
+            all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of those checked.
         max_iter: most steps.
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.
         smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
-            whenever the objective stops falling it is divided by 4, and by 64 in all before the hinge itself ends the
-            descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
+            whenever the objective stops falling it is divided by 4, and after so many ``stages`` the hinge itself ends
+            the descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
         patience: stop after so many checks without a better watched score, and return the metric of the best one;
             None: watch nothing.
+        stages: how many hinges, each sharper than the last, come before the hinge itself.
 
     Raises:
         ValueError: for a value out of range.
@@ -47,6 +49,7 @@ class Descent:
     check_every: int = 10
     smoothing: float = 0.0
     patience: int | None = None
+    stages: int = 4
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -105,7 +108,7 @@ class _Run:
     def __init__(self, objective: Objective, theta: Rows, how: Descent, watch: Watch | None) -> None:
         self.objective, self.how, self.watch = objective, how, watch
         self.at = objective.parameters.place(theta)
-        self.taken = 0
+        self.taken = self.stage = 0
         self.converged = False
         self.history: list[float] = []
         self.watched: list[float] = []
@@ -127,16 +130,26 @@ class _Run:
         trial = self.objective.parameters.place(self.at.theta - size * self.slope)
         there = self.objective.evaluate(trial)
         lower = there.value < self.here.value
+        before, slope = self.at.theta, self.slope
         if lower or self.how.rule != "adaptive":
             self._move(trial, there)
         self.history.append(self.here.value)
         if self.how.rule == "adaptive":
-            self.size *= _GROW if lower else _SHRINK
+            self.size *= self._growth(self.at.theta - before, self.slope - slope) if lower else _SHRINK
         settled = self._settled()
         if settled or self.taken % self.how.check_every == 0:
             added = self._check()
             if settled and not added:
                 self._settle()
+
+    def _growth(self, move: Rows, change: Rows) -> float:
+        """How much longer the next step is: to the inverse of the curvature between two slopes, by the shorter of two
+        estimates where they disagree (Zhou, Gao and Dai, Comput. Optim. Appl. 2006)."""
+        bend, length, turn = (float(np.vdot(a, b)) for a, b in ((move, change), (move, move), (change, change)))
+        if bend <= np.finfo(float).eps * np.sqrt(length * turn):
+            return _GROW
+        size = bend / turn if bend * bend < length * turn / 2 else length / bend
+        return min(size / self.size, _LONGEST)
 
     def _settle(self) -> None:
         """Ends the descent, or goes on with a sharper hinge."""
@@ -144,8 +157,8 @@ class _Run:
         if not smoothing:
             self.converged = True
             return
-        sharper = smoothing * _SHARPER
-        self.objective.smoothing = sharper if sharper > _SHARP * self.how.smoothing else 0.0
+        self.stage += 1
+        self.objective.smoothing = smoothing * SHARPER if self.stage < self.how.stages else 0.0
         self.size = self.first
         self._move(self.at, self.objective.evaluate(self.at))
         self.since = len(self.history)

@@ -16,6 +16,7 @@ from .features import Differences
 from .learner import MetricLearner
 from .objective import Objective, satisfied
 from .parameters import Diagonal, Full, LowRank, Parameters
+from .parts import descend_by_parts
 from .regularizer import Regularizer
 
 FORMS: Mapping[str, Callable[[], Parameters]] = {"full": Full, "diagonal": Diagonal, "low-rank": LowRank}
@@ -178,7 +179,7 @@ class Fantope(MetricLearner):
             convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
             method = Multipliers(self.rho, self.max_iter, self.tol)
             return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
-        return descend(Objective(features, constraints, regularizer, parameters), theta, how, watch)
+        return descend_by_parts(Objective(features, constraints, regularizer, parameters), theta, how, watch)
 
     def _start(self, rows: Rows, rank: int) -> Rows:
         if self.start == "pca":
