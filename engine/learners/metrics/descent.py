@@ -13,8 +13,7 @@ from .parameters import Metric
 RULES = ("adaptive", "constant", "sqrt")
 SHARPER = 0.25
 """How much smaller smoothing gets when the objective has stopped falling."""
-_GROW, _SHRINK = 2.0, 0.5
-_LONGEST = 100.0  # times the last step
+_GROW, _SHRINK = 1.2, 0.5
 _SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
 _WINDOW = 10  # steps over which the objective must have fallen
 
@@ -25,9 +24,9 @@ class Descent:
 
     Attributes:
         step: length of the first step, as a share of the length of the parameters.
-        rule: "adaptive" takes a step only if it lowers the objective, and makes the next one as long as the curvature
-            along it says (Barzilai and Borwein, IMA J. Numer. Anal. 1988), else half as long; "constant" takes them
-            all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of those checked.
+        rule: "adaptive" takes a step only if it lowers the objective, and makes the next one larger, else half as
+            large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of
+            those checked.
         max_iter: most steps.
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.
@@ -130,26 +129,16 @@ class _Run:
         trial = self.objective.parameters.place(self.at.theta - size * self.slope)
         there = self.objective.evaluate(trial)
         lower = there.value < self.here.value
-        before, slope = self.at.theta, self.slope
         if lower or self.how.rule != "adaptive":
             self._move(trial, there)
         self.history.append(self.here.value)
         if self.how.rule == "adaptive":
-            self.size *= self._growth(self.at.theta - before, self.slope - slope) if lower else _SHRINK
+            self.size *= _GROW if lower else _SHRINK
         settled = self._settled()
         if settled or self.taken % self.how.check_every == 0:
             added = self._check()
             if settled and not added:
                 self._settle()
-
-    def _growth(self, move: Rows, change: Rows) -> float:
-        """How much longer the next step is: to the inverse of the curvature between two slopes, by the shorter of two
-        estimates where they disagree (Zhou, Gao and Dai, Comput. Optim. Appl. 2006)."""
-        bend, length, turn = (float(np.vdot(a, b)) for a, b in ((move, change), (move, move), (change, change)))
-        if bend <= np.finfo(float).eps * np.sqrt(length * turn):
-            return _GROW
-        size = bend / turn if bend * bend < length * turn / 2 else length / bend
-        return min(size / self.size, _LONGEST)
 
     def _settle(self) -> None:
         """Ends the descent, or goes on with a sharper hinge."""

@@ -91,9 +91,9 @@ class Differences:
             raise ValueError(f"a constraint names row {largest}, but there are {len(self.rows)} rows, counted from 0")
 
     def _laplacian(self, pairs: Pairs, coefficients: Values) -> tuple[Rows, Rows]:
-        """The rows X that some pair may name, and half of Lap X: with E, each pair's edge in one direction, (D - 2 E) X.
+        """The rows X that some pair may name, and (D - 2 E) X, where Lap = D - E - E^T.
 
-        X^T (D - 2 E) X has the symmetric part of X^T Lap X, and E half as many entries as E + E^T in Lap.
+        Both have the same symmetric part of X^T Lap X, and E needs half as many entries as E + E^T.
         """
         rows, places = self.rows, pairs
         if 2 * len(pairs) < len(rows):

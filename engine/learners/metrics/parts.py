@@ -1,6 +1,7 @@
 """Descent over parts of the constraints that grow to all of them."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Wat
     chain = [*(parts(objective) if how.rule == "adaptive" else []), objective]
     history: list[float] = []
     steps = 0
-    for part, unseen in zip(chain[:-1], chain[1:], strict=True):
+    for part, unseen in pairwise(chain):
         some = replace(how, max_iter=(how.max_iter - steps) // 2, patience=_PATIENCE)
         found = descend(part, theta, some, _hundredths(unseen))
         theta, steps, history = found.metric.theta, steps + found.steps, history + found.history
