@@ -21,10 +21,10 @@ def markdown(document: Mapping[str, Any]) -> str:
         f"pairs are of {settings['rows']:,} rows. Rows of {data['classes']} classes lie around their centres in "
         f"{data['rank']} hidden dimensions among dimensions of noise; the target metric weighs the hidden ones and "
         f"orders the quadruplets, of which {100 * data['flipped']:g} % are turned round to be learned from. Accuracy, "
-        "on rows not learned from: the share of quadruplets in the right order, for pairs of a similar and a dissimilar "
-        "one, for classes that of the 3 nearest neighbours. Seconds are of the fit alone, memory of its process, data "
-        "included. **Times faster** divides a peer's seconds by those of the fastest of ours that is at least as "
-        "accurate; of a peer that was stopped, whose accuracy is not known, the limit by those of the slowest of ours."
+        "on rows not learned from: the share of quadruplets in the right order, of pairs those of a similar and a "
+        "dissimilar one, and for classes that of the 3 nearest neighbours. Seconds are of the fit alone, memory of its "
+        "process, data included. **Times faster** divides a peer's seconds by those of the fastest of ours that is at "
+        "least as accurate; of a peer that was stopped, whose accuracy nobody knows, the limit by the slowest of ours."
     )
     parts = ["# Learning metrics: time, memory and accuracy", intro]
     for supervision, title in TITLES.items():

@@ -59,6 +59,8 @@ class Descent:
             raise ValueError(f"smoothing={self.smoothing} must be a finite number that is not negative")
         if self.max_iter < 0 or self.check_every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("max_iter must not be negative, check_every and patience must be at least 1")
+        if self.stages < 1:
+            raise ValueError(f"stages={self.stages} must be at least 1")
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Fantope(MetricLearner):
         rank_: list, the rank of each view's metric, which is the width of its embeddings (1 for a metric of zero).
         full_rank_: list, its rank before the cut, counted above 1e-6 of the largest eigenvalue.
         objective_: list of the objectives reached.
-        history_: list of arrays, the objective after every step.
+        history_: list of arrays, the objective after every step; with 32,768 constraints or more, first over parts.
         converged_: list, did the descent stop by itself?
         steps_: list of the numbers of steps taken, outer ones of ADMM.
 

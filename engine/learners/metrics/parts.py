@@ -21,7 +21,7 @@ def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Wat
     Far from the minimum a part shows the way as well as all constraints do. It is left for the next, four times as
     large and with a hinge four times as sharp, when two checks lower the objective over that next one, which the steps
     have not seen, by less than a hundredth: from there on they would only learn it by heart. A part takes at most half
-    of the steps that are left. Up to 65,535 constraints, or with steps that are not adaptive, there are no parts.
+    of the steps that are left. Up to 32,767 constraints, or with steps that are not adaptive, there are no parts.
 
     Args:
         objective: what to lower.
@@ -45,13 +45,13 @@ def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Wat
 def parts(objective: Objective) -> list[Objective]:
     """Returns the objective over disjoint parts of its constraints, drawn at random, each four times the last one.
 
-    The same constraints are drawn every time. What costs nothing is in no part, and the last is at most a quarter.
+    The same constraints are drawn every time. What costs nothing is in no part, and the last is at most half of them.
     """
     constraints = objective.constraints
     order = np.random.default_rng(0).permutation(np.flatnonzero(constraints.weights))
     found: list[Objective] = []
     start, size = 0, _FIRST
-    while _GROWTH * size <= len(order):
+    while 2 * size <= len(order):
         some = constraints.part(np.sort(order[start : start + size]))
         found.append(Objective(objective.features, some, objective.regularizer, objective.parameters))
         start, size = start + size, _GROWTH * size

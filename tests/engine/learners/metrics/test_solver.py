@@ -243,7 +243,7 @@ def test_parts_leave_out_what_costs_nothing(monkeypatch):
     """Constraints of weight 0 are in no part, and few constraints have none."""
     features, constraints = problem(count=4_000)
     monkeypatch.setattr(parts_module, "_FIRST", 10)
-    free = replace(constraints, weights=np.where(np.arange(len(constraints)) < 100, 1.0, 0.0))
+    free = replace(constraints, weights=np.where(np.arange(len(constraints)) < 60, 1.0, 0.0))
     found = parts(Objective(features, free, Regularizer(), Full()))
     assert [part.constraints.weights.tolist() for part in found] == [[1.0] * 10]
     monkeypatch.setattr(parts_module, "_FIRST", len(constraints))
@@ -308,6 +308,7 @@ def test_zero_metric_satisfies_nothing():
         (lambda: Descent(rule="best"), "adaptive, constant, sqrt"),
         (lambda: Descent(step=0.0), "must be positive"),
         (lambda: Descent(patience=0), "at least 1"),
+        (lambda: Descent(stages=0), "stages=0"),
         (lambda: Multipliers(rho=0.0), "rho must be positive"),
     ],
 )
