@@ -21,7 +21,8 @@ def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Wat
     Far from the minimum a part shows the way as well as all constraints do. It is left for the next, four times as
     large and with a hinge four times as sharp, when two checks lower the objective over that next one, which the steps
     have not seen, by less than a hundredth: from there on they would only learn it by heart. A part takes at most half
-    of the steps that are left. Up to 32,767 constraints, or with steps that are not adaptive, there are no parts.
+    of the steps that are left. The first part starts from the best of theta times powers of two. Up to 32,767
+    constraints, or with steps that are not adaptive, there are no parts.
 
     Args:
         objective: what to lower.
@@ -30,6 +31,8 @@ def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Wat
         watch: as ``descend`` has it, for all constraints.
     """
     chain = [*(parts(objective) if how.rule == "adaptive" else []), objective]
+    if len(chain) > 1:
+        theta = _scaled(chain[0], theta)
     history: list[float] = []
     steps = 0
     for part, unseen in pairwise(chain):
@@ -56,6 +59,12 @@ def parts(objective: Objective) -> list[Objective]:
         found.append(Objective(objective.features, some, objective.regularizer, objective.parameters))
         start, size = start + size, _GROWTH * size
     return found
+
+
+def _scaled(objective: Objective, theta: Rows) -> Rows:
+    """The best of the parameters times powers of two: steps would take long to grow distances to the margins."""
+    place = objective.parameters.place
+    return min((2.0**power * theta for power in range(13)), key=lambda start: objective.exact(place(start)))
 
 
 def _hundredths(objective: Objective) -> Watch:

@@ -239,6 +239,17 @@ def test_parts_end_where_all_constraints_do(monkeypatch):
     assert descend_by_parts(objective(), np.eye(WIDTH), Descent(max_iter=7)).steps == 7
 
 
+def test_parts_start_at_the_margins_scale(monkeypatch):
+    """A start far too small costs no steps: the first part begins from its best multiple."""
+    features, constraints = problem(count=1_000)
+    monkeypatch.setattr(parts_module, "_FIRST", 200)
+    found = descend_by_parts(
+        Objective(features, constraints, Regularizer(), Full()), 2.0**-10 * np.eye(WIDTH), Descent(max_iter=0)
+    )
+    assert np.allclose(found.metric.matrix / found.metric.matrix[0, 0], np.eye(WIDTH))
+    assert found.metric.matrix[0, 0] >= 0.1
+
+
 def test_parts_leave_out_what_costs_nothing(monkeypatch):
     """Constraints of weight 0 are in no part, and few constraints have none."""
     features, constraints = problem(count=4_000)
