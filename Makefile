@@ -49,6 +49,7 @@ bench: setup peers
 	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia
 	$(BIN)/python -m benchmarks npp-scale --json $(OUT)/npp-scale.json --report $(OUT)/npp-scale
 	$(BIN)/python -m benchmarks fantope-toy --json $(OUT)/fantope-toy.json --report $(OUT)/fantope-toy
+	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 
 clean:
 	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

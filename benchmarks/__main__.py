@@ -12,6 +12,7 @@ BENCHMARKS = {
     "fantope-toy": "benchmarks.fantope_toy",
     "hamming-speed": "benchmarks.hamming_speed",
     "verification": "benchmarks.verification",
+    "metric-speed": "benchmarks.metric_speed",
 }
 
 

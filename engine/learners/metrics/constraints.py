@@ -53,6 +53,10 @@ class Constraints:
     def __len__(self) -> int:
         return len(self.near)
 
+    def part(self, which: Indices) -> "Constraints":
+        """Returns the constraints at some positions."""
+        return Constraints(self.near[which], self.far[which], self.margins[which], self.weights[which])
+
 
 def quadruplets(items: ArrayLike, margin: ArrayLike = 1.0, weight: ArrayLike = 1.0) -> Constraints:
     """Returns D(k, l) >= D(i, j) + margin for quadruplets (i, j, k, l).

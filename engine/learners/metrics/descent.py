@@ -11,10 +11,10 @@ from .objective import Evaluation, Objective
 from .parameters import Metric
 
 RULES = ("adaptive", "constant", "sqrt")
+SHARPER = 0.25
+"""How much smaller smoothing gets when the objective has stopped falling."""
 _GROW, _SHRINK = 1.2, 0.5
 _SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
-_SHARPER = 0.25
-_SHARP = 0.01  # below this share of its start, smoothing ends
 _WINDOW = 10  # steps over which the objective must have fallen
 
 
@@ -31,10 +31,11 @@ class Descent:
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.
         smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
-            whenever the objective stops falling it is divided by 4, and by 64 in all before the hinge itself ends the
-            descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
+            whenever the objective stops falling it is divided by 4, and after so many ``stages`` the hinge itself ends
+            the descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
         patience: stop after so many checks without a better watched score, and return the metric of the best one;
             None: watch nothing.
+        stages: how many hinges, each sharper than the last, come before the hinge itself.
 
     Raises:
         ValueError: for a value out of range.
@@ -47,6 +48,7 @@ class Descent:
     check_every: int = 10
     smoothing: float = 0.0
     patience: int | None = None
+    stages: int = 4
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -57,6 +59,8 @@ class Descent:
             raise ValueError(f"smoothing={self.smoothing} must be a finite number that is not negative")
         if self.max_iter < 0 or self.check_every < 1 or (self.patience is not None and self.patience < 1):
             raise ValueError("max_iter must not be negative, check_every and patience must be at least 1")
+        if self.stages < 1:
+            raise ValueError(f"stages={self.stages} must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class _Run:
     def __init__(self, objective: Objective, theta: Rows, how: Descent, watch: Watch | None) -> None:
         self.objective, self.how, self.watch = objective, how, watch
         self.at = objective.parameters.place(theta)
-        self.taken = 0
+        self.taken = self.stage = 0
         self.converged = False
         self.history: list[float] = []
         self.watched: list[float] = []
@@ -144,8 +148,8 @@ class _Run:
         if not smoothing:
             self.converged = True
             return
-        sharper = smoothing * _SHARPER
-        self.objective.smoothing = sharper if sharper > _SHARP * self.how.smoothing else 0.0
+        self.stage += 1
+        self.objective.smoothing = smoothing * SHARPER if self.stage < self.how.stages else 0.0
         self.size = self.first
         self._move(self.at, self.objective.evaluate(self.at))
         self.since = len(self.history)

@@ -16,6 +16,7 @@ from .features import Differences
 from .learner import MetricLearner
 from .objective import Objective, satisfied
 from .parameters import Diagonal, Full, LowRank, Parameters
+from .parts import descend_by_parts
 from .regularizer import Regularizer
 
 FORMS: Mapping[str, Callable[[], Parameters]] = {"full": Full, "diagonal": Diagonal, "low-rank": LowRank}
@@ -72,7 +73,7 @@ class Fantope(MetricLearner):
         rank_: list, the rank of each view's metric, which is the width of its embeddings (1 for a metric of zero).
         full_rank_: list, its rank before the cut, counted above 1e-6 of the largest eigenvalue.
         objective_: list of the objectives reached.
-        history_: list of arrays, the objective after every step.
+        history_: list of arrays, the objective after every step; with 32,768 constraints or more, first over parts.
         converged_: list, did the descent stop by itself?
         steps_: list of the numbers of steps taken, outer ones of ADMM.
 
@@ -193,7 +194,7 @@ class Fantope(MetricLearner):
             convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
             method = Multipliers(self.rho, self.max_iter, self.tol)
             return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
-        return descend(Objective(features, constraints, regularizer, parameters), theta, how, watch)
+        return descend_by_parts(Objective(features, constraints, regularizer, parameters), theta, how, watch)
 
     def _start(self, rows: Rows, rank: int) -> Rows:
         if self.start == "pca":

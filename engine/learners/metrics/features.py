@@ -12,7 +12,9 @@ from ..base import Rows
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-_BLOCK = 1 << 21  # numbers gathered at a time, so that 10^6 constraints of wide rows fit into memory
+_BLOCK = 1 << 21  # numbers at a time that fit into memory, whatever the constraints
+_CACHE = 1 << 17  # and into a core's own cache, which halves the time of gathering rows
+_MANY = 1 << 17  # pairs above which rows are gathered as float32
 
 
 class PairFeatures(Protocol):
@@ -44,7 +46,8 @@ class Differences:
     """Phi(i, j) = x_i - x_j, for the rows of X.
 
     The scatter is X^T (Lap X) with the sparse Laplacian Lap of the pairs' graph, so its cost is that of the rows times
-    the square of their width, and of the pairs times the width only.
+    the square of their width, and of the pairs times the width only. Over more than 131,072 pairs both sums are of
+    float32 numbers, which leaves 6 digits of each and takes less than half the time.
 
     Args:
         rows: (n, d) float64.
@@ -58,7 +61,8 @@ class Differences:
         """Returns |L (x_i - x_j)|^2 of (n, 2) pairs, for a (r, d) factor L."""
         if 2 * len(pairs) < len(self.rows):
             return self._blockwise(pairs, self.rows, lambda gaps: np.square(gaps @ factor.T).sum(axis=1))
-        return self._blockwise(pairs, self.rows @ factor.T, lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
+        embedded = _gathered(self.rows @ factor.T, len(pairs))
+        return self._blockwise(pairs, embedded, lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
 
     def forms(self, matrix: Rows, pairs: Pairs) -> Values:
         """Returns (x_i - x_j)^T M (x_i - x_j) of (n, 2) pairs, for any symmetric (d, d) matrix M."""
@@ -87,24 +91,38 @@ class Differences:
             raise ValueError(f"a constraint names row {largest}, but there are {len(self.rows)} rows, counted from 0")
 
     def _laplacian(self, pairs: Pairs, coefficients: Values) -> tuple[Rows, Rows]:
-        """The rows X that some pair names, and Lap X."""
-        named, places = np.unique(pairs, return_inverse=True)
-        first, second = places.reshape(pairs.shape).T
-        edges = sp.csr_array((coefficients, (first, second)), shape=(len(named),) * 2)
-        both = edges + edges.T
-        rows = self.rows[named]
-        pulled: Rows = np.asarray(both.sum(axis=1))[:, None] * rows - both @ rows
+        """The rows X that some pair may name, and (D - 2 E) X, where Lap = D - E - E^T.
+
+        Both have the same symmetric part of X^T Lap X, and E needs half as many entries as E + E^T.
+        """
+        rows, places = self.rows, pairs
+        if 2 * len(pairs) < len(rows):
+            named, inverse = np.unique(pairs, return_inverse=True)
+            rows, places = rows[named], inverse.reshape(pairs.shape)
+        rows = _gathered(rows, len(pairs))
+        first, second = places.T
+        degrees = np.bincount(first, coefficients, len(rows)) + np.bincount(second, coefficients, len(rows))
+        edges = sp.csr_array((coefficients.astype(rows.dtype), (first, second)), shape=(len(rows),) * 2)
+        pulled: Rows = degrees[:, None] * rows
+        pulled -= 2 * (edges @ rows)
         return rows, pulled
 
     def _blockwise(self, pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
         found = np.empty(len(pairs))
-        for part in blocks(len(pairs), rows.shape[1]):
-            found[part] = measure(rows[pairs[part, 0]] - rows[pairs[part, 1]])
+        for part in blocks(len(pairs), rows.shape[1], _CACHE):
+            gaps = rows.take(pairs[part, 0], axis=0)
+            gaps -= rows.take(pairs[part, 1], axis=0)
+            found[part] = measure(gaps)
         return found
 
 
-def blocks(count: int, width: int) -> Iterator[slice]:
-    """Yields slices over ``count`` rows of ``width`` numbers that fit into memory one at a time."""
-    size = max(_BLOCK // max(width, 1), 1)
+def _gathered(rows: Rows, pairs: int) -> Rows:
+    """Rows of the same differences, as float32 if there are many pairs of them."""
+    return rows if pairs <= _MANY else (rows - rows.mean(axis=0)).astype(np.float32)
+
+
+def blocks(count: int, width: int, numbers: int = _BLOCK) -> Iterator[slice]:
+    """Yields slices over ``count`` rows of ``width`` numbers, at most so many at a time, but one row at least."""
+    size = max(numbers // max(width, 1), 1)
     for start in range(0, count, size):
         yield slice(start, start + size)

@@ -1,17 +1,21 @@
 """The solver: gradients, projections, Algorithms 1 and 2, and the active constraints."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.learners.metrics import features as features_module
+from engine.learners.metrics import parts as parts_module
 from engine.learners.metrics.admm import Multipliers, alternate
 from engine.learners.metrics.constraints import joined, pairs, quadruplets
 from engine.learners.metrics.descent import Descent, descend
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.objective import Objective, satisfied
 from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Metric, Symmetric
+from engine.learners.metrics.parts import descend_by_parts, parts
 from engine.learners.metrics.proximal import argmin
 from engine.learners.metrics.regularizer import Regularizer
 from engine.learners.metrics.spectrum import Spectrum
@@ -97,11 +101,29 @@ def test_distances_are_the_forms(seed, count):
     features, which = Differences(generator.normal(size=(20, 4))), generator.integers(20, size=(count, 2))
     factor = generator.normal(size=(3, 4))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features_module, "_BLOCK", 12)
+        patch.setattr(features_module, "_CACHE", 12)
         found = features.distances(factor, which)
     gaps = features.rows[which[:, 0]] - features.rows[which[:, 1]]
     np.testing.assert_allclose(found, np.square(gaps @ factor.T).sum(axis=1), atol=1e-10)
     np.testing.assert_allclose(features.forms(factor.T @ factor, which), found, atol=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 50), offset=st.sampled_from([0.0, 1e6]))
+def test_many_pairs_lose_only_digits(seed, count, offset):
+    """The sums over many pairs, in float32, are those in float64 to 5 digits, wherever the origin of the rows is."""
+    generator = np.random.default_rng(seed)
+    features, which = Differences(generator.normal(size=(20, 4))), generator.integers(20, size=(count, 2))
+    factor, coefficients = generator.normal(size=(3, 4)), generator.normal(size=count)
+    wanted = features.distances(factor, which), features.scatter(which, coefficients)
+    moved = Differences(features.rows + offset)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features_module, "_MANY", 0)
+        found = moved.distances(factor, which), moved.scatter(which, coefficients)
+        diagonal = moved.squares(which, coefficients)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found[1], wanted[1], atol=1e-5 * count)
+    np.testing.assert_allclose(diagonal, np.diag(wanted[1]), atol=1e-5 * count)
 
 
 @settings(max_examples=40, deadline=None)
@@ -195,6 +217,50 @@ def test_active_set_ends_where_full_evaluation_does():
     assert found[25] == pytest.approx(found[1], rel=1e-4)
 
 
+def test_parts_end_where_all_constraints_do(monkeypatch):
+    """Parts are disjoint and drawn alike every time, and only the way to the minimum over all constraints is theirs."""
+    features, constraints = problem(count=4_000)
+    monkeypatch.setattr(parts_module, "_FIRST", 200)
+
+    def objective():
+        return Objective(features, constraints, Regularizer(frobenius=0.01), Full())  # one minimum
+
+    found = parts(objective())
+    assert [len(part.constraints) for part in found] == [200, 800]
+    assert sum(part.constraints.weights.sum() for part in found) < constraints.weights.sum()
+    rows = [tuple(row) for part in found for row in np.hstack([part.constraints.near, part.constraints.far])]
+    assert len(set(rows)) == len(rows)
+    how = Descent(max_iter=5_000, tol=1e-6, smoothing=1.0)
+    grown, again = (descend_by_parts(objective(), np.eye(WIDTH), how) for _ in range(2))
+    alone = descend(objective(), np.eye(WIDTH), how)
+    assert grown.converged
+    np.testing.assert_array_equal(grown.metric.matrix, again.metric.matrix)
+    assert grown.objective == pytest.approx(alone.objective, rel=1e-4)
+    assert descend_by_parts(objective(), np.eye(WIDTH), Descent(max_iter=7)).steps == 7
+
+
+def test_parts_start_at_the_margins_scale(monkeypatch):
+    """A start far too small costs no steps: the first part begins from its best multiple."""
+    features, constraints = problem(count=1_000)
+    monkeypatch.setattr(parts_module, "_FIRST", 200)
+    found = descend_by_parts(
+        Objective(features, constraints, Regularizer(), Full()), 2.0**-10 * np.eye(WIDTH), Descent(max_iter=0)
+    )
+    assert np.allclose(found.metric.matrix / found.metric.matrix[0, 0], np.eye(WIDTH))
+    assert found.metric.matrix[0, 0] >= 0.1
+
+
+def test_parts_leave_out_what_costs_nothing(monkeypatch):
+    """Constraints of weight 0 are in no part, and few constraints have none."""
+    features, constraints = problem(count=4_000)
+    monkeypatch.setattr(parts_module, "_FIRST", 10)
+    free = replace(constraints, weights=np.where(np.arange(len(constraints)) < 60, 1.0, 0.0))
+    found = parts(Objective(features, free, Regularizer(), Full()))
+    assert [part.constraints.weights.tolist() for part in found] == [[1.0] * 10]
+    monkeypatch.setattr(parts_module, "_FIRST", len(constraints))
+    assert parts(Objective(features, constraints, Regularizer(), Full())) == []
+
+
 def test_proximal_step_is_the_minimum():
     """The dual's matrix has no lower neighbour, and descent on all symmetric matrices finds nothing lower."""
     features, constraints = problem()
@@ -253,6 +319,7 @@ def test_zero_metric_satisfies_nothing():
         (lambda: Descent(rule="best"), "adaptive, constant, sqrt"),
         (lambda: Descent(step=0.0), "must be positive"),
         (lambda: Descent(patience=0), "at least 1"),
+        (lambda: Descent(stages=0), "stages=0"),
         (lambda: Multipliers(rho=0.0), "rho must be positive"),
     ],
 )
