@@ -14,7 +14,7 @@ from .constraints import Constraints
 from .descent import Descent, Solution, Watch, descend, plain
 from .features import Differences
 from .learner import MetricLearner
-from .objective import Objective, satisfied
+from .objective import Loss, Objective, satisfied
 from .parameters import Diagonal, Full, LowRank, Parameters
 from .regularizer import Regularizer
 
@@ -178,7 +178,18 @@ class Fantope(MetricLearner):
             convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
             method = Multipliers(self.rho, self.max_iter, self.tol)
             return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
-        return descend(Objective(features, constraints, regularizer, parameters), theta, how, watch)
+        objective = self._objective(features, constraints, regularizer, parameters)
+        return descend(objective, self._scaled(objective, theta), how, watch)
+
+    def _objective(
+        self, features: Differences, said: Any, regularizer: Regularizer, parameters: Parameters
+    ) -> Loss:
+        """What a metric is fitted to."""
+        return Objective(features, said, regularizer, parameters)
+
+    def _scaled(self, objective: Loss, theta: Rows) -> Rows:
+        """The start in the units of the loss."""
+        return theta
 
     def _start(self, rows: Rows, rank: int) -> Rows:
         if self.start == "pca":
