@@ -10,6 +10,7 @@ BENCHMARKS = {
     "wikipedia": "benchmarks.wikipedia",
     "npp-scale": "benchmarks.npp_scale",
     "fantope-toy": "benchmarks.fantope_toy",
+    "attributes-lmnn": "benchmarks.attributes_lmnn",
 }
 
 

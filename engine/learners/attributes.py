@@ -5,13 +5,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
 
 from .base import Mask, Rows
 from .classes import of_classes, shared_classes
 from .linear import LinearLearner
-from .ordering import Ordering
+from .ordering import Near, Ordering
 from .separate import SeparateLearner
+
+_STEPS = 100
+_SMALLEST = 1e-9  # a share of a Newton step that changes nothing any more
+_ENOUGH = 1e-4  # of the fall that the slope promises
 
 
 class RelativeAttributes(LinearLearner, SeparateLearner):
@@ -53,7 +57,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         self,
         C: float = 10.0,
         orderings: Mapping[Any, ArrayLike] | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-4,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.C = C
@@ -106,19 +110,32 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
     """
     ordering = Ordering(amounts)
     share = weight / ordering.count
+    found = np.zeros(rows.shape[1])
+    near = ordering.near(rows @ found)
+    slope = share * (near.slope @ rows)
+    least = tol * float(np.linalg.norm(slope))
+    for _ in range(_STEPS):
+        if np.linalg.norm(slope) <= least:
+            break
+        step = _newton_step(rows, near, share, slope)
+        value, fall, size = found @ found / 2 + share * near.value, float(slope @ step), 1.0
+        while size > _SMALLEST:
+            trial = found + size * step
+            near = ordering.near(rows @ trial)
+            if trial @ trial / 2 + share * near.value <= value + _ENOUGH * size * fall:
+                break
+            size /= 2
+        found = trial
+        slope = found + share * (near.slope @ rows)
+    return found
 
-    def loss(direction: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        near = ordering.near(rows @ direction)
-        return direction @ direction / 2 + share * near.value, direction + share * (near.slope @ rows)
 
-    def curve(direction: NDArray[np.float64], along: NDArray[np.float64]) -> NDArray[np.float64]:
-        near = ordering.near(rows @ direction)
-        bend: NDArray[np.float64] = along + 2 * share * (near.laplacian(rows @ along) @ rows)
-        return bend
+def _newton_step(rows: Rows, near: Near, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curved(along: NDArray[np.float64]) -> NDArray[np.float64]:
+        bent: NDArray[np.float64] = along + 2 * share * (near.laplacian(rows @ along) @ rows)
+        return bent
 
-    start = np.zeros(rows.shape[1])
-    steepest = float(np.linalg.norm(loss(start)[1]))
-    found = minimize(
-        loss, start, jac=True, hessp=curve, method="trust-ncg", options={"gtol": tol * steepest, "maxiter": 200}
-    )
-    return np.asarray(found.x, dtype=np.float64)
+    step: NDArray[np.float64] = cg(
+        LinearOperator((len(slope),) * 2, matvec=curved, dtype=np.float64), -slope, rtol=0.1
+    )[0]
+    return step

@@ -181,9 +181,7 @@ class Fantope(MetricLearner):
         objective = self._objective(features, constraints, regularizer, parameters)
         return descend(objective, self._scaled(objective, theta), how, watch)
 
-    def _objective(
-        self, features: Differences, said: Any, regularizer: Regularizer, parameters: Parameters
-    ) -> Loss:
+    def _objective(self, features: Differences, said: Any, regularizer: Regularizer, parameters: Parameters) -> Loss:
         """What a metric is fitted to."""
         return Objective(features, said, regularizer, parameters)
 

@@ -145,7 +145,7 @@ class MetricLearner(LinearLearner, SeparateLearner):
         held = shapes.constrained(*sampler.draw(self.constraints, count, generator), 0.0, middle, middle)
         return self._fit_rows(rows, learned, held)
 
-    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+    def _fit_rows(self, rows: Rows, constraints: Any, validation: Constraints | None) -> dict[str, Any]:
         mean = rows.mean(axis=0)
         # Contiguous, so that a view's metric does not depend on whether it came as a part of a wider array.
         centred = np.ascontiguousarray(rows - mean)

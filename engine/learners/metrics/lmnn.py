@@ -24,7 +24,8 @@ class LMNN(Fantope):
     row pulls its k target neighbours, the nearest of its class before anything is learned, and pushes the rows of other
     classes a margin beyond them: ``pull`` times the mean of D(i, j) over target neighbours, plus the sum of
     [margin + D(i, j) - D(i, l)]_+ divided by their number. ``pull=1`` weighs both alike, as the paper's weight 1/2
-    does. Law, Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M): see :class:`~engine.learners.metrics.fantope.Fantope`.
+    does. Law, Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M), as in
+    :class:`~engine.learners.metrics.fantope.Fantope`.
 
     From explicit triplets the loss is the mean over them, and the pairs that should be near are the target neighbours.
 
