@@ -130,7 +130,7 @@ def test_fantope_gives_the_rank_and_trace_shrinks(rank):
 
 def test_explicit_triplets():
     """Triplets from outside are learned from as such; what they say is fulfilled."""
-    rows, labels = classes()
+    rows, _ = classes()
     items = [[i, i + 3, i + 1] for i in range(50)]
     learner = LMNN(2, max_iter=200).fit_constraints(rows, triplets(items))
     assert learner.score(items, preprocessor=rows) > 0.9
