@@ -97,6 +97,17 @@ def test_each_class_is_an_attribute_by_default():
     np.testing.assert_array_equal(means.argmax(axis=0), range(4))
 
 
+def test_two_views_are_comparable():
+    """A row of one view is nearest, among the classes of another, to its own more often than not."""
+    rows, labels, orderings = people(count=200)
+    other = rows @ np.random.default_rng(2).normal(size=(12, 9)) + 0.1
+    learner = RelativeAttributes(orderings=orderings).fit([rows, other], labels)
+    scores, others = learner.transform([rows, other])
+    means = np.array([others[labels == name].mean(axis=0) for name in learner.classes_])
+    found = np.square(scores[:, None] - means).sum(axis=2).argmin(axis=1)
+    assert np.mean(learner.classes_[found] == labels) > 0.6
+
+
 def test_units_do_not_matter():
     """Rows in other units, moved, get the same scores."""
     rows, labels, orderings = people()
