@@ -65,16 +65,18 @@ def _spans(scores: Values, groups: Places) -> tuple[Places, Places]:
     ranked = np.argsort(scores)
     levels = groups[ranked]
     spans = np.empty((2, 2, len(scores)), dtype=np.intp)
-    parts, offset = [], 0
+    parts: list[Places] = []
+    offset = 0
     for level in range(groups.max() + 1):
         rows = groups == level
-        for side, others in enumerate((ranked[levels < level], ranked[levels > level])):
-            reach = np.searchsorted(scores[others], scores[rows] + (-1, 1)[side], "right" if side == 0 else "left")
-            spans[side, :, rows] = offset + np.column_stack(
-                [reach, np.full_like(reach, len(others))] if side == 0 else [np.zeros_like(reach), reach]
-            )
-            parts.append(others)
-            offset += len(others)
+        lower, higher = ranked[levels < level], ranked[levels > level]
+        first = np.searchsorted(scores[lower], scores[rows] - 1, "right")
+        last = np.searchsorted(scores[higher], scores[rows] + 1, "left")
+        middle = offset + len(lower)
+        spans[0][:, rows] = [offset + first, np.full_like(first, middle)]
+        spans[1][:, rows] = [np.full_like(last, middle), middle + last]
+        parts += [lower, higher]
+        offset = middle + len(higher)
     return np.concatenate(parts), spans
 
 
