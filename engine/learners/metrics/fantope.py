@@ -173,20 +173,20 @@ class Fantope(MetricLearner):
         how = Descent(self.step, self.rule, self.max_iter, self.tol, self.check_every, self.smoothing, self.patience)
         parameters = FORMS[self.form]()
         theta = parameters.start(factor)
+        convex = self._objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
         if self.solver == "admm":
             # Its first M is sought under the first W, and a start as round as the identity has no smallest directions.
-            convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
             method = Multipliers(self.rho, self.max_iter, self.tol)
             return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
         objective = self._objective(features, constraints, regularizer, parameters)
-        return descend(objective, self._scaled(objective, theta), how, watch)
+        return descend(objective, self._begin(convex, theta, how), how, watch)
 
     def _objective(self, features: Differences, said: Any, regularizer: Regularizer, parameters: Parameters) -> Loss:
         """What a metric is fitted to."""
         return Objective(features, said, regularizer, parameters)
 
-    def _scaled(self, objective: Loss, theta: Rows) -> Rows:
-        """The start in the units of the loss."""
+    def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
+        """Where a descent begins, given the objective without R."""
         return theta
 
     def _start(self, rows: Rows, rank: int) -> Rows:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..base import Rows
 from .constraints import Constraints
+from .descent import Descent, descend
 from .fantope import Fantope
 from .features import Differences
 from .impostors import Impostors, Targets
@@ -39,7 +40,7 @@ class LMNN(Fantope):
         frobenius: lambda.
         margin: by how much others are to be further off, in squared distance.
         form: "full", "diagonal", or "low-rank": gradient steps on L itself.
-        start: "pca" or "identity"; either is scaled to the loss.
+        start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 it is first descended from without R.
         step: length of the first step, as a share of the length of the start.
         rule: "adaptive", "constant" or "sqrt" (see :class:`~engine.learners.metrics.descent.Descent`).
         max_iter: most steps.
@@ -115,10 +116,12 @@ class LMNN(Fantope):
             return Impostors(features, said, self.margin, pulled, parameters)
         return Objective(features, said, pulled, parameters)
 
-    def _scaled(self, objective: Loss, theta: Rows) -> Rows:
+    def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
         # Under a metric far too small every row is an impostor of every other.
-        place = objective.parameters.place
-        return min((2.0**power * theta for power in range(13)), key=lambda start: objective.exact(place(start)))
+        place = convex.parameters.place
+        start = min((2.0**power * theta for power in range(13)), key=lambda scaled: convex.exact(place(scaled)))
+        # R holds down the directions that are smallest when it sets in, so those must have been learned by then.
+        return descend(convex, start, how).metric.theta if self.mu > 0 else start
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
