@@ -174,7 +174,7 @@ METHODS: Mapping[str, Method] = {
     POOLED: Method(pooled, {"C": _C}),
     EUCLIDEAN: Method(nearest, {"C": _C, "votes": (3, 1, 5, 9)}),
     PLAIN: Method(metric, {"C": _C[:3], "n_neighbors": (9, 3), "pull": (1.0, 3.0)}, fixed=_THREE),
-    TRACE: Method(metric, {"gamma": (1e-3, 3e-4, 3e-3)}, after=PLAIN, fixed=_THREE),
+    TRACE: Method(metric, {"gamma": (1e-4, 3e-4, 1e-3)}, after=PLAIN, fixed=_THREE),
     FANTOPE: Method(metric, {"n_components": (8, 7, 9), "mu": (0.1, 0.03, 0.3)}, after=PLAIN, fixed=_THREE),
     PEER: Method(peer, {}, after=PLAIN, fixed=_THREE),
 }
