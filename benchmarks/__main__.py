@@ -13,6 +13,7 @@ BENCHMARKS = {
     "hamming-speed": "benchmarks.hamming_speed",
     "verification": "benchmarks.verification",
     "metric-speed": "benchmarks.metric_speed",
+    "attributes-lmnn": "benchmarks.attributes_lmnn",
 }
 
 

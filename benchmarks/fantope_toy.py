@@ -7,11 +7,8 @@ is sought at the mu that was best without it.
 """
 
 import argparse
-import multiprocessing
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from rich.console import Console
 
 from benchmarks import fantope_toy_report as report
 from benchmarks.record import record, usable_cores, write_json
+from benchmarks.seeds import over
 from engine.learners.metrics.constraints import Constraints, quadruplets
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.features import Differences
@@ -68,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = range(options.first_seed, options.first_seed + options.trials)
     began = time.perf_counter()
     trials = []
-    for trial in _trials(seeds, sizes, options.workers):
+    for trial in over(seeds, run, sizes, workers=options.workers):
         shown = ", ".join(f"{name} {100 * figures['accuracy']:.2f}" for name, figures in trial["methods"].items())
         console.print(f"seed {trial['seed']}: {shown}", highlight=False)
         trials.append(trial)
@@ -174,22 +172,6 @@ def _figures(tried: Tried, toy: Toy, target: Rows) -> dict[str, Any]:
         "settings": dict(tried.settings),
         "eigenvalues": (np.maximum(spectrum.values, 0.0) / spectrum.values[0]).tolist(),
     }
-
-
-def _trials(seeds: Sequence[int], sizes: Mapping[str, int], workers: int) -> Iterator[dict[str, Any]]:
-    if workers == 1:
-        yield from (run(seed, sizes) for seed in seeds)
-        return
-    # One thread for each process: matrices of 50 columns gain nothing from more.
-    kept = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            yield from pool.map(run, seeds, [sizes] * len(seeds))
-    finally:
-        del os.environ["OMP_NUM_THREADS"]
-        if kept is not None:
-            os.environ["OMP_NUM_THREADS"] = kept
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -43,6 +43,8 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "pls": {KERNEL: _KERNELS, "n_components": _DIMS},
     "lda": {KERNEL: _KERNELS},
+    "lmnn": {"n_neighbors": (3, 1, 10), "pull": (1.0, 0.1, 10.0), "mu": (0.0, 0.1), "n_components": (32, 10, 100)},
+    "attributes": {KERNEL: _KERNELS, "C": (10.0, 1.0, 100.0, 1000.0)},
     "semantic": {
         KERNEL: _KERNELS,
         "regression": ("ridge", "logistic"),

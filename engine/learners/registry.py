@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .attributes import RelativeAttributes
 from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
 from .hybrid import Hybrid
@@ -9,6 +10,7 @@ from .inner import InnerProduct
 from .kernels import KernelMap
 from .lda import LinearDiscriminants
 from .metrics.fantope import Fantope
+from .metrics.lmnn import LMNN
 from .multi_npp import MultiNPP
 from .pca import PCA
 from .pls import PartialLeastSquares
@@ -32,6 +34,8 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         PartialLeastSquares,
         LinearDiscriminants,
         Fantope,
+        LMNN,
+        RelativeAttributes,
     )
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base import Rows
-from .objective import Evaluation, Objective
+from .objective import Evaluation, Loss
 from .parameters import Metric
 
 RULES = ("adaptive", "constant", "sqrt")
@@ -87,7 +87,7 @@ class Solution:
 Watch = Callable[[Metric], float]
 
 
-def descend(objective: Objective, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
+def descend(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
     """Returns the solution of Algorithm 1 of the paper from a start.
 
     The regulariser's W is that of the metric at each step, so M and W alternate. With the adaptive rule the objective
@@ -106,7 +106,7 @@ def descend(objective: Objective, theta: Rows, how: Descent, watch: Watch | None
 
 
 class _Run:
-    def __init__(self, objective: Objective, theta: Rows, how: Descent, watch: Watch | None) -> None:
+    def __init__(self, objective: Loss, theta: Rows, how: Descent, watch: Watch | None) -> None:
         self.objective, self.how, self.watch = objective, how, watch
         self.at = objective.parameters.place(theta)
         self.taken = self.stage = 0

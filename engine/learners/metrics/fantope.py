@@ -14,7 +14,7 @@ from .constraints import Constraints
 from .descent import Descent, Solution, Watch, descend, plain
 from .features import Differences
 from .learner import MetricLearner
-from .objective import Objective, satisfied
+from .objective import Loss, Objective, satisfied
 from .parameters import Diagonal, Full, LowRank, Parameters
 from .parts import descend_by_parts
 from .regularizer import Regularizer
@@ -189,12 +189,21 @@ class Fantope(MetricLearner):
         how = Descent(self.step, self.rule, self.max_iter, self.tol, self.check_every, self.smoothing, self.patience)
         parameters = FORMS[self.form]()
         theta = parameters.start(factor)
+        convex = self._objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
         if self.solver == "admm":
             # Its first M is sought under the first W, and a start as round as the identity has no smallest directions.
-            convex = Objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
             method = Multipliers(self.rho, self.max_iter, self.tol)
             return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
-        return descend_by_parts(Objective(features, constraints, regularizer, parameters), theta, how, watch)
+        objective = self._objective(features, constraints, regularizer, parameters)
+        return descend_by_parts(objective, self._begin(convex, theta, how), how, watch)
+
+    def _objective(self, features: Differences, said: Any, regularizer: Regularizer, parameters: Parameters) -> Loss:
+        """What a metric is fitted to."""
+        return Objective(features, said, regularizer, parameters)
+
+    def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
+        """Where a descent begins, given the objective without R."""
+        return theta
 
     def _start(self, rows: Rows, rank: int) -> Rows:
         if self.start == "pca":

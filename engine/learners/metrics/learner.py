@@ -183,13 +183,14 @@ class MetricLearner(ComparisonLearner):
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
 
-    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+    def _fit_rows(self, rows: Rows, constraints: Any, validation: Constraints | None) -> dict[str, Any]:
         mean = rows.mean(axis=0)
         # Contiguous, so that a view's metric does not depend on whether it came as a part of a wider array.
         centred = np.ascontiguousarray(rows - mean)
         scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0
         factor, fitted = self._learn(centred / scale, constraints, validation)
-        return {"weights_": factor / scale, "means_": mean, "threshold_": between(constraints), **fitted}
+        threshold = between(constraints) if isinstance(constraints, Constraints) else None
+        return {"weights_": factor / scale, "means_": mean, "threshold_": threshold, **fitted}
 
     def _learn(
         self, rows: Rows, constraints: Constraints, validation: Constraints | None

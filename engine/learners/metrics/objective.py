@@ -1,6 +1,7 @@
 """The regularised hinge loss of a metric, and the constraints that it has to look at."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,25 @@ class Evaluation:
     value: float
     violated: NDArray[np.int64]
     costs: NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """What a descent lowers: an objective that looks at active constraints between checks of all."""
+
+    parameters: Parameters
+    smoothing: float
+
+    def evaluate(self, metric: Metric) -> Evaluation:
+        """Returns the objective over the active constraints."""
+
+    def recheck(self, metric: Metric) -> int:
+        """Looks at all constraints, adds the violated ones to the active; returns how many were missing."""
+
+    def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
+        """Returns a subgradient with respect to the parameters."""
+
+    def exact(self, metric: Metric) -> float:
+        """Returns the objective over all constraints, with the hinge itself."""
 
 
 class Objective:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import Rows
 from .descent import SHARPER, Descent, Solution, Watch, descend
-from .objective import Objective
+from .objective import Loss, Objective
 from .parameters import Metric
 
 _FIRST = 1 << 14  # constraints in the first part
@@ -15,14 +15,14 @@ _GROWTH = 4
 _PATIENCE = 2
 
 
-def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
+def descend_by_parts(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
     """Returns what ``descend`` does, from a start that it comes to over ever larger parts of the constraints.
 
     Far from the minimum a part shows the way as well as all constraints do. It is left for the next, four times as
     large and with a hinge four times as sharp, when two checks lower the objective over that next one, which the steps
     have not seen, by less than a hundredth: from there on they would only learn it by heart. A part takes at most half
-    of the steps that are left. The first part starts from the best of theta times powers of two. Up to 32,767
-    constraints, or with steps that are not adaptive, there are no parts.
+    of the steps that are left. The first part starts from theta scaled to it. Up to 32,767 constraints, with steps that
+    are not adaptive or where constraints are not listed one by one, there are no parts.
 
     Args:
         objective: what to lower.
@@ -30,9 +30,11 @@ def descend_by_parts(objective: Objective, theta: Rows, how: Descent, watch: Wat
         how: the steps, in all.
         watch: as ``descend`` has it, for all constraints.
     """
-    chain = [*(parts(objective) if how.rule == "adaptive" else []), objective]
+    chain: list[Loss] = [objective]
+    if how.rule == "adaptive" and isinstance(objective, Objective):
+        chain = [*parts(objective), objective]
     if len(chain) > 1:
-        theta = _scaled(chain[0], theta)
+        theta = scaled(chain[0], theta)
     history: list[float] = []
     steps = 0
     for part, unseen in pairwise(chain):
@@ -61,13 +63,13 @@ def parts(objective: Objective) -> list[Objective]:
     return found
 
 
-def _scaled(objective: Objective, theta: Rows) -> Rows:
-    """The best of the parameters times powers of two: steps would take long to grow distances to the margins."""
+def scaled(objective: Loss, theta: Rows) -> Rows:
+    """Returns the best of the parameters times powers of two: steps take long to grow distances to the margins."""
     place = objective.parameters.place
     return min((2.0**power * theta for power in range(13)), key=lambda start: objective.exact(place(start)))
 
 
-def _hundredths(objective: Objective) -> Watch:
+def _hundredths(objective: Loss) -> Watch:
     """A score that rises by one when the objective falls by a hundredth."""
 
     def score(metric: Metric) -> float:

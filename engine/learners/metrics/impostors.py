@@ -1,0 +1,154 @@
+"""The loss of large margin nearest neighbours, and the impostors that it has to look at."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from ..base import Rows
+from .features import Differences, blocks
+from .objective import Evaluation
+from .parameters import Metric, Parameters
+from .regularizer import Regularizer
+
+Items = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Which rows should be near which, and all others of other classes further off.
+
+    Attributes:
+        neighbors: (n, k) int64 positions of the target neighbours of each row, -1 where there are fewer.
+        classes: (n,) int64.
+    """
+
+    neighbors: Items
+    classes: Items
+
+    @classmethod
+    def nearest(cls, rows: Rows, labels: NDArray[np.generic], count: int) -> "Targets":
+        """Returns the nearest rows of the same class as target neighbours; a row alone in its class has none.
+
+        Raises:
+            ValueError: if no class has two rows or there is only one class, or for fewer than one neighbour.
+        """
+        _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        if len(sizes) < 2 or sizes.max() < 2:
+            raise ValueError(
+                f"{len(sizes)} classes of up to {sizes.max()} rows tell nothing apart: at least 2 are needed"
+            )
+        if count < 1:
+            raise ValueError(f"n_neighbors={count} must be at least 1")
+        neighbors = np.full((len(rows), min(count, sizes.max() - 1)), -1, dtype=np.int64)
+        for code in np.flatnonzero(sizes > 1):
+            members = np.flatnonzero(codes == code)
+            found = min(count, len(members) - 1)
+            search = NearestNeighbors(n_neighbors=found).fit(rows[members])
+            neighbors[members, :found] = members[search.kneighbors(return_distance=False)]
+        return cls(neighbors, codes.astype(np.int64))
+
+    @property
+    def pairs(self) -> Items:
+        """(m, 2) rows and their target neighbours."""
+        anchors, places = np.nonzero(self.neighbors >= 0)
+        return np.column_stack([anchors, self.neighbors[anchors, places]])
+
+
+class Impostors:
+    """sum of [margin + D(i, j) - D(i, l)]_+ over target neighbours j of i and rows l of other classes, divided by the
+    number of (i, j), and a regulariser, which has the pull.
+
+    Weinberger and Saul (JMLR 2009), equation (12). Of all (i, l) only those are looked at that were impostors, nearer
+    to i than margin beyond its furthest target neighbour, at some check; a check goes through the rows in blocks, so
+    n^2 k triplets are never listed. A pair stands for its k triplets, which share their distances, so a step costs a
+    distance a pair and not two a triplet.
+
+    Args:
+        features: the rows.
+        targets: what is to be near.
+        margin: by how much others are to be further off, in squared distance.
+        regularizer: what to add.
+        parameters: what to differentiate with respect to.
+    """
+
+    def __init__(
+        self, features: Differences, targets: Targets, margin: float, regularizer: Regularizer, parameters: Parameters
+    ) -> None:
+        self.features = features
+        self.targets = targets
+        self.margin = margin
+        self.regularizer = regularizer
+        self.parameters = parameters
+        self.smoothing = 0.0
+        self._near = targets.pairs
+        self._keys = np.empty(0, dtype=np.int64)  # i n + l of the active pairs
+
+    def evaluate(self, metric: Metric) -> Evaluation:
+        """Returns the objective over the active pairs; its positions are in their (m, k) triplets."""
+        missing = self._missing(metric, self._reach(metric), self._keys).ravel()
+        violated = np.flatnonzero(missing > 0)
+        missing = missing[violated]
+        slopes = np.minimum(missing / self.smoothing, 1.0) if self.smoothing else np.ones(len(missing))
+        loss = float(slopes @ (missing - slopes * self.smoothing / 2)) / len(self._near)
+        return Evaluation(loss + self.regularizer.value(metric), violated, slopes / len(self._near))
+
+    def recheck(self, metric: Metric) -> int:
+        """Looks at all pairs, adds the impostors to the active ones; returns how many were missing."""
+        known = len(self._keys)
+        self._keys = np.union1d(self._keys, np.concatenate(list(self._search(metric, self._reach(metric)))))
+        return len(self._keys) - known
+
+    def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
+        """Returns a subgradient with respect to the parameters.
+
+        Triplets are first summed up by pair: what an impostor's k triplets cost pushes it, and what a target's triplets
+        cost pulls that, so the Laplacian has an edge a pair. Keeping it between steps and changing only what entered or
+        left would save only this sum: its product with the rows costs the same.
+        """
+        neighbors = self.targets.neighbors
+        pair, place = np.divmod(evaluation.violated, neighbors.shape[1])
+        anchors, others = self._pairs(self._keys).T
+        pushes = np.bincount(pair, evaluation.costs, len(self._keys))
+        pulls = np.bincount(anchors[pair] * neighbors.shape[1] + place, evaluation.costs, neighbors.size)
+        kept = pushes > 0
+        pairs = np.concatenate([self._near, np.column_stack([anchors, others])[kept]])
+        coefficients = np.concatenate([pulls[neighbors.ravel() >= 0], -pushes[kept]])
+        added = self.regularizer.gradient(metric)
+        return self.parameters.slope(metric, self.features, pairs, coefficients, added)
+
+    def exact(self, metric: Metric) -> float:
+        """Returns the objective over all triplets, with the hinge itself."""
+        reach = self._reach(metric)
+        found = [self._missing(metric, reach, keys) for keys in self._search(metric, reach)]
+        loss = sum(float(np.maximum(missing, 0.0).sum()) for missing in found)
+        return loss / len(self._near) + self.regularizer.value(metric)
+
+    def _reach(self, metric: Metric) -> Rows:
+        """The (n, k) squared distances within which others violate; minus infinity where there is no target."""
+        reach = np.full(self.targets.neighbors.shape, -np.inf)
+        reach[self.targets.neighbors >= 0] = self.margin + metric.distances(self.features, self._near)
+        return reach
+
+    def _missing(self, metric: Metric, reach: Rows, keys: Items) -> Rows:
+        """How far too near the pairs of some keys are, (m, k)."""
+        pairs = self._pairs(keys)
+        missing: Rows = reach[pairs[:, 0]] - metric.distances(self.features, pairs)[:, None]
+        return missing
+
+    def _search(self, metric: Metric, reach: Rows) -> Iterator[Items]:
+        """Yields the keys of all impostors, block by block."""
+        factor = metric.factor
+        assert factor is not None, "impostors are those of a positive semidefinite metric"
+        embedded = self.features.rows @ factor.T
+        lengths = np.square(embedded).sum(axis=1)
+        furthest, classes, count = reach.max(axis=1), self.targets.classes, len(embedded)
+        for part in blocks(count, count):
+            squares = lengths[part, None] + lengths - 2 * embedded[part] @ embedded.T
+            near = (squares < furthest[part, None]) & (classes[part, None] != classes)
+            yield part.start * count + np.flatnonzero(near)
+
+    def _pairs(self, keys: Items) -> Items:
+        return np.column_stack(np.divmod(keys, len(self.features.rows)))
