@@ -1,6 +1,8 @@
 PYTHON ?= python3
-DATA ?= ../shared/data/corel1k
-WIKIPEDIA ?= ../shared/data/wikipedia_crossmodal
+SHARED ?= ../shared/data
+DATA ?= $(SHARED)/corel1k
+WIKIPEDIA ?= $(SHARED)/wikipedia_crossmodal
+PUBFIG ?= $(SHARED)/pubfig_relattr
 OUT ?= bench-out
 BIN := .venv/bin
 READY := .venv/.ready
@@ -49,6 +51,9 @@ bench: setup peers
 	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia
 	$(BIN)/python -m benchmarks npp-scale --json $(OUT)/npp-scale.json --report $(OUT)/npp-scale
 	$(BIN)/python -m benchmarks fantope-toy --json $(OUT)/fantope-toy.json --report $(OUT)/fantope-toy
+	$(BIN)/python -m benchmarks verification --data $(SHARED) --json $(OUT)/verification.json --report $(OUT)/verification
+	$(BIN)/python -m benchmarks attributes-lmnn --data $(PUBFIG) --json $(OUT)/attributes-lmnn.json --report $(OUT)/attributes-lmnn
+	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 
 clean:
