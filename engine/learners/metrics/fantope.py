@@ -19,7 +19,12 @@ from .parameters import Diagonal, Full, LowRank, Parameters
 from .parts import descend_by_parts
 from .regularizer import Regularizer
 
-FORMS: Mapping[str, Callable[[], Parameters]] = {"full": Full, "diagonal": Diagonal, "low-rank": LowRank}
+FORMS: Mapping[str, Callable[[], Parameters]] = {
+    "full": Full,
+    "diagonal": Diagonal,
+    "factor": LowRank,
+    "low-rank": LowRank,
+}
 STARTS = ("identity", "pca")
 SOLVERS = ("alternate", "admm")
 SIMILAR = ("labels", "knn")
@@ -50,7 +55,8 @@ class Fantope(MetricLearner):
         margin: of triplets and quadruplets, in squared distance.
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs.
-        form: "full", "diagonal", or "low-rank": gradient steps on L itself.
+        form: what takes gradient steps: "full", M; "diagonal", its diagonal; "factor", an L as wide as the rows, which
+            is no longer convex but often descends faster; or "low-rank", an L of the target rank.
         start: "pca", M = L^T L with the leading principal directions as the rows of L; or "identity".
         solver: "alternate", Algorithm 1; or "admm", Algorithm 2, for full matrices, from where as many steps without R
             lead.
@@ -207,7 +213,7 @@ class Fantope(MetricLearner):
 
     def _start(self, rows: Rows, rank: int) -> Rows:
         if self.start == "pca":
-            return principal_components(rows, rank)[0]
+            return principal_components(rows, rows.shape[1] if self.form == "factor" else rank)[0]
         return np.eye(rank if self.form == "low-rank" else rows.shape[1], rows.shape[1])
 
     def _check_parameters(self) -> None:

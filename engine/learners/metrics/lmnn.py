@@ -40,7 +40,8 @@ class LMNN(Fantope):
         gamma: weight of the trace.
         frobenius: lambda.
         margin: by how much others are to be further off, in squared distance.
-        form: "full", "diagonal", or "low-rank": gradient steps on L itself.
+        form: "factor", gradient steps on an L as wide as the rows, which come nearer to the minimum than as many on M;
+            "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
         start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 it is first descended from without R.
         step: length of the first step, as a share of the length of the start.
         rule: "adaptive", "constant" or "sqrt" (see :class:`~engine.learners.metrics.descent.Descent`).
@@ -77,7 +78,7 @@ class LMNN(Fantope):
         gamma: float = 0.0,
         frobenius: float = 0.0,
         margin: float = 1.0,
-        form: str = "full",
+        form: str = "factor",
         start: str = "pca",
         step: float = 0.1,
         rule: str = "adaptive",

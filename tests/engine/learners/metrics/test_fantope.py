@@ -68,6 +68,18 @@ def test_forms_and_starts():
         assert low.objective_[0] < low.history_[0][0]
 
 
+def test_factor_form_is_led_to_the_rank():
+    """Steps on L as wide as the rows see R too: nearly nothing is left to cut, and without R the rank is full."""
+    rows, labels = classes()
+    led = Fantope(2, mu=1.0, form="factor", **QUICK).fit(rows, labels)
+    assert led.rank_ == [2]
+    spectrum = np.linalg.eigvalsh(led.get_mahalanobis_matrix())
+    free = Fantope(2, mu=0.0, form="factor", **QUICK).fit(rows, labels)
+    assert free.rank_ == [rows.shape[1]]
+    assert led.objective_[0] < led.history_[0][0]
+    assert (spectrum > 1e-9).sum() == 2
+
+
 def test_trace_and_frobenius_shrink():
     """More of either regulariser makes a smaller metric."""
     rows, labels = classes()
@@ -149,7 +161,7 @@ def test_views_are_fitted_apart():
     [
         ({"n_components": 0}, "n_components=0"),
         ({"mu": -1.0}, "fantope=-1.0"),
-        ({"form": "round"}, "full, diagonal, low-rank"),
+        ({"form": "round"}, "full, diagonal, factor, low-rank"),
         ({"start": "zero"}, "identity, pca"),
         ({"solver": "newton"}, "alternate, admm"),
         ({"similar": "luck"}, "labels, knn"),

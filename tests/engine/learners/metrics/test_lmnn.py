@@ -94,7 +94,7 @@ def test_gradient_is_that_of_the_loss(parameters, smoothing):
         assert np.vdot(slope, along) == pytest.approx(difference, rel=1e-4)
 
 
-@pytest.mark.parametrize("form", ["full", "diagonal", "low-rank"])
+@pytest.mark.parametrize("form", ["full", "diagonal", "factor", "low-rank"])
 def test_objective_is_the_papers(form):
     """The objective that a fit reports is the pull and the push of its metric, and lower than where it began."""
     rows, labels = classes()
@@ -143,7 +143,7 @@ def test_explicit_triplets():
         ({"n_neighbors": 0}, "n_neighbors=0"),
         ({"pull": -1.0}, "pull=-1.0"),
         ({"margin": 0.0}, "margin=0.0"),
-        ({"form": "round"}, "full, diagonal, low-rank"),
+        ({"form": "round"}, "full, diagonal, factor, low-rank"),
         ({"mu": -1.0}, "fantope=-1.0"),
     ],
 )
@@ -166,7 +166,7 @@ def test_classes_that_tell_nothing_apart():
 @pytest.mark.skipif(not peers.available(), reason="metric-learn's environment is not there: make peers")
 @pytest.mark.parametrize("data", [load_iris, load_wine, load_digits])
 def test_at_least_metric_learns(data):
-    """3-NN on held-out rows is as accurate as under metric-learn's LMNN, to 1 % over five splits; the objective lower.
+    """3-NN on held-out rows is at least as accurate as under metric-learn's LMNN over five splits; the objective lower.
 
     Equally distant rows are ordered in another way there, so the target neighbours are not quite the same.
     """
@@ -178,10 +178,10 @@ def test_at_least_metric_learns(data):
         ours = LMNN(64, tol=1e-5).fit(known, names)
         theirs = peers.fit("LMNN", known, {"n_neighbors": 3, "learn_rate": 1e-4, "max_iter": 1000}, labels=names)
         push, pull = slow_loss(known, names, theirs.components.T @ theirs.components, 3)
-        assert ours.objective_[0] <= 1.005 * (push + pull)
+        assert ours.objective_[0] <= push + pull
         accuracies = [
             KNeighborsClassifier(3).fit(known @ factor.T, names).score(fresh @ factor.T, answers)
             for factor in (ours.weights_[0], theirs.components)
         ]
         gains.append(accuracies[0] - accuracies[1])
-    assert np.mean(gains) >= -0.01
+    assert np.mean(gains) >= 0
