@@ -52,6 +52,20 @@ def test_time_limit():
     assert metric_speed.measure(OURS, CELL, 1e-9) == {"failed": "> 1e-09 s"}
 
 
+def test_what_was_late_is_not_run_from_more(tmp_path, monkeypatch):
+    """A method that was stopped is not given more constraints of the same width."""
+    monkeypatch.setattr(metric_speed, "SIZES", {"quadruplets": ((12, 300), (12, 600), (24, 300))})
+    monkeypatch.setattr(peers, "available", lambda: True)
+    monkeypatch.setattr(metric_speed.methods, "methods", lambda supervision: [PEER])
+    ran = []
+    monkeypatch.setattr(metric_speed, "measure", lambda method, cell, limit: ran.append(cell) or {"failed": "> 7 s"})
+    out = tmp_path / "out.json"
+    metric_speed.main(["--supervision", "quadruplets", "--timeout", "7", "--json", str(out)])
+    assert [(cell.width, cell.count) for cell in ran] == [(12, 300), (24, 300)]
+    said = [row["value"] for row in json.loads(out.read_text())["rows"]]
+    assert said == ["> 7 s", "not run: > 7 s from less", "> 7 s"]
+
+
 def test_times_faster_are_at_equal_accuracy():
     """A peer is compared with the fastest of ours that is at least as accurate, and with none where none is."""
     place = {"supervision": "quadruplets", "width": 12, "count": 300}
