@@ -22,6 +22,7 @@ from engine.pipeline import build, vectors
 from engine.space import RAW, Space
 from engine.training import own_steps
 from engine.views import find_view
+from features import EXTRACTORS
 
 _QUERIES_AT_ONCE = 256
 
@@ -150,8 +151,9 @@ def _codebooks(tx: Transaction, names: Iterable[str], queries: set[str]) -> str:
             if kept["keys"] is None
             else f"{len(queries & set(kept['keys']))} queries among them"
         )
+        labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
         sentences.append(
-            f"{view.name}: revision {view.revision}, fitted without labels on "
+            f"{view.name}: revision {view.revision}, fitted with {labels} on "
             f"{kept['pictures']} {kept.get('kind', 'pictures')}, {seen}"
         )
     return "; ".join(sentences) or "no view that takes part has a codebook"

@@ -26,6 +26,8 @@ class Extractor(ABC):
     name: ClassVar[str]
     input: ClassVar[Input]
     """What its rows are computed from: pictures, texts, or nothing ("vector": they come from outside)."""
+    learns_labels: ClassVar[bool] = False
+    """Whether ``fit`` learns from the labels that its samples have."""
     steps: ClassVar[tuple[str, ...]] = ()
     """Normalisation steps that spaces apply to the rows first, such as ("l1",) for counts; () if rows are ready."""
 

@@ -38,6 +38,7 @@ class Forest(ImageExtractor):
     """
 
     name: ClassVar[str] = "forest"
+    learns_labels: ClassVar[bool] = True
     steps: ClassVar[tuple[str, ...]] = ("l1", "sqrt")
     """Shares of nested words differ by orders of magnitude: distances would be those of the few near the roots."""
 

@@ -278,5 +278,5 @@ def test_items_that_lack_a_view_are_found_in_those_they_have_and_only_there(home
 def test_evaluation_says_what_the_text_view_was_fitted_on(captioned):
     captioned.train("cca", ["text", "color"], dim=2, holdout=0.4, seed=1)
     measured = captioned.evaluate(view="text", targets=["color"], k=[1])
-    assert "text: revision 1, fitted without labels on 6 texts, 2 queries among them" in measured.codebook
+    assert "text: revision 1, fitted with no labels on 6 texts, 2 queries among them" in measured.codebook
     assert np.isfinite([row.value for row in measured.rows]).all()
