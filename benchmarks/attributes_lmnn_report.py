@@ -28,8 +28,7 @@ PAIRS = (
     (PLAIN, PEER),
     (FANTOPE, POOLED),
 )
-# Told apart in the common kinds of colour blindness; in the order of the methods.
-COLORS = ("#555555", "#D55E00", "#E69F00", "#CC79A7", "#56B4E9", "#0072B2", "#009E73", "#000000")
+COLOR = "#0072B2"
 
 
 def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -99,8 +98,8 @@ def plot(path: Path, trials: Sequence[Mapping[str, Any]]) -> None:
     figure, axis = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
     for place, name in enumerate(names):
         values = 100 * np.array(_values(trials, name, "accuracy"))
-        axis.plot(values, np.full(len(values), place), "o", color=COLORS[place], alpha=0.4)
-        axis.plot(values.mean(), place, "|", color=COLORS[place], markersize=24, markeredgewidth=2)
+        axis.plot(values, np.full(len(values), place), "o", color=COLOR, alpha=0.4)
+        axis.plot(values.mean(), place, "|", color=COLOR, markersize=24, markeredgewidth=2)
         if name in PAPER:
             axis.plot(float(PAPER[name].split()[0]), place, "x", color="black")
     axis.set_yticks(range(len(names)), names)
