@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..base import Rows
 from .features import Differences, blocks
-from .objective import Evaluation
+from .objective import Evaluation, merged
 from .parameters import Metric, Parameters
 from .regularizer import Regularizer
 
@@ -98,7 +98,7 @@ class Impostors:
     def recheck(self, metric: Metric) -> int:
         """Looks at all pairs, adds the impostors to the active ones; returns how many were missing."""
         known = len(self._keys)
-        self._keys = np.union1d(self._keys, np.concatenate(list(self._search(metric, self._reach(metric)))))
+        self._keys = merged(self._keys, np.concatenate(list(self._search(metric, self._reach(metric)))))
         return len(self._keys) - known
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:

@@ -91,7 +91,7 @@ class Objective:
         """
         violated = self._over(metric, np.arange(len(self.constraints))).violated
         known = self._active[:0] if not self._checked else self._active
-        self._active, self._checked = np.union1d(known, violated), True
+        self._active, self._checked = merged(known, violated), True
         return len(self._active) - len(known)
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
@@ -119,6 +119,12 @@ class Objective:
 
     def _slack(self, metric: Metric, which: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.constraints.margins[which] - gaps(metric, self.features, self.constraints, which)
+
+
+def merged(known: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the union of ascending positions, ascending; merging runs is many times faster than ``np.union1d``."""
+    both = np.sort(np.concatenate([known, more]), kind="stable")
+    return both[np.diff(both, prepend=-1) > 0]
 
 
 def gaps(
