@@ -13,6 +13,7 @@ from .parameters import Metric
 _FIRST = 1 << 14  # constraints in the first part
 _GROWTH = 4
 _PATIENCE = 2
+_DOUBLINGS = 12
 
 
 def descend_by_parts(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
@@ -64,9 +65,17 @@ def parts(objective: Objective) -> list[Objective]:
 
 
 def scaled(objective: Loss, theta: Rows) -> Rows:
-    """Returns the best of the parameters times powers of two: steps take long to grow distances to the margins."""
-    place = objective.parameters.place
-    return min((2.0**power * theta for power in range(13)), key=lambda start: objective.exact(place(start)))
+    """Returns the best of the parameters times powers of two: steps take long to grow distances to the margins.
+
+    The objective is convex in the metric's scale, so it falls to the best one and rises beyond it.
+    """
+    best = objective.exact(objective.parameters.place(theta))
+    for _ in range(_DOUBLINGS):
+        value = objective.exact(objective.parameters.place(2 * theta))
+        if value >= best:
+            break
+        theta, best = 2 * theta, value
+    return theta
 
 
 def _hundredths(objective: Loss) -> Watch:
