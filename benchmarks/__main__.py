@@ -20,8 +20,10 @@ BENCHMARKS = {
 def main(arguments: list[str]) -> int:
     """Runs the benchmark that the first argument names, with the others; returns the exit status."""
     if not arguments or arguments[0] not in BENCHMARKS:
-        print(f"usage: python -m benchmarks {{{','.join(BENCHMARKS)}}} ...", file=sys.stderr)
-        return 2
+        asked = arguments in (["-h"], ["--help"])
+        usage = f"usage: python -m benchmarks {{{','.join(BENCHMARKS)}}} ..."
+        print(usage, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     status = importlib.import_module(BENCHMARKS[arguments[0]]).main(arguments[1:])
     return int(status or 0)
 

@@ -1,5 +1,6 @@
 """What the indexes in FAISS share: rows under an id map."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ _PARALLEL_WORK = 1 << 26
 above all where the cores are busy."""
 
 
-class FaissIndex:
+class FaissIndex(ABC):
     """An ``Index`` over ``IDMap``, less what depends on the distance."""
 
     _kind: ClassVar[str]
@@ -42,8 +43,8 @@ class FaissIndex:
         """Replace the snapshot at ``path`` atomically."""
         write_snapshot(path, self._kind, self._serialized().data, meta)
 
-    def _serialized(self) -> NDArray[np.uint8]:
-        raise NotImplementedError
+    @abstractmethod
+    def _serialized(self) -> NDArray[np.uint8]: ...
 
     def _stored_ids(self) -> Ids:
         """The ids in the order of their rows."""

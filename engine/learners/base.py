@@ -1,5 +1,6 @@
 """The base class of all learners: takes care of views, validation and state, and leaves the author only ``_fit``."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ Mask = NDArray[np.bool_]
 MultiView = Any  # a list of (n, d_v) array-likes, one per view, or one (n, d) array-like
 
 
-class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
     """Maps rows of several views, each of its own width, to embeddings.
 
     ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array whose columns are
@@ -131,10 +132,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
         return learner
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # not abstract: a learner that has a ``fit`` of its own needs none
 
-    def _project(self, rows: Rows, view: int) -> Rows:
-        raise NotImplementedError
+    @abstractmethod
+    def _project(self, rows: Rows, view: int) -> Rows: ...
 
     def _validate(
         self, X: MultiView, y: ArrayLike | None, mask: ArrayLike | None, needs_labels: bool

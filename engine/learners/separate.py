@@ -1,5 +1,6 @@
 """Learners that fit each view by itself."""
 
+from abc import abstractmethod
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,6 @@ class SeparateLearner(MultiViewLearner):
             return self._fit_view(views[view], labels, view)
         return self._fit_view(views[view][there], None if labels is None else labels[there], view)
 
+    @abstractmethod
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         """Returns the fitted attributes of one view by name; each becomes a list with one entry per view."""
-        raise NotImplementedError

@@ -1,5 +1,6 @@
 """Normalisation of rows, view by view: the first steps of most pipelines."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,8 +38,8 @@ class Step(SeparateLearner):
     def _project(self, rows: Rows, view: int) -> Rows:
         return self._map(rows, view) if self._is_for(view) else rows
 
-    def _map(self, rows: Rows, view: int) -> Rows:
-        raise NotImplementedError
+    @abstractmethod
+    def _map(self, rows: Rows, view: int) -> Rows: ...
 
 
 class L1(Step):

@@ -1,5 +1,6 @@
 """Learners of comparisons: given ones, or drawn from classes, or from who is near whom in a view."""
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
@@ -125,6 +126,6 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
         held = constrained(*sampler.draw(self.constraints, count, generator), *self._bounds_held())
         return self._fit_rows(rows, learned, held)
 
+    @abstractmethod
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
         """Returns the fitted attributes of a view, learned from constraints on its rows; others say when to stop."""
-        raise NotImplementedError

@@ -1,5 +1,6 @@
 """Learners of one Mahalanobis metric per view, from classes or from comparisons."""
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -192,8 +193,8 @@ class MetricLearner(ComparisonLearner):
         threshold = between(constraints) if isinstance(constraints, Constraints) else None
         return {"weights_": factor / scale, "means_": mean, "threshold_": threshold, **fitted}
 
+    @abstractmethod
     def _learn(
         self, rows: Rows, constraints: Constraints, validation: Constraints | None
     ) -> tuple[Rows, dict[str, Any]]:
         """Returns the (r, d) factor L of the metric, r >= 1, and further fitted attributes of the view."""
-        raise NotImplementedError

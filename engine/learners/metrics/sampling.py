@@ -1,5 +1,7 @@
 """Tuples of rows drawn from classes, anywhere in them or near each other, or from who is near whom."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
@@ -10,7 +12,7 @@ Items = NDArray[np.int64]
 KINDS = ("pairs", "triplets", "quadruplets")
 
 
-class Sampler:
+class Sampler(ABC):
     """Draws tuples of rows; a subclass says who may be first, and draws what is like it and what is not."""
 
     _anchors: Items
@@ -46,13 +48,13 @@ class Sampler:
         third = generator.choice(self._anchors, count)
         return np.column_stack([first, second, third, self._opposites(third, generator)]), alike
 
+    @abstractmethod
     def _companions(self, rows: Items, generator: np.random.Generator) -> Items:
         """For each row another one that is like it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _opposites(self, rows: Items, generator: np.random.Generator) -> Items:
         """For each row one that is not."""
-        raise NotImplementedError
 
 
 class ClassSampler(Sampler):
