@@ -151,7 +151,8 @@ def _chosen(trials: Trials) -> list[list[str]]:
 def _curves(trials: Trials) -> list[str]:
     remark = (
         f"Of the first {len(trials)} trials, at the ranks chosen above. Here the first validation part alone chooses "
-        "the thresholds, and mu and beta anew for every number of iterations, so figures differ from those above."
+        "the thresholds, and mu and beta anew for every number of iterations unless they are kept, so figures differ "
+        "from those above."
     )
     first = trials[0]
     iterations = [["after at most", *(f"{point['steps']:,}" for point in _first(first["iterations"]))]]
