@@ -69,6 +69,7 @@ def _ours(supervision: str, learner: str = "fantope", **settings: Any) -> Method
 
 
 METHODS: Mapping[str, Method] = {
+    "Fantope, 2 steps": _ours("quadruplets", max_iter=2),
     "Fantope, 5 steps": _ours("quadruplets", max_iter=5),
     "Fantope, 40 steps": _ours("quadruplets", max_iter=40),
     "Fantope": _ours("quadruplets"),

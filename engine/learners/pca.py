@@ -44,9 +44,12 @@ class PCA(LinearLearner, SeparateLearner):
 
 
 def principal_components(
-    rows: Rows, n_components: float | None, whiten: bool = False
+    rows: Rows, n_components: float | None, whiten: bool = False, solver: str = "full"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the (D, d) projection and (d,) mean of PCA; ``n_components`` as in :class:`PCA`."""
+    """Returns the (D, d) projection and (d,) mean of PCA; ``n_components`` as in :class:`PCA`.
+
+    ``solver`` is scikit-learn's ``svd_solver``.
+    """
     count = n_components
     if isinstance(count, int | np.integer) and not isinstance(count, bool):
         count = min(int(count), *rows.shape)
@@ -54,7 +57,7 @@ def principal_components(
         raise ValueError(f"n_components={n_components!r} must be an int >= 1, a share of variance in (0, 1), or None")
     if count is not None and count <= 0:
         raise ValueError(f"n_components={n_components!r} must be at least 1")
-    pca = decomposition.PCA(n_components=count, svd_solver="full").fit(rows)
+    pca = decomposition.PCA(n_components=count, svd_solver=solver).fit(rows)
     weights = pca.components_
     if whiten:
         deviation = np.sqrt(pca.explained_variance_)

@@ -15,6 +15,10 @@ from .regularizer import Regularizer
 
 Items = NDArray[np.int64]
 
+_SPARE = 0.2  # of the margin, beyond which no pair becomes an impostor before the next check, or hardly any
+_CACHE = 1 << 19  # squared distances at a time
+_ROUNDING = 16 * float(np.finfo(np.float32).eps)  # of the largest squared length
+
 
 @dataclass(frozen=True)
 class Targets:
@@ -62,9 +66,10 @@ class Impostors:
     number of (i, j), and a regulariser, which has the pull.
 
     Weinberger and Saul (JMLR 2009), equation (12). Of all (i, l) only those are looked at that were impostors, nearer
-    to i than margin beyond its furthest target neighbour, at some check; a check goes through the rows in blocks, so
-    n^2 k triplets are never listed. A pair stands for its k triplets, which share their distances, so a step costs a
-    distance a pair and not two a triplet.
+    to i than margin beyond its furthest target neighbour, at the last check, or nearly so:
+    far more were so once, on the way. A check goes through the rows in blocks, so n^2 k triplets are never listed. A
+    pair stands for its k triplets, which share their distances, so a step costs a distance a pair and not two a
+    triplet.
 
     Args:
         features: the rows.
@@ -85,10 +90,11 @@ class Impostors:
         self.smoothing = 0.0
         self._near = targets.pairs
         self._keys = np.empty(0, dtype=np.int64)  # i n + l of the active pairs
+        self._active = np.empty((0, 2), dtype=np.int64)
 
     def evaluate(self, metric: Metric) -> Evaluation:
         """Returns the objective over the active pairs; its positions are in their (m, k) triplets."""
-        missing = self._missing(metric, self._reach(metric), self._keys).ravel()
+        missing = self._missing(metric, self._reach(metric), self._active).ravel()
         violated = np.flatnonzero(missing > 0)
         missing = missing[violated]
         slopes = np.minimum(missing / self.smoothing, 1.0) if self.smoothing else np.ones(len(missing))
@@ -96,10 +102,12 @@ class Impostors:
         return Evaluation(loss + self.regularizer.value(metric), violated, slopes / len(self._near))
 
     def recheck(self, metric: Metric) -> int:
-        """Looks at all pairs, adds the impostors to the active ones; returns how many were missing."""
-        known = len(self._keys)
-        self._keys = merged(self._keys, np.concatenate(list(self._search(metric, self._reach(metric)))))
-        return len(self._keys) - known
+        """Looks at all pairs and makes those near enough the active ones; returns how many impostors were missing."""
+        known, reach = self._keys, self._reach(metric)
+        self._keys = np.concatenate(list(self._search(metric, reach + _SPARE * self.margin)))
+        self._active = self._pairs(self._keys)
+        found = self._keys[self._missing(metric, reach, self._active).max(axis=1) > 0]
+        return len(merged(known, found)) - len(known)
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Returns a subgradient with respect to the parameters.
@@ -110,11 +118,11 @@ class Impostors:
         """
         neighbors = self.targets.neighbors
         pair, place = np.divmod(evaluation.violated, neighbors.shape[1])
-        anchors, others = self._pairs(self._keys).T
+        anchors = self._active[:, 0]
         pushes = np.bincount(pair, evaluation.costs, len(self._keys))
         pulls = np.bincount(anchors[pair] * neighbors.shape[1] + place, evaluation.costs, neighbors.size)
         kept = pushes > 0
-        pairs = np.concatenate([self._near, np.column_stack([anchors, others])[kept]])
+        pairs = np.concatenate([self._near, self._active[kept]])
         coefficients = np.concatenate([pulls[neighbors.ravel() >= 0], -pushes[kept]])
         added = self.regularizer.gradient(metric)
         return self.parameters.slope(metric, self.features, pairs, coefficients, added)
@@ -122,7 +130,7 @@ class Impostors:
     def exact(self, metric: Metric) -> float:
         """Returns the objective over all triplets, with the hinge itself."""
         reach = self._reach(metric)
-        found = [self._missing(metric, reach, keys) for keys in self._search(metric, reach)]
+        found = [self._missing(metric, reach, self._pairs(keys)) for keys in self._search(metric, reach)]
         loss = sum(float(np.maximum(missing, 0.0).sum()) for missing in found)
         return loss / len(self._near) + self.regularizer.value(metric)
 
@@ -132,23 +140,30 @@ class Impostors:
         reach[self.targets.neighbors >= 0] = self.margin + metric.distances(self.features, self._near)
         return reach
 
-    def _missing(self, metric: Metric, reach: Rows, keys: Items) -> Rows:
-        """How far too near the pairs of some keys are, (m, k)."""
-        pairs = self._pairs(keys)
-        missing: Rows = reach[pairs[:, 0]] - metric.distances(self.features, pairs)[:, None]
+    def _missing(self, metric: Metric, reach: Rows, pairs: Items) -> Rows:
+        """How far too near pairs are, (m, k); they are in the order of their first rows."""
+        missing: Rows = np.repeat(reach, np.bincount(pairs[:, 0], minlength=len(reach)), axis=0)
+        missing -= metric.distances(self.features, pairs)[:, None]
         return missing
 
     def _search(self, metric: Metric, reach: Rows) -> Iterator[Items]:
-        """Yields the keys of all impostors, block by block."""
+        """Yields the keys of all impostors, block by block, and of a few that are none by a hair.
+
+        One product of float32 matrices says how far inside its reach each row is; what its rounding might hide is let
+        through.
+        """
         factor = metric.factor
         assert factor is not None, "impostors are those of a positive semidefinite metric"
-        embedded = self.features.rows @ factor.T
-        lengths = np.square(embedded).sum(axis=1)
-        furthest, classes, count = reach.max(axis=1), self.targets.classes, len(embedded)
-        for part in blocks(count, count):
-            squares = lengths[part, None] + lengths - 2 * embedded[part] @ embedded.T
-            near = (squares < furthest[part, None]) & (classes[part, None] != classes)
-            yield part.start * count + np.flatnonzero(near)
+        embedded = (self.features.rows - self.features.rows.mean(axis=0)) @ factor.T
+        lengths, furthest = np.square(embedded).sum(axis=1), reach.max(axis=1)
+        rounding = _ROUNDING * lengths.max()
+        ones, classes, count = np.ones(len(embedded)), self.targets.classes, len(embedded)
+        left = np.column_stack([-2 * embedded, lengths - furthest - rounding, ones]).astype(np.float32)
+        right = np.column_stack([embedded, ones, lengths]).astype(np.float32)
+        for part in blocks(count, count, _CACHE):
+            keys = part.start * count + np.flatnonzero(left[part] @ right.T < 0)
+            anchors, others = np.divmod(keys, count)
+            yield keys[classes[anchors] != classes[others]]
 
     def _pairs(self, keys: Items) -> Items:
         return np.column_stack(np.divmod(keys, len(self.features.rows)))
