@@ -5,6 +5,8 @@ from typing import Any
 from .attributes import RelativeAttributes
 from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
+from .hashing.itq import ITQ
+from .hashing.lsh import LSH
 from .hashing.sign import Sign
 from .hybrid import Hybrid
 from .inner import InnerProduct
@@ -38,6 +40,8 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         LMNN,
         RelativeAttributes,
         Sign,
+        LSH,
+        ITQ,
     )
 }
 
