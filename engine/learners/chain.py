@@ -7,6 +7,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from .base import Mask, MultiView, MultiViewLearner, Rows
+from .hashing.hasher import Hasher
 from .metrics.comparisons import Comparisons
 from .registry import from_state, learner_class, takers
 
@@ -163,6 +164,18 @@ class Chain(MultiViewLearner):
         for step in self.steps:
             rows = step.transform(rows, view=view)
         return rows
+
+    def coded(self, X: ArrayLike, view: int) -> tuple[Rows, Rows]:
+        """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and what they stand for, (n, D).
+
+        Raises:
+            ValueError: as ``transform``, or if the last step is no hasher.
+        """
+        if not isinstance(hasher := self.steps[-1], Hasher):
+            raise ValueError(f"{hasher.name} makes no codes")
+        for step in self.steps[:-1]:
+            X = step.transform(X, view=view)
+        return hasher.transform(X, view=view), hasher.unhashed(X, view)
 
     def to_state(self) -> dict[str, Any]:
         """Returns the states of the steps, by position, and the widths of the views."""
