@@ -32,7 +32,7 @@ from engine.recipe import LEARNER, Pair, Recipe, Tune
 from engine.search import answer, check_queries
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
-from engine.training import add_views, check_space_name, train
+from engine.training import add_views, assign, check_space_name, train
 from engine.vectors import index_vectors, put_vectors
 from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
@@ -311,6 +311,18 @@ class Collection:
 
         return self._add(made, activate, fitted)
 
+    def assign(self, label: str, space: str = "", *, activate: bool = True) -> SpaceInfo:
+        """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
+
+        The items of the label that are there decide, without training; until then they are found under every metric.
+
+        Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
+        items), BusyError, StorageError.
+        """
+        with self._read() as tx:
+            name = space or tx.active_space() or RAW
+        return self._add(name, activate, lambda tx, generation: assign(tx, _stored(tx, name), generation, label))
+
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now)."""
         with self._write(), self._catalog.write() as tx:
@@ -333,13 +345,14 @@ class Collection:
         k: int = 10,
         space: str = "",
         filter: Filter = _EVERYTHING,
-        merge: bool = False,
+        merge: bool | None = None,
     ) -> list[HitList]:
         """Return the k nearest items of every query in every target, query by query, target by target.
 
         ``targets`` are by default all that the query's view can be matched against; ``space`` the active one (``raw``
-        is always there: the views themselves). ``merge`` makes one list per query by reciprocal rank. Fewer hits than
-        k mean that there are no more.
+        is always there: the views themselves). ``merge`` makes one list per query, by distance where the targets are
+        metrics of one view, else by reciprocal rank; None: only the former are merged. Fewer hits than k mean that
+        there are no more.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """

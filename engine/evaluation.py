@@ -18,8 +18,8 @@ from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance, reranked
 from engine.neighborhoods import count_constraints, told
-from engine.pipeline import build, coded, vectors
-from engine.space import RAW, Space
+from engine.pipeline import build, coded, distances, filed, vectors
+from engine.space import RAW, Space, source
 from engine.training import own_steps
 from engine.views import find_view
 from features import EXTRACTORS
@@ -44,8 +44,8 @@ def evaluate(
     began = time.monotonic()
     if not ks or min(ks) < 1:
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
-    asked = tuple(targets) or space.reachable(view)
-    space.check_reachable(view, asked)
+    space.check_reachable(view, targets)
+    asked = tuple(dict.fromkeys(source(target) for target in targets or space.reachable(view)))
     everything = _examples(tx, space, view, asked, refit)
     found = _labelled(everything)
     aside, protocol = _queries(space, found, refit, test_size, seed)
@@ -128,7 +128,8 @@ def _measure(
     wanted, there = members(queries.labels, classes), members(database.labels, classes)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
     rows = (queries.rows[view], space.views.index(view)), (database.rows[target], space.views.index(target))
-    for part, order, lengths in _orders(pipeline, space.rerank, *rows, ks):
+    metrics = filed(pipeline, database.classes(), space.views.index(target))
+    for part, order, lengths in _orders(pipeline, space.rerank, *rows, metrics, ks):
         ranked = relevance(order, wanted[part], there)
         for k in lengths:
             found["accuracy", k].append(knn_correct(order, wanted[part], there, k))
@@ -140,9 +141,12 @@ def _measure(
 
 
 def _orders(
-    pipeline: Chain, rerank: int, asked: _Rows, stored: _Rows, ks: Sequence[int]
+    pipeline: Chain, rerank: int, asked: _Rows, stored: _Rows, metrics: NDArray[np.bool_], ks: Sequence[int]
 ) -> Iterator[tuple[slice, NDArray[np.intp], Sequence[int]]]:
-    """Yield rankings of the stored rows, for some queries at a time and hit lists of these lengths."""
+    """Yield rankings of the stored rows, for some queries at a time and hit lists of these lengths.
+
+    ``metrics`` are those that each stored row is filed under.
+    """
     random = np.random.default_rng(0)
     if rerank:
         (probes, probe_floats), (placed, placed_floats) = coded(pipeline, *asked), coded(pipeline, *stored)
@@ -150,13 +154,13 @@ def _orders(
         probes, placed = vectors(pipeline, *asked), vectors(pipeline, *stored)
     for start in range(0, len(probes), _QUERIES_AT_ONCE):
         part = slice(start, start + _QUERIES_AT_ONCE)
-        order = ranking(cdist(probes[part], placed), random)
+        order = ranking(distances(probes[part], placed, metrics), random)
         if not rerank:
             yield part, order, ks
             continue
-        distances = cdist(probe_floats[part], placed_floats)
+        exact = cdist(probe_floats[part], placed_floats)
         for k in ks:
-            yield part, reranked(order, distances, rerank * k), [k]
+            yield part, reranked(order, exact, rerank * k), [k]
 
 
 def _ties(space: Space, ks: Sequence[int]) -> str:

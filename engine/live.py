@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.catalog import Transaction
 from engine.errors import StorageError
 from engine.locks import ReadWriteLock
-from engine.space import Space, Vectors
+from engine.space import Space, Vectors, source
 from index import Index, Neighbors, SnapshotError
 
 _log = logging.getLogger(__name__)
@@ -98,7 +98,8 @@ class LiveSpace:
         views = {view.name: view for view in tx.views.all()}
         for start in range(0, len(changes.live), _PLACED_AT_ONCE):
             ids = changes.live[start : start + _PLACED_AT_ONCE]
-            rows = {view: tx.rows.get(views[view], ids) for view in self.space.sources(name)}
-            placed = self.space.place(rows)
+            view = source(name)
+            labels = tx.items.labels(ids) if self.space.comparable else {}  # labels choose among several metrics only
+            placed = self.space.place({view: tx.rows.get(views[view], ids)}, labels)
             target.index.add(*placed[name])
         target.unsaved += len(changes.live) + len(changes.deleted)

@@ -48,14 +48,18 @@ def answer(
     targets: Sequence[str],
     k: int,
     chosen: Filter,
-    merge: bool,
+    merge: bool | None,
 ) -> list[HitList] | None:
     """Return the hit lists, query by query and target by target; None if the index is ahead of the transaction.
+
+    ``merge`` makes one list per query; None: where the space's distances are comparable.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, or ImageError for a picture that cannot be read.
     """
     only = tx.items.matching(chosen) if chosen else None
-    wanted = k * _OVERFETCH if merge else k
+    comparable = live.space.comparable
+    merge = comparable if merge is None else merge
+    wanted = k * _OVERFETCH if merge and not comparable else k
     lists: dict[int, list[HitList]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
@@ -71,7 +75,8 @@ def answer(
             for number, hits in zip(numbers, hit_lists, strict=True):
                 lists[number].append(HitList(number, target, hits))
     if merge:
-        return [HitList(number, "", _fuse(lists[number], k)) for number in range(len(queries))]
+        join = _nearest if comparable else _fuse
+        return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
     return [one for number in range(len(queries)) for one in lists[number]]
 
 
@@ -179,6 +184,14 @@ def _hits(
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
     return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN])
+
+
+def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
+    """Merge by distance; a key appears once, where it is nearest."""
+    best: dict[str, Hit] = {}
+    for hit in sorted((hit for one in lists for hit in one.hits), key=lambda hit: hit.distance):
+        best.setdefault(hit.key, hit)
+    return tuple(best.values())[:k]
 
 
 def _fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

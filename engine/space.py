@@ -11,9 +11,10 @@ from engine import state
 from engine.catalog import Generation, ViewRecord, ViewRows
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.examples import class_of
 from engine.info import ConstraintCounts, SpaceInfo, Tuning
 from engine.learners.chain import Chain
-from engine.pipeline import build, coded, fit, vectors
+from engine.pipeline import build, coded, filed, fit, vectors
 from features import EXTRACTORS
 from index import AutoBinaryIndex, FlatIndex, Index, RerankedIndex, with_floats
 
@@ -69,7 +70,17 @@ class Space:
     @property
     def targets(self) -> tuple[str, ...]:
         """The named indexes that a query can be matched against."""
-        return self.views
+        return tuple(target for view in self.views for target in self.targets_of(view))
+
+    def targets_of(self, view: str) -> tuple[str, ...]:
+        """Return the targets of a view's rows: the view, or where it has several metrics, one each, as in forest:2."""
+        parts = self.pipeline.parts
+        return (view,) if parts == 1 else tuple(f"{view}:{part}" for part in range(1, parts + 1))
+
+    @property
+    def comparable(self) -> bool:
+        """Whether distances in all targets of a query mean the same, so that hits are merged by them."""
+        return self.pipeline.parts > 1
 
     @property
     def cross_view(self) -> bool:
@@ -78,26 +89,32 @@ class Space:
 
     def reachable(self, view: str) -> tuple[str, ...]:
         """Return the targets that a query of a view can be matched against."""
-        return self.targets if self.cross_view else (view,)
+        return self.targets if self.cross_view else self.targets_of(view)
 
     def check_reachable(self, view: str, targets: Sequence[str]) -> None:
         """Raise NotFoundError for an unknown view or target, InvalidInputError where one cannot query the other."""
         for kind, name in [("view", view), *(("target", target) for target in targets)]:
-            if name not in self.views:
-                raise NotFoundError(f"space {self.name!r} has no {kind} {name!r}; there are: {', '.join(self.views)}")
-        if not self.cross_view and (crossing := [target for target in targets if target != view]):
+            known = self.views if kind == "view" else self.targets
+            if name not in known:
+                raise NotFoundError(f"space {self.name!r} has no {kind} {name!r}; there are: {', '.join(known)}")
+        if not self.cross_view and (crossing := [target for target in targets if source(target) != view]):
             raise InvalidInputError(
                 f"space {self.name!r} answers within a view only, not {view} to {crossing[0]}: "
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
 
-    def sources(self, target: str) -> tuple[str, ...]:
-        """Return the views whose rows are filed under a target."""
-        return (target,)
+    def place(self, rows: Mapping[str, ViewRows], labels: Mapping[int, Sequence[str]]) -> dict[str, Placed]:
+        """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed.
 
-    def place(self, rows: Mapping[str, ViewRows]) -> dict[str, Placed]:
-        """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed."""
-        return {view: Placed(ids, self._vectors(view, values)) for view, (ids, values) in rows.items()}
+        ``labels``, by id, say under which of several metrics an item is filed; under all where none is its labels'.
+        """
+        placed = {}
+        for view, (ids, values) in rows.items():
+            classes = [class_of(labels.get(item, ())) for item in ids.tolist()]
+            there = filed(self.pipeline, classes, self.views.index(view))
+            for target, found, mine in zip(self.targets_of(view), self._vectors(view, values), there.T, strict=True):
+                placed[target] = Placed(ids[mine], found[mine])
+        return placed
 
     def probe(self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()) -> dict[str, Vectors]:
         """Return, by target, the vectors of queries from raw rows of the query view, shape (n, d).
@@ -105,15 +122,17 @@ class Space:
         Raises NotFoundError for an unknown view or target, InvalidInputError where the space cannot match the two.
         """
         self.check_reachable(view, targets)
-        return dict.fromkeys(targets or self.reachable(view), self._vectors(view, rows))
+        found = self._vectors(view, rows)
+        return {target: found[_part(target)] for target in targets or self.reachable(view)}
 
-    def _vectors(self, view: str, rows: NDArray[np.float32]) -> Vectors:
+    def _vectors(self, view: str, rows: NDArray[np.float32]) -> list[Vectors]:
+        """Return the vectors of a view's rows by each of its metrics."""
         position = self.views.index(view)
         if self.rerank:
             codes, floats = coded(self.pipeline, rows, position)
-            return with_floats(np.packbits(codes > 0, axis=1), floats)
-        found = vectors(self.pipeline, rows, position)
-        return np.packbits(found > 0, axis=1) if self.binary else found
+            return [with_floats(np.packbits(codes > 0, axis=1), floats)]
+        found = np.split(vectors(self.pipeline, rows, position), self.pipeline.parts, axis=1)
+        return [np.packbits(part > 0, axis=1) if self.binary else np.ascontiguousarray(part) for part in found]
 
     def empty_index(self, target: str, views: Sequence[ViewRecord]) -> Index:
         """Return an index for the vectors of a target."""
@@ -122,7 +141,8 @@ class Space:
             return FlatIndex(dim)
         if not self.rerank:
             return AutoBinaryIndex(dim)
-        _, floats = coded(self.pipeline, _no_rows(target, views), self.views.index(target))
+        view = source(target)
+        _, floats = coded(self.pipeline, _no_rows(view, views), self.views.index(view))
         return RerankedIndex(dim, floats.shape[1], self.rerank)
 
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
@@ -137,8 +157,9 @@ class Space:
     def dims(self, views: Sequence[ViewRecord]) -> dict[str, int]:
         """Return the dimension of each target's vectors, or the bits of its codes."""
         return {
-            name: vectors(self.pipeline, _no_rows(name, views), position).shape[1]
-            for position, name in enumerate(self.views)
+            target: vectors(self.pipeline, _no_rows(view, views), position).shape[1] // self.pipeline.parts
+            for position, view in enumerate(self.views)
+            for target in self.targets_of(view)
         }
 
     def to_state(self) -> bytes:
@@ -184,6 +205,16 @@ class Space:
             ConstraintCounts(**tree["constraint_counts"]) if tree.get("constraint_counts") else None,
             tree.get("rerank", 0),
         )
+
+
+def source(target: str) -> str:
+    """Return the view whose rows are filed under a target."""
+    return target.partition(":")[0]
+
+
+def _part(target: str) -> int:
+    """Return which of its view's metrics a target is of, counted from 0."""
+    return int(target.partition(":")[2] or 1) - 1
 
 
 def _no_rows(view: str, views: Sequence[ViewRecord]) -> NDArray[np.float32]:

@@ -1,5 +1,6 @@
 """Training: from items and a recipe to a fitted space, some items kept aside; and a view that is added later."""
 
+import copy
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples, examples, split
 from engine.learners.chain import Chain
+from engine.learners.hashing.hasher import Hasher
 from engine.learning import learn, learn_later
 from engine.neighborhoods import check_pairs, count_constraints, told
 from engine.pipeline import build
@@ -74,10 +76,9 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
 def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
     if recipe.rerank < 0:
         raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
-    if recipe.rerank and not pipeline.binary:
+    if recipe.rerank and not isinstance(pipeline.steps[-1], Hasher):
         raise InvalidInputError(
-            f"there are no codes to re-rank: {recipe.spec} gives float vectors; end it in a hasher, "
-            "as in multi-npp,itq:32"
+            f"{recipe.spec} has no codes with float vectors to re-rank by; end it in a hasher, as in multi-npp,itq:32"
         )
 
 
@@ -128,6 +129,35 @@ def add_views(
         added=(*space.added, *views),
         constraint_counts=counts,
     )
+
+
+def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
+    """Return a space of several metrics with one for the items of a label that it was not trained on.
+
+    Which metric it is, those items say; nothing is learned anew, and they count as trained on.
+
+    Raises InvalidInputError for a space of one metric or a label that it learned, NotReadyError for too few items.
+    """
+    space.check_revisions(tx.views.all())
+    if space.pipeline.parts == 1:
+        raise InvalidInputError(
+            f"space {space.name!r} has one metric for all labels: items of a new one are found as they are; "
+            "several has musl"
+        )
+    found = examples(tx, space.views)
+    found = found.take(found.classes() == label)
+    pipeline = copy.deepcopy(space.pipeline)
+    for view, (rows, there) in enumerate(zip(found.rows.values(), found.mask.T, strict=True)):
+        if not there.any():
+            continue
+        try:
+            pipeline.assign(rows[there], label, view)
+        except ValueError as error:
+            raise InvalidInputError(f"label {label!r} cannot be assigned a metric: {error}") from error
+    if not len(found):
+        raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
+    keys = space.training_keys | frozenset(found.keys)
+    return replace(space, generation=generation, pipeline=pipeline, training_keys=keys)
 
 
 def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:

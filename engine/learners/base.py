@@ -55,6 +55,23 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     view_slices: Sequence[int] | None
     view_widths_: list[int]
 
+    @property
+    def parts(self) -> int:
+        """How many metrics there are; an embedding is the columns of one after those of another, equally many each."""
+        return 1
+
+    def parts_of(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
+        """Returns the metrics of (n,) classes in a view, counted from 0; -1 where a class has none of its own."""
+        return np.zeros(len(np.asarray(labels)), np.intp)
+
+    def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
+        """Finds the metric for a category that was not learned, from a few examples, (m, d_view), and remembers it.
+
+        Raises:
+            ValueError: if this learner has one metric for all of them.
+        """
+        raise ValueError(f"{self.name} has one metric for all classes; several have learners such as musl")
+
     def fit(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
         """Fits the learner.
 

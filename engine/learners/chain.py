@@ -4,7 +4,8 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .base import Mask, MultiView, MultiViewLearner, Rows
 from .hashing.hasher import Hasher
@@ -48,6 +49,11 @@ class Chain(MultiViewLearner):
     def binary(self) -> bool:  # type: ignore[override]  # likewise
         """Are embeddings codes, columns of 0 and 1?"""
         return bool(self.steps) and self.steps[-1].binary
+
+    @property
+    def parts(self) -> int:
+        """How many metrics the last step has."""
+        return self.steps[-1].parts if self.steps else 1
 
     @property
     def needs_labels(self) -> bool:  # type: ignore[override]  # likewise
@@ -164,6 +170,16 @@ class Chain(MultiViewLearner):
         for step in self.steps:
             rows = step.transform(rows, view=view)
         return rows
+
+    def parts_of(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
+        """Returns the metrics of classes, as the last step does."""
+        return self.steps[-1].parts_of(labels, view) if self.steps else super().parts_of(labels, view)
+
+    def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
+        """Finds the metric for a category by the last step, from rows as the first step takes them; errors as there."""
+        for step in self.steps[:-1]:
+            X = step.transform(X, view=view)
+        return self.steps[-1].assign(X, category, view) if self.steps else super().assign(X, category, view)
 
     def coded(self, X: ArrayLike, view: int) -> tuple[Rows, Rows]:
         """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and what they stand for, (n, D).
