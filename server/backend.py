@@ -98,6 +98,7 @@ class CollectionBackend(Protocol):
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:

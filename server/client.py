@@ -231,6 +231,7 @@ class RemoteCollection:
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -247,6 +248,7 @@ class RemoteCollection:
             pairs=from_pairs(pairs),
             tune=None if tune is None else from_tune(tune),
             constraints=None if constraints is None else from_comparisons(constraints),
+            rerank=rerank,
             activate=activate,
         )
         return to_space(self.client.call(self._stub.Train, request))

@@ -131,7 +131,9 @@ class Hit(_message.Message):
     """Resource name."""
     key: _builtins.str
     distance: _builtins.float
-    """True distance in the target's space (Euclidean, not squared); smaller is better."""
+    """True distance in the target's space: Euclidean, not squared, or in a binary space that is not re-ranked the number of
+    differing bits; smaller is better.
+    """
     target: _builtins.str
     """Where it was found; in a merged list the target of its best hit."""
     text: _builtins.str
