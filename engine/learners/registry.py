@@ -12,6 +12,7 @@ from .lda import LinearDiscriminants
 from .metrics.fantope import Fantope
 from .metrics.lmnn import LMNN
 from .multi_npp import MultiNPP
+from .musl.musl import MuSL
 from .pca import PCA
 from .pls import PartialLeastSquares
 from .semantic import SemanticMatching
@@ -36,6 +37,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         Fantope,
         LMNN,
         RelativeAttributes,
+        MuSL,
     )
 }
 
