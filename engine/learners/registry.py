@@ -15,6 +15,7 @@ from .lda import LinearDiscriminants
 from .metrics.fantope import Fantope
 from .metrics.lmnn import LMNN
 from .multi_npp import MultiNPP
+from .musl.musl import MuSL
 from .pca import PCA
 from .pls import PartialLeastSquares
 from .semantic import SemanticMatching
@@ -42,6 +43,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         Sign,
         LSH,
         ITQ,
+        MuSL,
     )
 }
 
