@@ -311,7 +311,7 @@ class Collection:
 
         return self._add(made, activate, fitted)
 
-    def assign(self, label: str, space: str = "", *, activate: bool = True) -> SpaceInfo:
+    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
 
         The items of the label that are there decide, without training; until then they are found under every metric.
@@ -319,9 +319,7 @@ class Collection:
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
-        with self._read() as tx:
-            name = space or tx.active_space() or RAW
-        return self._add(name, activate, lambda tx, generation: assign(tx, _stored(tx, name), generation, label))
+        return self._add(space, activate, lambda tx, generation: assign(tx, _stored(tx, space), generation, label))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now)."""

@@ -77,8 +77,9 @@ def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
     if recipe.rerank < 0:
         raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
     if recipe.rerank and not isinstance(pipeline.steps[-1], Hasher):
+        what = "codes with no float vectors behind them" if pipeline.binary else "float vectors"
         raise InvalidInputError(
-            f"{recipe.spec} has no codes with float vectors to re-rank by; end it in a hasher, as in multi-npp,itq:32"
+            f"there are no codes to re-rank: {recipe.spec} gives {what}; end it in a hasher, as in multi-npp,itq:32"
         )
 
 

@@ -115,6 +115,9 @@ class CollectionBackend(Protocol):
     ) -> SpaceInfo:
         """Adds views to a trained space, the others held."""
 
+    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+        """Chooses the metric for a label that a space was not trained on."""
+
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""
 
@@ -126,7 +129,7 @@ class CollectionBackend(Protocol):
         k: int = 10,
         space: str = "",
         filter: Filter = ...,
-        merge: bool = False,
+        merge: bool | None = None,
     ) -> list[HitList]:
         """Nearest items of every query in every target."""
 

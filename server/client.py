@@ -268,6 +268,11 @@ class RemoteCollection:
         )
         return to_space(self.client.call(self._stub.ExtendSpace, request))
 
+    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+        """Chooses the metric for a label that a space was not trained on."""
+        request = pb.AssignLabelRequest(name=space_name(self.name, space), label=label, activate=activate)
+        return to_space(self.client.call(self._stub.AssignLabel, request))
+
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""
         request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
@@ -281,7 +286,7 @@ class RemoteCollection:
         k: int = 10,
         space: str = "",
         filter: Filter = EVERY,
-        merge: bool = False,
+        merge: bool | None = None,
     ) -> list[HitList]:
         """Nearest items of every query in every target."""
         request = search_pb2.SearchRequest(

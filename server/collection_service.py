@@ -177,6 +177,13 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
             )
         return from_space(name, made)
 
+    def AssignLabel(self, request: pb.AssignLabelRequest, context: grpc.ServicerContext) -> types_pb2.Space:
+        """A new generation of a space, with a metric for a label."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            activate = request.activate if request.HasField("activate") else True
+            return from_space(name, collection.assign(space, request.label, activate=activate))
+
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """Switches to a space and generation."""
         name, space = parse_space(request.name)

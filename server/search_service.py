@@ -33,6 +33,6 @@ class SearchService(search_pb2_grpc.SearchServiceServicer):
                 k=request.k if request.HasField("k") else DEFAULT_K,
                 space=request.space,
                 filter=to_filter(request.filter),
-                merge=request.merge,
+                merge=request.merge if request.HasField("merge") else None,
             )
         return from_hit_lists(name, results)

@@ -153,6 +153,23 @@ def _tell(collection: str, made: "SpaceInfo") -> None:
     typer.echo(f"targets: {dims}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 
+def assign(
+    name: NameArgument,
+    space: Annotated[str, typer.Argument(metavar="SPACE", help="A space of several metrics, as musl makes them.")],
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="A label that it was not trained on.")],
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose the metric for a new label by the items that have it, without training."""
+    with opened_collection(name, home, server) as collection:
+        made = collection.assign(space, label)
+    if as_json:
+        print_json(made)
+    else:
+        typer.echo(f"{label} has a metric in {made.name} generation {made.generation}")
+
+
 def activate(
     name: NameArgument,
     space: Annotated[str, typer.Argument(metavar="SPACE", help="The space.")],

@@ -914,6 +914,34 @@ class ExtendSpaceRequest(_message.Message):
 Global___ExtendSpaceRequest: _TypeAlias = ExtendSpaceRequest  # noqa: Y015
 
 @_typing.final
+class AssignLabelRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    ACTIVATE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    label: _builtins.str
+    activate: _builtins.bool
+    """Whether the space is to answer by default from then on; unset: yes."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        label: _builtins.str = ...,
+        activate: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "label", b"label", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
+    _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__activate) -> _WhichOneofReturnType__activate | None: ...
+
+Global___AssignLabelRequest: _TypeAlias = AssignLabelRequest  # noqa: Y015
+
+@_typing.final
 class ActivateSpaceRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -79,7 +79,9 @@ class SearchRequest(_message.Message):
     k: _builtins.int
     """Hits in each list, at least 1; unset: 10."""
     merge: _builtins.bool
-    """One list per query: the lists of its targets merged, each item once."""
+    """One list per query: the lists of its targets merged, each item once. Unset: only where the targets are metrics of one
+    view, whose distances are comparable.
+    """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
         """At least one."""
@@ -103,16 +105,21 @@ class SearchRequest(_message.Message):
         space: _builtins.str = ...,
         k: _builtins.int | None = ...,
         filter: _types_pb2.Filter | None = ...,
-        merge: _builtins.bool = ...,
+        merge: _builtins.bool | None = ...,
         options: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "filter", b"filter", "k", b"k", "options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "collection", b"collection", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "collection", b"collection", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
+    _WhichOneofReturnType__merge: _TypeAlias = _typing.Literal["merge"]  # noqa: Y015
+    _WhichOneofArgType__merge: _TypeAlias = _typing.Literal["_merge", b"_merge"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__k) -> _WhichOneofReturnType__k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__merge) -> _WhichOneofReturnType__merge | None: ...
 
 Global___SearchRequest: _TypeAlias = SearchRequest  # noqa: Y015
 
