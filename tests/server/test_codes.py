@@ -10,8 +10,12 @@ from typer.testing import CliRunner, Result
 
 from engine.home import Home
 from engine.item import NewItem
+from engine.query import Query
 from server.cli import app
+from server.client import Client
 from server.listen import RunningServer
+from server.pb.crossview.v1 import search_pb2 as pb
+from server.pb.crossview.v1.search_pb2_grpc import SearchServiceStub
 
 GROUPS = ("cat", "dog")
 
@@ -106,6 +110,28 @@ def test_a_view_is_added_to_codes(where: list[str]) -> None:
     told = done("train", "rows", "--extend", "shared", "--views", "gist", *where)
     assert "color (32 bits), gist (32 bits)" in told
     assert [key.split("/")[0] for key, _ in hits(where, "-k", 5)] == ["cat"] * 5
+
+
+def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
+    """With their bits: a client has the very codes that the server's collection makes, 40 bits in 5 bytes."""
+    home = Home(tmp_path / "home")
+    rows = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+    with home.create("rows", ("clip=vectors:dim=8",)) as made:
+        made.put_vectors("clip", [str(number) for number in range(30)], rows)
+        made.train("lsh:40", ("clip",), rerank=2)
+        expected = made.embed([Query("clip", vector=row) for row in rows])
+    with RunningServer(home, port=0) as running, Client(running.address) as client:
+        found = client.open("rows").embed([Query("clip", key=str(number)) for number in range(30)])
+        for mine, theirs in zip(expected, found, strict=True):
+            assert (theirs.query, theirs.target, theirs.bits) == (mine.query, "clip", 40)
+            assert theirs.vector.tobytes() == mine.vector.tobytes()
+            assert theirs.vector.shape == (5,)
+        query = pb.Query(view="clip", key="7")
+        answer = SearchServiceStub(client.channel).Embed(
+            pb.EmbedRequest(collection="collections/rows", queries=[query])
+        )
+        (code,) = [one.code for one in answer.results]
+        assert (code.packed, code.bits) == (expected[7].vector.tobytes(), 40)
 
 
 @pytest.mark.parametrize(
