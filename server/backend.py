@@ -12,7 +12,7 @@ from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
-from engine.query import Filter, HitList, Query
+from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
 
 
@@ -132,6 +132,9 @@ class CollectionBackend(Protocol):
         merge: bool | None = None,
     ) -> list[HitList]:
         """Nearest items of every query in every target."""
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """What a space makes of every query for every target."""
 
     def evaluate(
         self,

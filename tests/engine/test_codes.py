@@ -54,6 +54,30 @@ def test_distances_are_the_numbers_of_differing_bits(codes):
                 assert sum(key.startswith(group) for key in list(found)[:5]) >= 4
 
 
+def test_a_space_tells_what_it_makes_of_queries(codes):
+    """Codes as packed bytes with their bits, whose differing bits are the distances of a search; of others floats."""
+    codes.train("multi-npp,lsh:12", BOTH, rerank=24, space="both", activate=False)
+    query, keys = Query("color", vector=row("color", "cat", 100)), [f"{group}/03" for group in GROUPS]
+    for space, bits in (("codes", 16), ("both", 12)):
+        first, second = codes.embed([query], space=space)
+        assert [(one.query, one.target, one.bits, one.vector.shape) for one in (first, second)] == [
+            (0, "color", bits, (2,)),
+            (0, "gist", bits, (2,)),
+        ]
+        assert first.vector.dtype == np.uint8
+        np.testing.assert_array_equal(np.unpackbits(first.vector)[bits:], 0)
+    items = codes.embed([Query("gist", key=key) for key in keys], targets=["gist"])
+    found = hits(codes, "color", "gist")[0]
+    (asked,) = codes.embed([query], targets=["gist"])
+    for key, one in zip(keys, items, strict=True):
+        assert found[key] == np.bitwise_count(asked.vector ^ one.vector).sum()
+    (raw,) = codes.embed([query], space="raw")
+    assert (raw.bits, raw.target, raw.vector.dtype) == (0, "color", np.float32)
+    np.testing.assert_array_equal(raw.vector, query.vector)
+    with pytest.raises(InvalidInputError, match="at least one query"):
+        codes.embed([])
+
+
 def test_a_space_of_codes_says_so(codes):
     """With the bits of every target; other spaces say that they are none."""
     info = codes.space("codes")

@@ -54,6 +54,32 @@ class Vector(_message.Message):
 Global___Vector: _TypeAlias = Vector  # noqa: Y015
 
 @_typing.final
+class Code(_message.Message):
+    """A binary code."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PACKED_FIELD_NUMBER: _builtins.int
+    BITS_FIELD_NUMBER: _builtins.int
+    packed: _builtins.bytes
+    """Its bits in bytes, the first bit highest, zeros behind the last: what numpy.packbits gives."""
+    bits: _builtins.int
+    """How many there are."""
+    def __init__(
+        self,
+        *,
+        packed: _builtins.bytes = ...,
+        bits: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bits", b"bits", "packed", b"packed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Code: _TypeAlias = Code  # noqa: Y015
+
+@_typing.final
 class View(_message.Message):
     """A named representation of items, and what computes it."""
 
