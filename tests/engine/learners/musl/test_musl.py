@@ -98,7 +98,7 @@ def test_groupings_may_be_given():
 @pytest.mark.parametrize("seed", range(3))
 def test_novel_categories_find_their_group(seed):
     """A category that was not learned is assigned the metric of its group by four examples, nothing else changing."""
-    rows, labels, groups = planted(seed, classes=5)
+    rows, labels, _ = planted(seed, classes=5)
     novel = np.isin(labels, ["a4", "b4", "c4"])
     learner = MuSL(n_metrics=3, random_state=0).fit(rows[~novel], labels[~novel])
     before = learner.transform(rows)
