@@ -27,6 +27,9 @@ Vectors = NDArray[np.float32] | NDArray[np.uint8]
 bytes of their float vectors where searches are re-ranked."""
 
 
+_NONE: Mapping[int, Sequence[str]] = {}
+
+
 class Placed(NamedTuple):
     """Vectors of one target."""
 
@@ -103,7 +106,7 @@ class Space:
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
 
-    def place(self, rows: Mapping[str, ViewRows], labels: Mapping[int, Sequence[str]]) -> dict[str, Placed]:
+    def place(self, rows: Mapping[str, ViewRows], labels: Mapping[int, Sequence[str]] = _NONE) -> dict[str, Placed]:
         """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed.
 
         ``labels``, by id, say under which of several metrics an item is filed; under all where none is its labels'.

@@ -5,9 +5,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from engine.learners.chain import Chain, parse_chain
+from engine.learners.hashing.hasher import Hasher
 from engine.learners.registry import LEARNERS
 
-HASHERS = [name for name, learner in LEARNERS.items() if learner.binary]
+HASHERS = [name for name, learner in LEARNERS.items() if issubclass(learner, Hasher)]
 STAGES = [name for name in HASHERS if LEARNERS[name].stage]
 
 
