@@ -27,12 +27,12 @@ from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
-from engine.query import Filter, HitList, Query
+from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
-from engine.search import answer, check_queries
+from engine.search import answer, check_queries, embed
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
-from engine.training import add_views, check_space_name, train
+from engine.training import add_views, assign, check_space_name, train
 from engine.vectors import index_vectors, put_vectors
 from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
@@ -260,6 +260,7 @@ class Collection:
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -271,12 +272,18 @@ class Collection:
         share a label, or those of ``pairs``; metrics are learned from ``constraints`` where they are given. With
         ``tune``, settings that are not given are chosen by cross-validation.
 
+        A pipeline that ends in a hasher, such as ``multi-npp,itq:32``, is searched by the number of differing bits;
+        with ``rerank`` of R, R codes are found for each hit wanted, and put in the order of the float vectors that they
+        stand for.
+
         It is built beside the generation that answers, which is replaced in one step if ``activate``; a training that
         is stopped leaves nothing.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        recipe = Recipe(learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints)
+        recipe = Recipe(
+            learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints, rerank
+        )
         name = check_space_name(space or recipe.space_name())
         return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
 
@@ -304,6 +311,16 @@ class Collection:
 
         return self._add(made, activate, fitted)
 
+    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+        """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
+
+        The items of the label that are there decide, without training; until then they are found under every metric.
+
+        Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
+        items), BusyError, StorageError.
+        """
+        return self._add(space, activate, lambda tx, generation: assign(tx, _stored(tx, space), generation, label))
+
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now)."""
         with self._write(), self._catalog.write() as tx:
@@ -326,13 +343,14 @@ class Collection:
         k: int = 10,
         space: str = "",
         filter: Filter = _EVERYTHING,
-        merge: bool = False,
+        merge: bool | None = None,
     ) -> list[HitList]:
         """Return the k nearest items of every query in every target, query by query, target by target.
 
         ``targets`` are by default all that the query's view can be matched against; ``space`` the active one (``raw``
-        is always there: the views themselves). ``merge`` makes one list per query by reciprocal rank. Fewer hits than
-        k mean that there are no more.
+        is always there: the views themselves). ``merge`` makes one list per query, by distance where the targets are
+        metrics of one view, else by reciprocal rank; None: only the former are merged. Fewer hits than k mean that
+        there are no more.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
@@ -344,6 +362,16 @@ class Collection:
                 found = answer(tx, live, self._extractor, queries, targets, k, chosen, merge)
             if found is not None:
                 return found
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """Return what a space makes of every query for every target: float vectors, or packed codes with their bits.
+
+        Arguments and errors are as in ``search``.
+        """
+        check_queries(queries)
+        with self._read() as tx:
+            live = self._living(tx, space or tx.active_space() or RAW)
+            return embed(tx, live.space, self._extractor, queries, targets)
 
     def evaluate(
         self,

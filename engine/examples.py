@@ -67,7 +67,7 @@ class Examples:
 
     def classes(self) -> NDArray[np.str_]:
         """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
-        names = ["\x1f".join(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]
+        names = [class_of(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]
         return np.array(names, dtype=np.str_)
 
     def indicators(self) -> Any:
@@ -77,6 +77,11 @@ class Examples:
     def several_labels(self) -> bool:
         """Return whether any example has more than one label."""
         return any(len(labels) > 1 for labels in self.labels)
+
+
+def class_of(labels: Sequence[str]) -> str:
+    """Return the class that a set of labels is learned as."""
+    return "\x1f".join(labels)
 
 
 def examples(tx: Transaction, names: Sequence[str]) -> Examples:

@@ -7,7 +7,7 @@ from engine.errors import InvalidInputError
 from engine.examples import Examples
 from engine.learners.kernels import KernelMap
 from engine.learners.registry import LEARNERS, learner_class
-from engine.learners.steps import Step
+from engine.pipeline import build
 from engine.recipe import Recipe
 
 KERNEL = "kernel"
@@ -72,7 +72,8 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     asked = dict(recipe.tune.values) if recipe.tune else {}
     if twice := sorted(fixed & set(asked)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
-    defaults = {KERNEL: NO_KERNEL} | learner_class(name)().get_params()
+    main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
+    defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
     values = {
         setting: _possible(setting, _once((defaults[setting], *tried)), training, KERNEL in GRIDS[name])
         for setting, tried in GRIDS.get(name, {}).items()
@@ -108,7 +109,7 @@ def with_kernel(spec: str, kernel: str) -> str:
 
 
 def main_learner(spec: str) -> str:
-    """Return the name of a spec's last learner that is no mere step, or else of its last step."""
+    """Return the name of a spec's last learner that is no mere stage, or else of its last one."""
     return _names(spec)[_position(spec)]
 
 
@@ -118,7 +119,7 @@ def _names(spec: str) -> list[str]:
 
 def _position(spec: str) -> int:
     names = _names(spec)
-    learners = [i for i, name in enumerate(names) if name in LEARNERS and not issubclass(LEARNERS[name], Step)]
+    learners = [i for i, name in enumerate(names) if name in LEARNERS and not LEARNERS[name].stage]
     return learners[-1] if learners else len(names) - 1
 
 

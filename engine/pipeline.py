@@ -5,7 +5,8 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 
 from engine.errors import InvalidInputError
 from engine.learners.chain import Chain, parse_chain
@@ -84,10 +85,43 @@ def extend(
 
 
 def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
-    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0."""
+    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0.
+
+    Those of a hasher are columns of 0 and 1.
+    """
     if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     return np.ascontiguousarray(chain.transform(rows, view=view), np.float32)
+
+
+def filed(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
+    """Return under which metrics of a chain items of some classes are filed, (n, parts).
+
+    Those of a class that has a metric are filed under it, others under every one.
+    """
+    parts = chain.parts_of(classes, view)
+    there: NDArray[np.bool_] = (parts[:, None] < 0) | (parts[:, None] == np.arange(chain.parts))
+    return there
+
+
+def distances(
+    probes: NDArray[np.float32], placed: NDArray[np.float32], there: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the Euclidean distances of vectors, (q, n): the least over the metrics that an item is ``filed`` under."""
+    found = np.full((len(probes), len(placed)), np.inf)
+    asked, stored = (np.split(rows, there.shape[1], axis=1) for rows in (probes, placed))
+    for mine, theirs, items in zip(asked, stored, there.T, strict=True):
+        found[:, items] = np.minimum(found[:, items], cdist(mine, theirs[items]))
+    return found
+
+
+def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the vectors of a chain that ends in a hasher, and the float vectors, (n, D), that they stand for."""
+    if not len(rows):
+        one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
+        return one_code[:0], one_float[:0]
+    codes, floats = chain.coded(rows, view)
+    return np.ascontiguousarray(codes, np.float32), np.ascontiguousarray(floats, np.float32)
 
 
 def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:

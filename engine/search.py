@@ -10,7 +10,8 @@ from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
 from engine.live import LiveSpace
-from engine.query import TEXT_SHOWN, Filter, Hit, HitList, Query
+from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
+from engine.space import Space
 from engine.texts import check_text
 from engine.views import check_fitted, find_view, input_of
 from features import Extractor, ImageExtractor, TextExtractor, decode
@@ -29,7 +30,7 @@ class _StaleError(Exception):
     """The index knows of a change that this transaction does not see yet."""
 
 
-def check_queries(queries: Sequence[Query], k: int) -> None:
+def check_queries(queries: Sequence[Query], k: int = 1) -> None:
     """Raise InvalidInputError for what no collection could answer."""
     if k < 1:
         raise InvalidInputError(f"k must be at least 1, not {k}")
@@ -48,14 +49,18 @@ def answer(
     targets: Sequence[str],
     k: int,
     chosen: Filter,
-    merge: bool,
+    merge: bool | None,
 ) -> list[HitList] | None:
     """Return the hit lists, query by query and target by target; None if the index is ahead of the transaction.
+
+    ``merge`` makes one list per query; None: where the space's distances are comparable.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, or ImageError for a picture that cannot be read.
     """
     only = tx.items.matching(chosen) if chosen else None
-    wanted = k * _OVERFETCH if merge else k
+    comparable = live.space.comparable
+    merge = comparable if merge is None else merge
+    wanted = k * _OVERFETCH if merge and not comparable else k
     lists: dict[int, list[HitList]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
@@ -71,8 +76,25 @@ def answer(
             for number, hits in zip(numbers, hit_lists, strict=True):
                 lists[number].append(HitList(number, target, hits))
     if merge:
-        return [HitList(number, "", _fuse(lists[number], k)) for number in range(len(queries))]
+        join = _nearest if comparable else _fuse
+        return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
     return [one for number in range(len(queries)) for one in lists[number]]
+
+
+def embed(
+    tx: Transaction, space: Space, extractors: Extractors, queries: Sequence[Query], targets: Sequence[str]
+) -> list[Embedding]:
+    """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
+    space.check_revisions(tx.views.all())
+    dims = space.dims(tx.views.all())
+    found: dict[int, list[Embedding]] = defaultdict(list)
+    for view, numbers in _by_view(queries).items():
+        rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
+        for target, vectors in space.probe(view, rows, targets).items():
+            bits = dims[target] if space.binary else 0
+            for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
+                found[number].append(Embedding(number, target, vector[: -(-bits // 8)] if bits else vector, bits))
+    return [one for number in range(len(queries)) for one in found[number]]
 
 
 def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
@@ -179,6 +201,14 @@ def _hits(
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
     return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN])
+
+
+def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
+    """Merge by distance; a key appears once, where it is nearest."""
+    best: dict[str, Hit] = {}
+    for hit in sorted((hit for one in lists for hit in one.hits), key=lambda hit: hit.distance):
+        best.setdefault(hit.key, hit)
+    return tuple(best.values())[:k]
 
 
 def _fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -8,24 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import state
-from engine.catalog import Generation, ViewRecord
+from engine.catalog import Generation, ViewRecord, ViewRows
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.examples import class_of
 from engine.info import ConstraintCounts, SpaceInfo, Tuning
 from engine.learners.chain import Chain
-from engine.pipeline import build, fit, vectors
+from engine.pipeline import build, coded, filed, fit, vectors
 from features import EXTRACTORS
+from index import AutoBinaryIndex, FlatIndex, Index, RerankedIndex, with_floats
 
 RAW = "raw"
 """The space that every collection has: the views themselves, after their own normalisation steps."""
+
+
+Vectors = NDArray[np.float32] | NDArray[np.uint8]
+"""What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the
+bytes of their float vectors where searches are re-ranked."""
+
+
+_NONE: Mapping[int, Sequence[str]] = {}
 
 
 class Placed(NamedTuple):
     """Vectors of one target."""
 
     ids: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-    """Shape (n, D)."""
+    vectors: Vectors
 
 
 @dataclass(frozen=True)
@@ -53,11 +62,28 @@ class Space:
     constraints: ItemComparisons | None = None
     """Comparisons that it was given to learn from."""
     constraint_counts: ConstraintCounts | None = None
+    rerank: int = 0
+    """Codes found for each hit wanted, which are put in the order of their float vectors; 0: none are."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether its vectors are codes."""
+        return self.pipeline.binary
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The named indexes that a query can be matched against."""
-        return self.views
+        return tuple(target for view in self.views for target in self.targets_of(view))
+
+    def targets_of(self, view: str) -> tuple[str, ...]:
+        """Return the targets of a view's rows: the view, or where it has several metrics, one each, as in forest:2."""
+        parts = self.pipeline.parts
+        return (view,) if parts == 1 else tuple(f"{view}:{part}" for part in range(1, parts + 1))
+
+    @property
+    def comparable(self) -> bool:
+        """Whether distances in all targets of a query mean the same, so that hits are merged by them."""
+        return self.pipeline.parts > 1
 
     @property
     def cross_view(self) -> bool:
@@ -66,40 +92,61 @@ class Space:
 
     def reachable(self, view: str) -> tuple[str, ...]:
         """Return the targets that a query of a view can be matched against."""
-        return self.targets if self.cross_view else (view,)
+        return self.targets if self.cross_view else self.targets_of(view)
 
     def check_reachable(self, view: str, targets: Sequence[str]) -> None:
         """Raise NotFoundError for an unknown view or target, InvalidInputError where one cannot query the other."""
         for kind, name in [("view", view), *(("target", target) for target in targets)]:
-            if name not in self.views:
-                raise NotFoundError(f"space {self.name!r} has no {kind} {name!r}; there are: {', '.join(self.views)}")
-        if not self.cross_view and (crossing := [target for target in targets if target != view]):
+            known = self.views if kind == "view" else self.targets
+            if name not in known:
+                raise NotFoundError(f"space {self.name!r} has no {kind} {name!r}; there are: {', '.join(known)}")
+        if not self.cross_view and (crossing := [target for target in targets if source(target) != view]):
             raise InvalidInputError(
                 f"space {self.name!r} answers within a view only, not {view} to {crossing[0]}: "
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
 
-    def sources(self, target: str) -> tuple[str, ...]:
-        """Return the views whose rows are filed under a target."""
-        return (target,)
+    def place(self, rows: Mapping[str, ViewRows], labels: Mapping[int, Sequence[str]] = _NONE) -> dict[str, Placed]:
+        """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed.
 
-    def place(self, rows: Mapping[str, Placed]) -> dict[str, Placed]:
-        """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed."""
-        return {
-            view: Placed(ids, vectors(self.pipeline, values, self.views.index(view)))
-            for view, (ids, values) in rows.items()
-        }
+        ``labels``, by id, say under which of several metrics an item is filed; under all where none is its labels'.
+        """
+        placed = {}
+        for view, (ids, values) in rows.items():
+            classes = [class_of(labels.get(item, ())) for item in ids.tolist()]
+            there = filed(self.pipeline, classes, self.views.index(view))
+            for target, found, mine in zip(self.targets_of(view), self._vectors(view, values), there.T, strict=True):
+                placed[target] = Placed(ids[mine], found[mine])
+        return placed
 
-    def probe(
-        self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()
-    ) -> dict[str, NDArray[np.float32]]:
+    def probe(self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()) -> dict[str, Vectors]:
         """Return, by target, the vectors of queries from raw rows of the query view, shape (n, d).
 
         Raises NotFoundError for an unknown view or target, InvalidInputError where the space cannot match the two.
         """
         self.check_reachable(view, targets)
-        probes = vectors(self.pipeline, rows, self.views.index(view))
-        return dict.fromkeys(targets or self.reachable(view), probes)
+        found = self._vectors(view, rows)
+        return {target: found[_part(target)] for target in targets or self.reachable(view)}
+
+    def _vectors(self, view: str, rows: NDArray[np.float32]) -> list[Vectors]:
+        """Return the vectors of a view's rows by each of its metrics."""
+        position = self.views.index(view)
+        if self.rerank:
+            codes, floats = coded(self.pipeline, rows, position)
+            return [with_floats(np.packbits(codes > 0, axis=1), floats)]
+        found = np.split(vectors(self.pipeline, rows, position), self.pipeline.parts, axis=1)
+        return [np.packbits(part > 0, axis=1) if self.binary else np.ascontiguousarray(part) for part in found]
+
+    def empty_index(self, target: str, views: Sequence[ViewRecord]) -> Index:
+        """Return an index for the vectors of a target."""
+        dim = self.dims(views)[target]
+        if not self.binary:
+            return FlatIndex(dim)
+        if not self.rerank:
+            return AutoBinaryIndex(dim)
+        view = source(target)
+        _, floats = coded(self.pipeline, _no_rows(view, views), self.views.index(view))
+        return RerankedIndex(dim, floats.shape[1], self.rerank)
 
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
         """Raise NotReadyError if a view was fitted again since."""
@@ -111,10 +158,12 @@ class Space:
                 )
 
     def dims(self, views: Sequence[ViewRecord]) -> dict[str, int]:
-        """Return the dimension of each target's vectors."""
-        widths = {view.name: view.dim for view in views}
-        empty = {name: np.zeros((0, widths[name]), np.float32) for name in self.views}
-        return {name: vectors(self.pipeline, rows, self.views.index(name)).shape[1] for name, rows in empty.items()}
+        """Return the dimension of each target's vectors, or the bits of its codes."""
+        return {
+            target: vectors(self.pipeline, _no_rows(view, views), position).shape[1] // self.pipeline.parts
+            for position, view in enumerate(self.views)
+            for target in self.targets_of(view)
+        }
 
     def to_state(self) -> bytes:
         """Return everything that is needed to place and probe again."""
@@ -133,6 +182,7 @@ class Space:
                 "tuning": self.tuning and asdict(self.tuning),
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
+                "rerank": self.rerank,
             }
         )
 
@@ -156,7 +206,24 @@ class Space:
             Tuning.from_json(tree["tuning"]) if tree.get("tuning") else None,
             ItemComparisons.from_state(tree["constraints"]) if tree.get("constraints") else None,
             ConstraintCounts(**tree["constraint_counts"]) if tree.get("constraint_counts") else None,
+            tree.get("rerank", 0),
         )
+
+
+def source(target: str) -> str:
+    """Return the view whose rows are filed under a target."""
+    return target.partition(":")[0]
+
+
+def _part(target: str) -> int:
+    """Return which of its view's metrics a target is of, counted from 0."""
+    return int(target.partition(":")[2] or 1) - 1
+
+
+def _no_rows(view: str, views: Sequence[ViewRecord]) -> NDArray[np.float32]:
+    """Return no rows of a view, (0, d)."""
+    width = next(one.dim for one in views if one.name == view)
+    return np.zeros((0, width), np.float32)
 
 
 def raw_generation(views: Sequence[ViewRecord]) -> int:
@@ -190,6 +257,8 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
         "pairs": len(space.pairs),
         "tuning": space.tuning and asdict(space.tuning),
         "constraints": space.constraint_counts and asdict(space.constraint_counts),
+        "binary": space.binary,
+        "rerank": space.rerank,
     }
 
 

@@ -1,5 +1,6 @@
 """Training: from items and a recipe to a fitted space, some items kept aside; and a view that is added later."""
 
+import copy
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples, examples, split
 from engine.learners.chain import Chain
+from engine.learners.hashing.hasher import Hasher
 from engine.learning import learn, learn_later
 from engine.neighborhoods import check_pairs, count_constraints, told
 from engine.pipeline import build
@@ -40,6 +42,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
     steps = own_steps([find_view(tx, view) for view in recipe.views])
     pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
+    _check_rerank(recipe, pipeline)
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
         recipe.constraints.check(tx.items.ids_of(recipe.constraints.keys))
@@ -66,7 +69,18 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         tuning=tuning,
         constraints=recipe.constraints,
         constraint_counts=counts,
+        rerank=recipe.rerank,
     )
+
+
+def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
+    if recipe.rerank < 0:
+        raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
+    if recipe.rerank and not isinstance(pipeline.steps[-1], Hasher):
+        what = "codes with no float vectors behind them" if pipeline.binary else "float vectors"
+        raise InvalidInputError(
+            f"there are no codes to re-rank: {recipe.spec} gives {what}; end it in a hasher, as in multi-npp,itq:32"
+        )
 
 
 def _usable(pipeline: Chain, found: Examples) -> Examples:
@@ -116,6 +130,35 @@ def add_views(
         added=(*space.added, *views),
         constraint_counts=counts,
     )
+
+
+def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
+    """Return a space of several metrics with one for the items of a label that it was not trained on.
+
+    Which metric it is, those items say; nothing is learned anew, and they count as trained on.
+
+    Raises InvalidInputError for a space of one metric or a label that it learned, NotReadyError for too few items.
+    """
+    space.check_revisions(tx.views.all())
+    if space.pipeline.parts == 1:
+        raise InvalidInputError(
+            f"space {space.name!r} has one metric for all labels: items of a new one are found as they are; "
+            "several has musl"
+        )
+    found = examples(tx, space.views)
+    found = found.take(found.classes() == label)
+    pipeline = copy.deepcopy(space.pipeline)
+    for view, (rows, there) in enumerate(zip(found.rows.values(), found.mask.T, strict=True)):
+        if not there.any():
+            continue
+        try:
+            pipeline.assign(rows[there], label, view)
+        except ValueError as error:
+            raise InvalidInputError(f"label {label!r} cannot be assigned a metric: {error}") from error
+    if not len(found):
+        raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
+    keys = space.training_keys | frozenset(found.keys)
+    return replace(space, generation=generation, pipeline=pipeline, training_keys=keys)
 
 
 def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:

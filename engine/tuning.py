@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples
@@ -17,7 +16,7 @@ from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.selection import search
 from engine.learning import learn
 from engine.measures import average_precision, knn_correct, members, ranking, relevance
-from engine.pipeline import build, vectors
+from engine.pipeline import build, distances, filed, vectors
 from engine.progress import Progress
 from engine.recipe import MEASURES, ORDER, Recipe, Tune
 
@@ -101,7 +100,8 @@ class _Trial:
             if len(queries) and len(items):
                 probes = vectors(pipeline, self.training.rows[views[query]][queries], query)
                 placed = vectors(pipeline, self.training.rows[views[target]][items], target)
-                yield self._quality(probes, placed, queries, items)
+                metrics = filed(pipeline, self.training.take(items).classes(), target)
+                yield self._quality(probes, placed, metrics, queries, items)
 
     def _known(self) -> NDArray[np.bool_]:
         """Return of which items is known what is similar to them."""
@@ -109,11 +109,13 @@ class _Trial:
             return np.asarray(self.training.similar.sum(axis=1)).ravel() > 1
         return np.array([bool(labels) for labels in self.training.labels], bool)
 
-    def _quality(self, probes: Any, placed: Any, queries: NDArray[np.intp], items: NDArray[np.intp]) -> NDArray[Any]:
-        parts = []
+    def _quality(
+        self, probes: Any, placed: Any, metrics: Any, queries: NDArray[np.intp], items: NDArray[np.intp]
+    ) -> NDArray[Any]:
+        parts, random = [], np.random.default_rng(self.recipe.seed)
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             part = slice(start, start + _QUERIES_AT_ONCE)
-            order = ranking(cdist(probes[part], placed))
+            order = ranking(distances(probes[part], placed, metrics), random)
             parts.append(self._judged(order, queries[part], items))
         return np.concatenate(parts)
 

@@ -12,7 +12,7 @@ from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
-from engine.query import Filter, HitList, Query
+from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
 
 
@@ -98,6 +98,7 @@ class CollectionBackend(Protocol):
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -114,6 +115,9 @@ class CollectionBackend(Protocol):
     ) -> SpaceInfo:
         """Adds views to a trained space, the others held."""
 
+    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+        """Chooses the metric for a label that a space was not trained on."""
+
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""
 
@@ -125,9 +129,12 @@ class CollectionBackend(Protocol):
         k: int = 10,
         space: str = "",
         filter: Filter = ...,
-        merge: bool = False,
+        merge: bool | None = None,
     ) -> list[HitList]:
         """Nearest items of every query in every target."""
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """What a space makes of every query for every target."""
 
     def evaluate(
         self,

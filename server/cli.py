@@ -35,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "index": index.index,
     "fit": index.fit,
     "train": learn.train,
+    "assign": learn.assign,
     "activate": learn.activate,
     "search": search.search,
     "evaluate": learn.evaluate,

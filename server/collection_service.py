@@ -158,6 +158,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 pairs=to_pairs(request.pairs),
                 tune=to_tune(request.tune) if request.HasField("tune") else None,
                 constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
+                rerank=request.rerank,
                 activate=request.activate if request.HasField("activate") else True,
                 progress=_while_wanted(context),
             )
@@ -175,6 +176,13 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 progress=_while_wanted(context),
             )
         return from_space(name, made)
+
+    def AssignLabel(self, request: pb.AssignLabelRequest, context: grpc.ServicerContext) -> types_pb2.Space:
+        """A new generation of a space, with a metric for a label."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            activate = request.activate if request.HasField("activate") else True
+            return from_space(name, collection.assign(space, request.label, activate=activate))
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """Switches to a space and generation."""

@@ -88,9 +88,9 @@ class Items:
         """Return every item's key by id."""
         return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(_live))}
 
-    def labels(self) -> dict[int, tuple[str, ...]]:
-        """Return the labels of every item that has some, by id, sorted."""
-        return self._labels(None)
+    def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
+        """Return the labels, sorted, of the items that have some, by id, among the ids, of all by default."""
+        return self._labels(ids)
 
     def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
         """Return the texts of the items that have one, among the ids, of all by default, in the order of ids."""

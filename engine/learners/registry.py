@@ -5,6 +5,9 @@ from typing import Any
 from .attributes import RelativeAttributes
 from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
+from .hashing.itq import ITQ
+from .hashing.lsh import LSH
+from .hashing.sign import Sign
 from .hybrid import Hybrid
 from .inner import InnerProduct
 from .kernels import KernelMap
@@ -12,6 +15,7 @@ from .lda import LinearDiscriminants
 from .metrics.fantope import Fantope
 from .metrics.lmnn import LMNN
 from .multi_npp import MultiNPP
+from .musl.musl import MuSL
 from .pca import PCA
 from .pls import PartialLeastSquares
 from .semantic import SemanticMatching
@@ -36,6 +40,10 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         Fantope,
         LMNN,
         RelativeAttributes,
+        Sign,
+        LSH,
+        ITQ,
+        MuSL,
     )
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -42,6 +42,10 @@ def search(
         typer.Option(metavar="FILE.npy", help="Search with feature rows of the view: shape (d,) or (n, d)."),
     ] = None,
     merge: Annotated[bool, typer.Option("--merge", help="One list, merged over the targets.")] = False,
+    group_by: Annotated[
+        Literal["target"] | None,
+        typer.Option(help="One list for each target, also where they are metrics of one view, which are merged else."),
+    ] = None,
     label: Annotated[list[str] | None, typer.Option("--filter-label", help="Hits with any of these labels.")] = None,
     without: Annotated[
         list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")
@@ -64,12 +68,15 @@ def search(
     """
     if sum(given is not None for given in (image, text, key, vector)) != 1:
         raise typer.BadParameter("search with exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
+    if merge and group_by:
+        raise typer.BadParameter("lists are either merged or grouped by target")
     from engine.query import Filter
 
+    joined = True if merge else False if group_by else None
     condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
     queries = _queries(view, image, text, key, vector)
     with opened_collection(name, home, server) as collection:
-        results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=merge)
+        results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
         if sheet is not None:
             from server.results import write_results
 

@@ -689,6 +689,7 @@ class TrainRequest(_message.Message):
     PAIRS_FIELD_NUMBER: _builtins.int
     TUNE_FIELD_NUMBER: _builtins.int
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
+    RERANK_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
@@ -701,6 +702,10 @@ class TrainRequest(_message.Message):
     seed: _builtins.int
     activate: _builtins.bool
     """Unset: true."""
+    rerank: _builtins.int
+    """For a learner that ends in a hasher: codes to find for each hit wanted, and to order by the float vectors that they
+    stand for, which the index then keeps; 0: none.
+    """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -734,10 +739,11 @@ class TrainRequest(_message.Message):
         pairs: _abc.Iterable[Global___Pair] | None = ...,
         tune: Global___Tune | None = ...,
         constraints: Global___Comparisons | None = ...,
+        rerank: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -906,6 +912,34 @@ class ExtendSpaceRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__activate) -> _WhichOneofReturnType__activate | None: ...
 
 Global___ExtendSpaceRequest: _TypeAlias = ExtendSpaceRequest  # noqa: Y015
+
+@_typing.final
+class AssignLabelRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    ACTIVATE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    label: _builtins.str
+    activate: _builtins.bool
+    """Whether the space is to answer by default from then on; unset: yes."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        label: _builtins.str = ...,
+        activate: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "label", b"label", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
+    _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__activate) -> _WhichOneofReturnType__activate | None: ...
+
+Global___AssignLabelRequest: _TypeAlias = AssignLabelRequest  # noqa: Y015
 
 @_typing.final
 class ActivateSpaceRequest(_message.Message):

@@ -117,6 +117,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ExtendSpaceRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_types__pb2.Space.FromString,
                 _registered_method=True)
+        self.AssignLabel = channel.unary_unary(
+                '/crossview.v1.CollectionService/AssignLabel',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.AssignLabelRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_types__pb2.Space.FromString,
+                _registered_method=True)
         self.ActivateSpace = channel.unary_unary(
                 '/crossview.v1.CollectionService/ActivateSpace',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ActivateSpaceRequest.SerializeToString,
@@ -250,6 +255,14 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AssignLabel(self, request, context):
+        """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
+        generation. FAILED_PRECONDITION where no item has the label.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ActivateSpace(self, request, context):
         """Makes a space, and one of its generations, the one that answers.
         """
@@ -357,6 +370,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
             'ExtendSpace': grpc.unary_unary_rpc_method_handler(
                     servicer.ExtendSpace,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.ExtendSpaceRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_types__pb2.Space.SerializeToString,
+            ),
+            'AssignLabel': grpc.unary_unary_rpc_method_handler(
+                    servicer.AssignLabel,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.AssignLabelRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_types__pb2.Space.SerializeToString,
             ),
             'ActivateSpace': grpc.unary_unary_rpc_method_handler(
@@ -812,6 +830,33 @@ class CollectionService:
             target,
             '/crossview.v1.CollectionService/ExtendSpace',
             crossview_dot_v1_dot_collections__pb2.ExtendSpaceRequest.SerializeToString,
+            crossview_dot_v1_dot_types__pb2.Space.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AssignLabel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/AssignLabel',
+            crossview_dot_v1_dot_collections__pb2.AssignLabelRequest.SerializeToString,
             crossview_dot_v1_dot_types__pb2.Space.FromString,
             options,
             channel_credentials,

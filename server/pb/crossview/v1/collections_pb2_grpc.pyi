@@ -64,6 +64,10 @@ class CollectionServiceStub:
     """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
     ExtendSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]
     """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
+    AssignLabel: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]
+    """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
+    generation. FAILED_PRECONDITION where no item has the label.
+    """
     ActivateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]
     """Makes a space, and one of its generations, the one that answers."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
@@ -105,6 +109,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
     ExtendSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
+    AssignLabel: _aio.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]  # type: ignore[assignment]
+    """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
+    generation. FAILED_PRECONDITION where no item has the label.
+    """
     ActivateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Makes a space, and one of its generations, the one that answers."""
     GetSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
@@ -239,6 +247,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
         """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
+
+    @_abc_1.abstractmethod
+    def AssignLabel(
+        self,
+        request: _collections_pb2.AssignLabelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
+        """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
+        generation. FAILED_PRECONDITION where no item has the label.
+        """
 
     @_abc_1.abstractmethod
     def ActivateSpace(

@@ -1,0 +1,219 @@
+"""Multiple similarity learning: a few binary embeddings, each for a group of classes."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import Mask, Rows
+from ..classes import of_classes, shared_classes
+from ..separate import SeparateLearner
+from .boosting import boost, boost_assigned, likelihoods_under
+from .grouping import KMEANS, LEARNED, NAMES, RANDOM, Assignment, at_random, by_means, given
+from .pairs import Codes, Pairs
+from .samples import Sample, Training
+from .stumps import Stumps
+
+PER_CLASS = "class"
+
+
+class MuSL(SeparateLearner):
+    """Learns K metrics of T bits each and which classes are whose; a row's embedding is its bits under all metrics.
+
+    Babenko, Branson and Belongie, "Similarity Metrics for Categorization: From Monolithic to Category Specific" (ICCV
+    2009). A bit is a threshold on one column, a metric the Hamming distance of T bits. Metrics are boosted together to
+    maximise sum_c max_k L_c^k, the classes' pairs' log likelihoods each under its best metric, with a soft maximum (8);
+    then each is boosted anew for the classes that it got (2.3.2). A row of a class c is to be compared with others by
+    the bits of c's metric alone: see ``parts`` and ``parts_of``. Rows alone in their class, as unlabelled ones are, are
+    left out. Embeddings of two views are not comparable.
+
+    Args:
+        n_bits: T, bits of each metric.
+        n_metrics: K; at most as many as there are classes. 1: one metric for all; "class": one for each class.
+        assignment: whose classes are whose: "learned"; "kmeans", by the means of their rows; "random"; or {class:
+            metric}, classes told by their text, or the metrics of the classes in sorted order, metrics counted from 0.
+        alpha: by how much one bit changes the log odds that a pair is of one class (3).
+        r: accuracy of the soft maximum (8). Weights of all pairs add up to 1: it is the paper's r times their sum.
+        retrain: boost each metric anew once the assignment is known; what is not "learned" always is.
+        n_thresholds: candidate thresholds of each column, at its quantiles.
+        max_rows: with more rows, every round makes pairs of so many, drawn anew, in proportion to their classes.
+        random_state: seed of draws and of k-means.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        classes_: (C,) the classes.
+        n_metrics_: int, K.
+        categories_: list, per view, of the classes learned in it and of those given to ``assign``.
+        assignments_: list, per view, of their metrics.
+        likelihoods_: list of (K, C_v) log likelihoods of the classes learned in a view; each class is weighed by its
+            share of the rows, so that an objective is the sum over classes.
+        columns_: list of (K T,) columns that the bits look at.
+        thresholds_: list of (K T,) values from which a bit is 1.
+        references_: list of (m, ceil(K T / 8)) packed bits of training rows, at most ``max_rows``.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
+            class without a metric, or a view whose rows are all alike.
+    """
+
+    name = "musl"
+    binary: ClassVar[bool] = True
+    needs_labels = True
+    argument = "n_bits"
+
+    classes_: NDArray[Any]
+    categories_: list[NDArray[Any]]
+    assignments_: list[Codes]
+    n_metrics_: int
+    likelihoods_: list[NDArray[np.float64]]
+    columns_: list[NDArray[np.intp]]
+    thresholds_: list[NDArray[np.float64]]
+    references_: list[NDArray[np.uint8]]
+
+    def __init__(
+        self,
+        n_bits: int = 32,
+        n_metrics: int | str = 5,
+        assignment: Assignment = LEARNED,
+        alpha: float = 0.6,
+        r: float = 1000.0,
+        retrain: bool = True,
+        n_thresholds: int = 1,
+        max_rows: int = 2000,
+        random_state: int | np.random.RandomState | None = None,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.n_metrics = n_metrics
+        self.assignment = assignment
+        self.alpha = alpha
+        self.r = r
+        self.retrain = retrain
+        self.n_thresholds = n_thresholds
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.view_slices = view_slices
+
+    @property
+    def parts(self) -> int:
+        """K: an embedding is that many metrics' bits, side by side."""
+        check_is_fitted(self)
+        return self.n_metrics_
+
+    def parts_of(self, labels: ArrayLike, view: int = 0) -> Codes:
+        """Returns the metrics of (n,) classes in a view; -1 where a class has none there."""
+        check_is_fitted(self)
+        known = {str(name): part for name, part in zip(self.categories_[view], self.assignments_[view], strict=True)}
+        return np.array([known.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
+
+    def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
+        """Finds the metric for a category that was not learned, from a few examples and without training (2.3.1).
+
+        It is the one under which the category's pairs are likeliest: the examples with each other, and with rows that
+        the metrics were learned from.
+
+        Args:
+            X: (m, d_view) examples, two or more.
+            category: remember the metric as this category's; what ``assign`` said of it earlier is forgotten.
+            view: which view the examples are of.
+
+        Returns:
+            The metric, 0 to K - 1.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: for fewer than two examples, a category that was learned, or as ``transform`` does.
+        """
+        bits = self.transform(X, view=view)
+        if len(bits) < 2:
+            raise ValueError(f"a category needs at least 2 examples to find its metric, got {len(bits)}")
+        learned = self.categories_[view][: self.likelihoods_[view].shape[1]]
+        if category is not None and str(category) in learned.astype(str):
+            raise ValueError(f"{category!r} was learned; only categories that were not can be assigned a metric")
+        found = self._likeliest(bits, view)
+        if category is not None:
+            self._remember(str(category), found, view)
+        return found
+
+    def _likeliest(self, bits: Rows, view: int) -> int:
+        width = bits.shape[1]
+        others = np.unpackbits(self.references_[view], axis=1, count=width)
+        pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha)
+        sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
+        return int(likelihoods_under(sample, np.arange(width).reshape(self.parts, -1))[:, 1].argmax())
+
+    def _remember(self, category: str, metric: int, view: int) -> None:
+        names, metrics = self.categories_[view].astype(str), self.assignments_[view]
+        kept = names != category
+        self.categories_[view] = np.append(names[kept], category)
+        self.assignments_[view] = np.append(metrics[kept], metric)
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        self._check_parameters()
+        self.classes_ = shared_classes(labels)
+        known = self._known()
+        self.n_metrics_ = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
+        super()._fit(views, labels, mask)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        present, codes = np.unique(codes, return_inverse=True)
+        stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
+        training = Training(rows, codes, stumps, self.alpha, self.max_rows, generator)
+        samples, assignment = training.samples(), self._grouped(training, present)
+        if assignment is None:
+            chosen, assignment = boost(samples, self.n_metrics_, self.n_bits, self.r)
+        if self.retrain or self.assignment != LEARNED:
+            chosen = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
+        kept = stumps.take(chosen.ravel())
+        return {
+            "categories_": self.classes_[present],
+            "assignments_": assignment,
+            "likelihoods_": likelihoods_under(next(samples), chosen),
+            "columns_": kept.columns,
+            "thresholds_": kept.thresholds,
+            "references_": np.packbits(kept.bits(rows[training.draw()]).astype(bool), axis=1),
+        }
+
+    def _known(self) -> Codes | None:
+        """Returns the metrics of ``classes_`` where the parameters say them; None where they depend on rows."""
+        count = len(self.classes_)
+        if not isinstance(self.assignment, str):
+            return given(self.assignment, self.classes_)
+        if self.n_metrics == PER_CLASS:
+            return np.arange(count)
+        return np.zeros(count, dtype=np.intp) if self.n_metrics == 1 else None
+
+    def _grouped(self, training: Training, present: Codes) -> Codes | None:
+        """Returns the metrics of the classes that a view has; None where they are to be learned."""
+        known = self._known()
+        if known is not None:
+            return known[present]
+        if self.assignment == KMEANS:
+            return by_means(training.rows, training.codes, self.n_metrics_, training.generator)
+        if self.assignment == RANDOM:
+            return at_random(len(present), self.n_metrics_, training.generator)
+        return None
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.assignment, str) and self.assignment not in NAMES:
+            raise ValueError(f"assignment={self.assignment!r} must be one of {', '.join(NAMES)}, or classes' metrics")
+        if self.n_metrics != PER_CLASS and not _is_count(self.n_metrics):
+            raise ValueError(f'n_metrics={self.n_metrics!r} must be a whole number of at least 1, or "{PER_CLASS}"')
+        for parameter, least in (("n_bits", 1), ("n_thresholds", 1), ("max_rows", 4)):
+            value = getattr(self, parameter)
+            if not _is_count(value) or value < least:
+                raise ValueError(f"{parameter}={value!r} must be a whole number of at least {least}")
+        if not 0.0 < self.alpha < np.inf or not 0.0 < self.r < np.inf:
+            raise ValueError(f"alpha={self.alpha} and r={self.r} must be positive and finite")
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        bits: Rows = Stumps(self.columns_[view], self.thresholds_[view]).bits(rows).astype(np.float64)
+        return bits
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)

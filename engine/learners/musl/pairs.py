@@ -1,0 +1,89 @@
+"""Pairs of rows: how likely a metric makes them, and what that asks of its next bit."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit
+
+from .stumps import Bits
+
+Codes = NDArray[np.intp]
+Distances = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All ordered pairs (i, j) of n rows: a pair is of the class of j, and positive if i is of that class too.
+
+    After t bits a pair at Hamming distance h is positive with probability sigma(alpha (t/2 - h)). The paper's (3) has
+    T/2 from the first bit on: then all pairs count as positive at first, and the first half of the bits, chosen to tell
+    negative pairs apart, serves every class alike.
+
+    Of the pairs of a class, which weigh as much as it has rows, the positive ones are given half of the weight and the
+    negative ones half: the distances of metrics for few and for many classes then have the same scale. The weights of
+    all pairs add up to 1. A row makes no pair with itself.
+
+    Attributes:
+        codes: (n,) classes, 0 to C - 1.
+        count: C.
+        alpha: by how much one bit changes the log odds of a pair.
+    """
+
+    codes: Codes
+    count: int
+    alpha: float
+
+    @cached_property
+    def same(self) -> NDArray[np.bool_]:
+        """(n, n), which pairs are positive."""
+        return np.asarray(self.codes[:, None] == self.codes)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """(C, 2): what a negative and what a positive pair of each class weighs."""
+        n, sizes = len(self.codes), np.bincount(self.codes, minlength=self.count)
+        others = np.column_stack([n - sizes, sizes - 1])
+        return np.asarray(0.5 / (n * np.maximum(others, 1)))
+
+    def likelihoods(self, bits: Bits) -> NDArray[np.float64]:
+        """Returns L_c of equation (6), (C,) weighted log likelihoods of the classes' pairs, from (n, t) bits."""
+        width = bits.shape[1] + 1
+        cells = (2 * self.codes + self.same) * width + hamming(bits, bits)
+        counts = np.bincount(cells.ravel(), minlength=2 * self.count * width).reshape(self.count, 2, width)
+        counts[:, 1, 0] -= np.bincount(self.codes, minlength=self.count)  # rows with themselves
+        margins = self._margins(width)
+        log_odds = np.array([log_expit(-margins), log_expit(margins)])
+        return np.asarray(np.einsum("cyh,cy,yh->c", counts, self.weights, log_odds))
+
+    def slopes(self, bits: Bits, shares: NDArray[np.float64]) -> tuple[NDArray[np.float32], Codes]:
+        """Returns the derivatives of the objective by the pairs' distances, without the factor alpha.
+
+        Their sizes are the weights of the algorithm's line 3: negative for positive pairs, which should come nearer.
+
+        Args:
+            bits: (n, t).
+            shares: (C,), how far each class is this metric's.
+
+        Returns:
+            (n, m) derivatives, and (m,) the rows j: those of classes with a share.
+        """
+        columns = np.flatnonzero(shares[self.codes] > 0)
+        of_column, width = self.codes[columns], bits.shape[1] + 1
+        margins = self._margins(width)
+        weights = self.weights * shares[:, None]
+        table = weights[:, :, None] * np.array([expit(margins), -expit(-margins)])
+        cells = (2 * of_column + self.same[:, columns]) * width + hamming(bits, bits[columns])
+        found = table.astype(np.float32).ravel()[cells]
+        found[columns, np.arange(len(columns))] = 0
+        return found, columns
+
+    def _margins(self, width: int) -> NDArray[np.float64]:
+        """The log odds at every distance that there may be, 0 to ``width`` - 1."""
+        return np.asarray(self.alpha * ((width - 1) / 2 - np.arange(width)))
+
+
+def hamming(first: Bits, second: Bits) -> Distances:
+    """Returns the (n, m) Hamming distances of (n, t) and (m, t) bits."""
+    return np.asarray(first @ (1 - second).T + (1 - first) @ second.T).astype(np.intp)

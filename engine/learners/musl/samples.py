@@ -1,0 +1,68 @@
+"""The rows that each round of boosting makes pairs of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Rows
+from .pairs import Codes, Pairs
+from .stumps import Bits, Stumps
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows that pairs are made of.
+
+    Attributes:
+        pairs: all their pairs.
+        candidates: (n, M), their bits under all candidate stumps.
+    """
+
+    pairs: Pairs
+    candidates: Bits
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows with classes, and how they are sampled.
+
+    Attributes:
+        rows: (n, d).
+        codes: (n,) classes, 0 to C - 1, each of two rows or more.
+        stumps: the candidates.
+        alpha: see ``Pairs``.
+        max_rows: up to so many rows are all used in every round.
+        generator: what draws are made with.
+    """
+
+    rows: Rows
+    codes: Codes
+    stumps: Stumps
+    alpha: float
+    max_rows: int
+    generator: np.random.RandomState
+
+    def samples(self) -> Iterator[Sample]:
+        """Yields a sample for every round: one and the same where all rows are used, else each drawn anew."""
+        if len(self.rows) <= self.max_rows:
+            yield from repeat(self._sample(np.arange(len(self.rows))))
+        while True:
+            yield self._sample(self.draw())
+
+    def draw(self) -> NDArray[np.intp]:
+        """Returns about ``max_rows`` rows' positions, sorted: of each class its share, at least two."""
+        if len(self.rows) <= self.max_rows:
+            return np.arange(len(self.rows))
+        order = self.generator.permutation(len(self.rows))
+        order = order[np.argsort(self.codes[order], kind="stable")]
+        sizes = np.bincount(self.codes)
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        wanted = np.maximum(2, np.rint(sizes * (self.max_rows / len(order))))
+        return np.sort(order[rank < wanted[self.codes[order]]])
+
+    def _sample(self, which: NDArray[np.intp]) -> Sample:
+        pairs = Pairs(self.codes[which], int(self.codes.max()) + 1, self.alpha)
+        return Sample(pairs, self.stumps.bits(self.rows[which]))

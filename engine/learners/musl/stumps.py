@@ -1,0 +1,57 @@
+"""Decision stumps: the weak learners, each a threshold on one column."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Rows
+
+Bits = NDArray[np.float32]  # 0 or 1
+
+
+@dataclass(frozen=True)
+class Stumps:
+    """m stumps; a row's bit is 1 where its column reaches the threshold.
+
+    Attributes:
+        columns: (m,) which column each looks at.
+        thresholds: (m,) float.
+    """
+
+    columns: NDArray[np.intp]
+    thresholds: NDArray[np.float64]
+
+    @classmethod
+    def candidates(cls, rows: Rows, count: int) -> Self:
+        """Returns up to ``count`` stumps for every column of (n, d) rows, at its quantiles.
+
+        Thresholds lie midway between neighbouring values, so that rounding does not flip a bit; the lowest of a column
+        is above its smallest value, so that words that few rows have are told from words that none has. A constant
+        column has no stump.
+
+        Raises:
+            ValueError: if all columns are constant.
+        """
+        shares = np.arange(1, count + 1) / (count + 1)
+        second = np.where(rows > rows.min(axis=0), rows, np.inf).min(axis=0)
+        found = []
+        for values in np.maximum(np.quantile(rows, shares, axis=0, method="higher"), second):
+            below = np.where(rows < values, rows, -np.inf).max(axis=0)
+            columns = np.flatnonzero(np.isfinite(values))
+            low, high = below[columns], values[columns]
+            middle = low / 2 + high / 2
+            found.append(np.column_stack([columns, np.where(middle > low, middle, high)]))
+        table = np.unique(np.concatenate(found), axis=0)
+        if not len(table):
+            raise ValueError("the rows of a view are all alike, so no threshold tells any two apart")
+        return cls(table[:, 0].astype(np.intp), table[:, 1])
+
+    def bits(self, rows: Rows) -> Bits:
+        """Returns the (n, m) bits of rows."""
+        return (rows[:, self.columns] >= self.thresholds).astype(np.float32)
+
+    def take(self, which: NDArray[np.intp]) -> Self:
+        """Returns some of the stumps."""
+        return type(self)(self.columns[which], self.thresholds[which])

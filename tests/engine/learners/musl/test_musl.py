@@ -1,0 +1,162 @@
+"""MuSL: planted groups are found, novel categories find theirs, and what is refused."""
+
+import numpy as np
+import pytest
+from planted import planted
+from sklearn.metrics import adjusted_rand_score
+
+from engine.learners.musl.musl import MuSL
+from engine.learners.registry import from_state
+
+
+def fitted(seed=0, **parameters):
+    rows, labels, groups = planted(seed)
+    return MuSL(**{"n_metrics": 3, "random_state": 0} | parameters).fit(rows, labels), rows, labels, groups
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_planted_groups_are_found(seed):
+    """Three metrics share the classes out as they were planted, where k-means on class means does not."""
+    learner, rows, labels, groups = fitted(seed)
+    assert learner.classes_.tolist() == sorted(set(labels))
+    assert adjusted_rand_score(groups, learner.assignments_[0]) >= 0.95
+    heuristic = MuSL(n_metrics=3, assignment="kmeans", random_state=0).fit(rows, labels)
+    assert adjusted_rand_score(groups, heuristic.assignments_[0]) < 0.95
+
+
+def test_metrics_look_at_their_groups_columns():
+    """The bits of a group's metric are of the columns that tell its classes apart."""
+    learner, _, _, groups = fitted(n_bits=12)
+    for metric, columns in enumerate(learner.columns_[0].reshape(3, -1)):
+        (group,) = set(groups[learner.assignments_[0] == metric])
+        assert np.mean(columns // 16 == group) > 0.8
+
+
+def test_retraining_raises_the_objective():
+    """Metrics boosted anew for the classes that they got make them likelier than those that found the groups."""
+    # With a soft maximum as soft as this, the first bits serve all classes.
+    objectives = [fitted(r=100, retrain=again)[0].likelihoods_[0].max(axis=0).sum() for again in (False, True)]
+    assert objectives[1] > objectives[0]
+
+
+def test_more_metrics_than_one_make_classes_likelier():
+    """One for each class beats three, and three beat one."""
+    objectives = [fitted(n_metrics=count)[0].likelihoods_[0].max(axis=0).sum() for count in (1, 3, "class")]
+    assert objectives[0] < objectives[1] < objectives[2]
+
+
+def test_sampled_pairs_find_the_groups_too():
+    """With fewer rows a round than there are, the same groups are found, and the same again."""
+    rows, labels, groups = planted(size=20)
+    first, second = (MuSL(n_metrics=3, n_bits=16, max_rows=100, random_state=0).fit(rows, labels) for _ in range(2))
+    assert adjusted_rand_score(groups, first.assignments_[0]) >= 0.95
+    np.testing.assert_array_equal(first.columns_[0], second.columns_[0])
+    assert len(first.references_[0]) == pytest.approx(100, abs=12)
+
+
+def test_embeddings_are_the_bits_of_all_metrics():
+    """n_bits columns of 0 and 1 for each metric, one metric beside the other, each a threshold on a column."""
+    learner, rows, _, _ = fitted(n_bits=7)
+    bits = learner.transform(rows)
+    assert learner.binary
+    assert learner.parts == 3
+    assert bits.shape == (len(rows), 21)
+    np.testing.assert_array_equal(bits[:, 9], rows[:, learner.columns_[0][9]] >= learner.thresholds_[0][9])
+
+
+def test_it_says_whose_metric_a_label_has():
+    """Every learned class has its metric, and what was not learned -1, in each view by itself."""
+    rows, labels, groups = planted()
+    mask = np.ones((len(rows), 2), dtype=bool)
+    mask[labels == "a0", 1] = False
+    learner = MuSL(n_metrics=3, random_state=0).fit([rows, rows[:, ::-1]], labels, mask)
+    parts = learner.parts_of(sorted(set(labels)))
+    assert adjusted_rand_score(groups, parts) == 1.0
+    assert learner.parts_of(["zebra", "a1"]).tolist() == [-1, parts[1]]
+    assert learner.parts_of(["a0"], view=1).tolist() == [-1]
+    assert learner.parts_of(["a1"], view=1)[0] in (0, 1, 2)
+
+
+def test_groupings_may_be_given():
+    """By class, whatever its type, or in sorted order; k-means and random groups are drawn by the seed."""
+    rows, labels, groups = planted()
+    names = sorted(set(labels))
+    by_name = MuSL(assignment=dict(zip(names, groups.tolist(), strict=True))).fit(rows, labels)
+    in_order = MuSL(assignment=groups.tolist()).fit(rows, labels)
+    assert by_name.parts == 3
+    np.testing.assert_array_equal(by_name.columns_[0], in_order.columns_[0])
+    numbers = np.searchsorted(names, labels)
+    assert MuSL(assignment={"0": 0, 1: 1} | dict.fromkeys(range(2, 12), 1)).fit(rows, numbers).parts == 2
+    drawn = [fitted(assignment="random", random_state=seed)[0].assignments_[0] for seed in (0, 0, 1)]
+    assert np.bincount(drawn[0]).tolist() == [4, 4, 4]
+    assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()
+    assert fitted(n_metrics=1)[0].assignments_[0].tolist() == [0] * 12
+    assert fitted(n_metrics="class")[0].assignments_[0].tolist() == list(range(12))
+    assert fitted(n_metrics=50, n_bits=2)[0].parts == 12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_novel_categories_find_their_group(seed):
+    """A category that was not learned is assigned the metric of its group by four examples, nothing else changing."""
+    rows, labels, _ = planted(seed, classes=5)
+    novel = np.isin(labels, ["a4", "b4", "c4"])
+    learner = MuSL(n_metrics=3, random_state=0).fit(rows[~novel], labels[~novel])
+    before = learner.transform(rows)
+    for name in ("a4", "b4", "c4"):
+        found = learner.assign(rows[labels == name][:4], category=name)
+        assert learner.parts_of([name, name[0] + "0"]).tolist() == [found, found]
+    np.testing.assert_array_equal(learner.transform(rows), before)
+    again = from_state(learner.to_state())
+    assert again.parts_of(["a4", "b4", "c4"]).tolist() == learner.parts_of(["a4", "b4", "c4"]).tolist()
+    assert again.assign(rows[labels == "a4"][:4]) == learner.parts_of(["a4"])[0]
+    learner.assign(rows[labels == "b4"], category="a4")  # examples may come again
+    assert learner.parts_of(["a4"]).tolist() == learner.parts_of(["b4"]).tolist()
+    assert len(learner.categories_[0]) == 15
+
+
+def test_unlabelled_rows_are_left_out():
+    """Rows alone in their class change nothing."""
+    rows, labels, _ = planted()
+    more = np.vstack([rows, np.full((2, rows.shape[1]), 9.0)])
+    named = np.append(labels, ["alone", "alone too"])
+    learners = [MuSL(n_metrics=3).fit(rows, labels), MuSL(n_metrics=3).fit(more, named)]
+    np.testing.assert_array_equal(learners[0].thresholds_[0], learners[1].thresholds_[0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"n_bits": 0}, "n_bits=0"),
+        ({"n_bits": 8.5}, r"n_bits=8\.5"),
+        ({"n_metrics": 0}, "n_metrics=0"),
+        ({"n_metrics": "all"}, "n_metrics='all'"),
+        ({"n_thresholds": 0}, "n_thresholds=0"),
+        ({"max_rows": 1}, "max_rows=1"),
+        ({"alpha": 0.0}, r"alpha=0\.0"),
+        ({"r": np.nan}, "r=nan"),
+        ({"assignment": "k-means"}, "learned, kmeans, random"),
+        ({"assignment": {"a0": 0}}, "no metric for: a1"),
+        ({"assignment": [0, 1]}, "12 classes"),
+        ({"assignment": [-1] * 12}, "from 0 on"),
+        ({"assignment": [0.5] * 12}, "whole numbers"),
+    ],
+)
+def test_parameters_out_of_range_are_named(parameters, said):
+    """A parameter that makes no sense is a ValueError that names it."""
+    with pytest.raises(ValueError, match=said):
+        fitted(**parameters)
+
+
+def test_bad_rows_are_refused():
+    """Rows that are all alike, a single class, one example, or a learned category are ValueErrors that say so."""
+    learner, rows, labels, _ = fitted()
+    with pytest.raises(ValueError, match="all alike"):
+        MuSL().fit(np.ones_like(rows), labels)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        MuSL().fit(rows, np.full(len(rows), "one"))
+    with pytest.raises(ValueError, match="at least 2 examples"):
+        learner.assign(rows[:1])
+    with pytest.raises(ValueError, match="'a0' was learned"):
+        learner.assign(rows[:4], category="a0")
+    with pytest.raises(ValueError, match="48 features"):
+        learner.assign(rows[:4, 1:])

@@ -1,0 +1,22 @@
+"""Rows of which each group of classes tells its own apart by its own columns."""
+
+import numpy as np
+
+
+def planted(seed=0, groups=3, classes=4, size=10, width=16, flips=0.1):
+    """Returns (n, groups width) rows, (n,) class names and (C,) groups of the classes in sorted order.
+
+    A class has a code on its group's columns, which its rows keep but for some flips; on all other columns its rows
+    are noise.
+    """
+    generator = np.random.default_rng(seed)
+    rows, labels = [], []
+    for group in range(groups):
+        for number in range(classes):
+            code = generator.integers(2, size=width)
+            block = generator.integers(2, size=(size, groups, width))
+            block[:, group] = code ^ (generator.random((size, width)) < flips)
+            rows.append(block.reshape(size, -1) + 0.1 * generator.normal(size=(size, groups * width)))
+            labels += [f"{'abc'[group]}{number}"] * size
+    order = generator.permutation(len(labels))
+    return np.concatenate(rows)[order], np.array(labels)[order], np.repeat(np.arange(groups), classes)

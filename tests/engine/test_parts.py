@@ -1,0 +1,130 @@
+"""Spaces of several metrics: items are filed by their labels, queries ask all metrics, new labels need no training."""
+
+import numpy as np
+import pytest
+from rows import GROUPS, each, fill, item, row
+
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.query import Query
+from engine.recipe import Tune
+from engine.space import Space
+
+TARGETS = ("color:1", "color:2", "color:3")
+PER_CLASS = {"n_metrics": "class", "n_bits": 16}
+
+
+@pytest.fixture
+def metrics(home):
+    """24 labelled items of three groups and an unlabelled one, and a space of one metric for each group."""
+    items = [item(group, number) for group, number in each()] + [item("owl", 30, labels=())]
+    with fill(home, "metrics", items) as made:
+        made.train("musl", ["color"], settings=PER_CLASS)
+        yield made
+
+
+def space_of(collection) -> Space:
+    """The space that answers, from the catalog."""
+    with collection._catalog.read() as tx:
+        number = tx.spaces.answering()["musl"]
+        return Space.from_state("musl", number, tx.spaces.state("musl", number))
+
+
+def ask(collection, group: str = "cat", **options):
+    """What is found for a new row of a group."""
+    return collection.search([Query("color", vector=row("color", group, 100))], k=100, **options)
+
+
+def test_a_labelled_item_is_filed_under_its_metric_only(metrics):
+    """An unlabelled one under all; each metric is a target of its own, of as many bits."""
+    assert metrics.space("musl").targets == TARGETS
+    assert metrics.space("musl").dim == dict.fromkeys(TARGETS, 16)
+    assert [one.target for one in ask(metrics, merge=False)] == list(TARGETS)
+    for group, found in zip(GROUPS, ask(metrics, merge=False), strict=True):
+        assert {hit.key for hit in found.hits} == {f"{group}/{number:02}" for number in range(8)} | {"owl/30"}
+        assert {hit.target for hit in found.hits} == {found.target}
+
+
+def test_lists_of_several_metrics_are_merged_by_distance(metrics):
+    """Unless asked for apart; every item once, where it is nearest."""
+    apart = ask(metrics, merge=False)
+    (merged,) = ask(metrics)
+    least: dict[str, float] = {}
+    for one in apart:
+        for hit in one.hits:
+            least[hit.key] = min(hit.distance, least.get(hit.key, np.inf))
+    assert {hit.key: hit.distance for hit in merged.hits} == least
+    assert [hit.distance for hit in merged.hits] == sorted(least.values())
+    assert merged.target == ""
+    assert merged.hits[0].key.startswith("cat")
+    assert [len(found.hits) for found in metrics.search([Query("color", key="cat/00")], k=3)] == [3]
+
+
+def test_one_metric_may_be_asked_for(metrics):
+    """By the name of its target; a view is none."""
+    (found,) = ask(metrics, targets=["color:2"], merge=False)
+    assert found.target == "color:2"
+    with pytest.raises(NotFoundError, match="no target 'color'; there are: color:1, color:2, color:3"):
+        ask(metrics, targets=["color"])
+
+
+def test_a_changed_label_moves_an_item(metrics):
+    """To the metric of the new one, and of the first opening again after that."""
+    ask(metrics)
+    metrics.import_items([item("cat", 0, labels=["dog"])])
+    where = {one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "cat/00"}
+    assert where == {"color:2"}
+
+
+def test_a_new_label_gets_a_metric_without_training(metrics):
+    """Bits stay as they are, and what is called by it is filed under that metric only from then on."""
+    before = space_of(metrics).probe("color", row("color", "cat", 3)[None])
+    metrics.import_items([item("dog", number, labels=["puppy"]) for number in range(40, 46)])
+    everywhere = {one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "dog/40"}
+    assert everywhere == set(TARGETS)
+    assert metrics.assign("musl", "puppy").generation == 2
+    after = space_of(metrics).probe("color", row("color", "cat", 3)[None])
+    assert all(np.array_equal(before[target], after[target]) for target in TARGETS)
+    metrics.import_items([item("dog", 50, labels=["puppy"])])
+    found = {"dog/40": [], "dog/50": []}
+    for one in ask(metrics, merge=False):
+        for hit in one.hits:
+            found.get(hit.key, []).append(one.target)
+    assert len(found["dog/40"]) == 1
+    assert found["dog/50"] == found["dog/40"]
+
+
+def test_what_cannot_be_assigned_is_refused(metrics):
+    """A label that was learned, one of no items or of one, and spaces of one metric."""
+    with pytest.raises(InvalidInputError, match="'dog' was learned"):
+        metrics.assign("musl", "dog")
+    with pytest.raises(NotReadyError, match="no item with view color has the label 'yak'"):
+        metrics.assign("musl", "yak")
+    metrics.import_items([item("dog", 40, labels=["puppy"])])
+    with pytest.raises(InvalidInputError, match="at least 2 examples"):
+        metrics.assign("musl", "puppy")
+    with pytest.raises(InvalidInputError, match="'raw'"):
+        metrics.assign("raw", "puppy")
+    metrics.train("pca:2", ["color"], space="plain")
+    with pytest.raises(InvalidInputError, match="one metric for all"):
+        metrics.assign("plain", "puppy")
+    assert metrics.space("musl").generation == 1
+
+
+def test_metrics_of_a_view_are_measured_together(metrics):
+    """Each item at its distance under its own metric, also where settings are chosen; nothing can be re-ranked."""
+    found = metrics.evaluate(view="color", space="musl", refit=True, k=[1])
+    assert {(one.query_view, one.database_view) for one in found.rows} == {("color", "color")}
+    assert next(one.value for one in found.rows if one.metric == "accuracy") == 1.0
+    tuned = metrics.train("musl:16", ["color"], tune=Tune({"n_metrics": [1, 3]}, "accuracy", 2))
+    assert tuned.tuning is not None
+    assert (tuned.tuning.chosen, tuned.tuning.score > 0.9) == ({"n_metrics": 3}, True)
+    with pytest.raises(InvalidInputError, match="codes with no float vectors behind them"):
+        metrics.train("musl", ["color"], rerank=3)
+
+
+def test_one_metric_is_one_target(home):
+    """Named like its view."""
+    with fill(home, "one", [item(group, number) for group, number in each()]) as made:
+        info = made.train("musl", ["color"], settings={"n_metrics": 1, "n_bits": 12})
+        assert (info.targets, info.dim, info.binary) == (("color",), {"color": 12}, True)
+        assert ask(made)[0].hits[0].key.startswith("cat")

@@ -1,0 +1,71 @@
+"""Several metrics of one view, from the command line, here and over gRPC: filed by label, merged, asked for apart."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from engine.home import Home
+from engine.item import NewItem
+from server.cli import app
+from server.listen import RunningServer
+
+LABELS = ("ash", "elm", "fir")
+TARGETS = ["view:1", "view:2", "view:3"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def told(*arguments: object) -> dict:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def items(label: str, numbers: range, tag: str) -> list[NewItem]:
+    """Rows that are large in the columns of their label."""
+    made = []
+    for number in numbers:
+        row = np.random.default_rng([LABELS.index(label), number]).normal(size=9).astype(np.float32)
+        row[3 * LABELS.index(label) :][:3] += 4
+        made.append(NewItem(f"{label}/{number}", rows={"view": row}, labels=(tag,)))
+    return made
+
+
+@pytest.fixture(params=["local", "remote"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """The options that choose the backend of a home with the collection ``trees``."""
+    home = Home(tmp_path / "home")
+    with home.create("trees", ("view=vectors:dim=9",)) as made:
+        for label in LABELS:
+            made.import_items(items(label, range(10), label))
+    if request.param == "local":
+        yield ["--home", str(home.path)]
+        return
+    with RunningServer(home, port=0) as running:
+        yield ["--server", running.address]
+
+
+def test_several_metrics_over_the_command_line(where, tmp_path):
+    """Trained, shown, searched as one list and as three, and one of them given to a label that came later."""
+    setting = ["--set", "n_metrics=class"]
+    trained = told("train", "trees", "--learner", "musl:16", "--views", "view", *setting, *where)
+    assert trained["targets"] == TARGETS
+    assert "view:1 (16 bits)" in run("show", "trees", *where).output
+    search = ("search", "trees", "--view", "view", "--key", "ash/1", *where)
+    (merged,) = told(*search)["results"]
+    assert merged["hits"][0]["key"].startswith("ash")
+    assert [found["target"] for found in told(*search, "--group-by", "target")["results"]] == TARGETS
+    assert "either merged or grouped" in run(*search, "--merge", "--group-by", "target").output
+    with Home(tmp_path / "home").open("trees") as made:
+        made.import_items(items("elm", range(20, 24), "oak"))
+    assert told("assign", "trees", "musl", "oak", *where)["generation"] == 2
+    assert "'ash' was learned" in run("assign", "trees", "musl", "ash", *where).output
+    assert "no item with view view has the label 'yew'" in run("assign", "trees", "musl", "yew", *where).output
+    filed = told(*search, "--group-by", "target", "--filter-label", "oak")["results"]
+    assert sorted(len(found["hits"]) for found in filed) == [0, 0, 4]
