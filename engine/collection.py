@@ -22,7 +22,7 @@ from engine.fitting import fit_views
 from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem
+from engine.item import ImportReport, Item, NewItem, Picture
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
@@ -221,7 +221,7 @@ class Collection:
 
     def fit_views(
         self,
-        images: Iterable[bytes],
+        images: Iterable[bytes | Picture],
         views: Sequence[str] | None = None,
         seed: int = 0,
         workers: int | None = None,
@@ -229,8 +229,8 @@ class Collection:
     ) -> tuple[ViewInfo, ...]:
         """Fit views (by default those that need it and are not fitted) and return all views.
 
-        Views of pictures are fitted on the encoded ones given, views of texts on the texts of the collection's items,
-        whose rows are computed at once.
+        Views of pictures are fitted on the encoded ones given, with labels if they are each a ``Picture``; views of
+        texts on the texts of the collection's items, whose rows are computed at once.
 
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
         StorageError.

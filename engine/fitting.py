@@ -13,7 +13,7 @@ from engine.catalog import Catalog, Transaction, ViewRecord
 from engine.catalog.batches import batches
 from engine.errors import InvalidInputError, NotReadyError
 from engine.extraction import content_hash, cores, sample
-from engine.item import Failure
+from engine.item import Failure, Picture
 from engine.views import find_view, input_of, views_of
 from features import Extractor, ImageError, ImageExtractor, Labels, extractor
 
@@ -39,7 +39,7 @@ def unfitted(views: Iterable[ViewRecord]) -> dict[str, ImageExtractor]:
 
 def fit_views(
     catalog: Catalog,
-    images: Iterable[bytes],
+    images: Iterable[bytes | Picture],
     names: Sequence[str] = (),
     refit: bool = False,
     seed: int = 0,
@@ -47,7 +47,7 @@ def fit_views(
 ) -> None:
     """Fit the named views, or all that need it: text views on the texts of the items, others on encoded pictures.
 
-    Pictures that cannot be read are left out; those that are items', byte for byte, come with the items' labels.
+    Pictures that cannot be read are left out; those without labels that are items', byte for byte, have the items'.
 
     Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
     an unknown one, NotReadyError where the pictures or texts are too few.
@@ -63,17 +63,22 @@ def fit_views(
 
 
 def _fit_pictures(
-    catalog: Catalog, images: Iterable[bytes], chosen: Mapping[str, ImageExtractor], seed: int, workers: int | None
+    catalog: Catalog,
+    images: Iterable[bytes | Picture],
+    chosen: Mapping[str, ImageExtractor],
+    seed: int,
+    workers: int | None,
 ) -> None:
     samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in chosen}
     with catalog.read() as tx:
         known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
     labels: list[tuple[str, ...]] = []
+    pictures = (one if isinstance(one, Picture) else Picture(one) for one in islice(images, MAX_SAMPLE))
     with ThreadPoolExecutor(workers or cores()) as pool:
-        for batch in batches(islice(images, MAX_SAMPLE), 32):
-            for image, found in zip(batch, pool.map(lambda image: _sample(image, chosen), batch), strict=True):
+        for batch in batches(pictures, 32):
+            for one, found in zip(batch, pool.map(lambda one: _sample(one.image, chosen), batch), strict=True):
                 if found:
-                    labels.append(known.get(content_hash(image), ()))
+                    labels.append(one.labels or known.get(content_hash(one.image), ()))
                 for name, rows in found.items():
                     samples[name].append(rows)
     for name, parts in samples.items():

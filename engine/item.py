@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Attributes = Mapping[str, Any]
 """JSON values by name."""
+
+
+class Picture(NamedTuple):
+    """An encoded picture to fit views on, and the labels that are known of it."""
+
+    image: bytes
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

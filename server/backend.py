@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem
+from engine.item import ImportReport, Item, NewItem, Picture
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -59,7 +59,7 @@ class CollectionBackend(Protocol):
 
     def fit_views(
         self,
-        images: Iterable[bytes],
+        images: Iterable[bytes | Picture],
         views: Sequence[str] | None = None,
         seed: int = 0,
         workers: int | None = None,

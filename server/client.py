@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem
+from engine.item import ImportReport, Item, NewItem, Picture
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -20,6 +20,7 @@ from server.batches import batches, merged
 from server.convert import (
     from_filter,
     from_new_item,
+    from_picture,
     from_query,
     from_row,
     to_embeddings,
@@ -170,7 +171,7 @@ class RemoteCollection:
 
     def fit_views(
         self,
-        images: Iterable[bytes],
+        images: Iterable[bytes | Picture],
         views: Sequence[str] | None = None,
         seed: int = 0,
         workers: int | None = None,
@@ -180,8 +181,8 @@ class RemoteCollection:
 
         def requests() -> Iterator[pb.FitViewsRequest]:
             yield pb.FitViewsRequest(parent=self.resource, views=views or (), seed=seed, refit=refit)
-            for batch in batches(images, len):
-                yield pb.FitViewsRequest(images=batch)
+            for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
+                yield pb.FitViewsRequest(pictures=batch)
 
         answer = self.client.call(self._stub.FitViews, requests())
         return tuple(map(to_view, answer.views))

@@ -8,11 +8,12 @@ import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
 from engine.errors import BusyError, InvalidInputError, NotFoundError
+from engine.item import Picture
 from engine.progress import Progress
 from server import pages
 from server.batches import batches
 from server.cache import OpenCollections
-from server.convert import from_item, from_report, to_filter, to_new_item, to_row
+from server.convert import from_item, from_report, to_filter, to_new_item, to_picture, to_row
 from server.convert_info import from_collection, from_evaluation, from_space, from_view
 from server.convert_training import to_comparisons, to_pairs, to_tune
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
@@ -72,14 +73,14 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
 
-        def images() -> Iterator[bytes]:
-            yield from first.images
+        def pictures() -> Iterator[Picture]:
+            yield from map(to_picture, first.pictures)
             for request in request_iterator:
-                yield from request.images
+                yield from map(to_picture, request.pictures)
 
         with self.collections.use(parse_collection(first.parent)) as collection:
             views = collection.fit_views(
-                images(),
+                pictures(),
                 views=tuple(first.views) or None,
                 seed=first.seed,
                 workers=self.workers,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
-from engine.item import Failure, ImportReport, Item, NewItem
+from engine.item import Failure, ImportReport, Item, NewItem, Picture
 from engine.query import Embedding, Filter, Hit, HitList, Query
 from server.names import item_name
 from server.pb.crossview.v1 import collections_pb2, search_pb2, types_pb2
@@ -180,6 +180,17 @@ def to_new_item(message: collections_pb2.NewItem) -> NewItem:
         source=message.source,
         text=message.text if message.HasField("text") else None,
     )
+
+
+def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:
+    """A picture to fit views on."""
+    image, labels = picture if isinstance(picture, Picture) else Picture(picture)
+    return collections_pb2.Picture(image=image, labels=labels)
+
+
+def to_picture(message: collections_pb2.Picture) -> Picture:
+    """A picture to fit views on."""
+    return Picture(message.image, tuple(message.labels))
 
 
 def from_new_item(item: NewItem) -> collections_pb2.NewItem:

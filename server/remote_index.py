@@ -10,7 +10,7 @@ import numpy as np
 from engine.errors import NotReadyError
 from engine.extraction import content_hash, read_file
 from engine.fitting import sample_size
-from engine.item import Failure, ImportReport, Item, NewItem
+from engine.item import Failure, ImportReport, Item, NewItem, Picture
 from engine.progress import Progress
 from engine.said import Said
 from engine.views import input_of
@@ -47,7 +47,7 @@ def index(
     files = list(walk(paths))
     unused = said.unused(files)
     keyed = _keys(files, known := _known(collection))
-    _fit(collection, files, progress)
+    _fit(collection, files, said, progress)
     views = {view.name for view in collection.views() if input_of(view) == "image"}
     failures: list[Failure] = []
     reports: list[ImportReport] = []
@@ -96,17 +96,19 @@ def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
     return {f"{aliases[readable(file.root)]}/{file.relative}": file for file in files}
 
 
-def _fit(collection: CollectionBackend, files: Sequence[SourceFile], progress: Progress | None, seed: int = 0) -> None:
+def _fit(
+    collection: CollectionBackend, files: Sequence[SourceFile], said: Said, progress: Progress | None, seed: int = 0
+) -> None:
     names = [view.name for view in collection.views() if not view.fitted and input_of(view) == "image"]
     if not files or not names:
         return
     chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
 
-    def pictures() -> Iterator[bytes]:
+    def pictures() -> Iterator[Picture]:
         for done, number in enumerate(sorted(chosen), 1):
             data = _read(files[number])
             if isinstance(data, bytes) and data:
-                yield data
+                yield Picture(data, said.labels(files[number]) or ())
             if progress:
                 progress("fitting", done, len(chosen))
 

@@ -27,6 +27,10 @@ FAILURES_SHOWN = 20
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
 ]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(metavar="folder|FILE.csv", help="Labels: the folder a picture is in, or lines of path,label."),
+]
 WorkersOption = Annotated[
     int | None,
     typer.Option(min=1, help="Processes that read pictures (else one for each core; a server decides itself)."),
@@ -36,10 +40,7 @@ WorkersOption = Annotated[
 def index(
     name: NameArgument,
     paths: PathsArgument = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(metavar="folder|FILE.csv", help="Labels: the folder a picture is in, or lines of path,label."),
-    ] = None,
+    labels: LabelsOption = None,
     captions: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Texts of the pictures: lines of path,caption.")
     ] = None,
@@ -92,6 +93,7 @@ def fit(
     name: NameArgument,
     paths: PathsArgument = None,
     views: Annotated[str | None, typer.Option(metavar="VIEWS", help="Views to fit (else those that need it).")] = None,
+    labels: LabelsOption = None,
     sample: Annotated[int, typer.Option(min=1, help="Pictures to take, at random.")] = 500,
     seed: Annotated[int, typer.Option(help="Another seed takes other pictures.")] = 0,
     refit: Annotated[
@@ -104,18 +106,22 @@ def fit(
 ) -> None:
     """Fit views: visual words on a sample of pictures, text views on the texts of the items.
 
-    The first index does it by itself; here the pictures can be chosen. Text views need no PATH.
+    The first index does it by itself; here the pictures can be chosen. Those that are items' have the items' labels
+    unless told otherwise. Text views need no PATH.
     """
     from engine.errors import InvalidInputError
+    from engine.item import Picture
+    from engine.said import Said
     from engine.walk import walk
 
-    files = [file.path for file in walk(paths or [])]
+    said = Said(labels, None)
+    files = list(walk(paths or []))
     if paths and not files:
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     chosen = random.Random(seed).sample(files, min(sample, len(files)))
     with opened_collection(name, home, server) as collection:
         fitted = collection.fit_views(
-            (path.read_bytes() for path in chosen),
+            (Picture(file.path.read_bytes(), said.labels(file) or ()) for file in chosen),
             views=names(views) or None,
             seed=seed,
             workers=workers,

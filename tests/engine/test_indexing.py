@@ -14,7 +14,7 @@ from drawn import CLASSES, VIEWS, draw, encode, write_pictures
 from engine import extraction
 from engine.errors import InvalidInputError, NotReadyError
 from engine.home import Home
-from engine.item import Failure
+from engine.item import Failure, Picture
 from engine.query import Filter, Query
 from features import Forest
 
@@ -242,7 +242,7 @@ def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
 
 
 def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, monkeypatch):
-    """Labels that come with the files, else those of the items, and of pictures given as bytes those in the catalog."""
+    """Labels that come with the files or pictures, else those of the items."""
     seen: list[object] = []
     fit = Forest.fit
 
@@ -255,7 +255,8 @@ def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, mo
     with home.create("labelled", ["forest:words=24"]) as collection:
         collection.index([pictures], labels="folder", workers=1)
         images = [path.read_bytes() for path in sorted(pictures.rglob("*.png"))]
-        collection.fit_views([encode(draw("red", 99)), b"no picture", *images], ["forest"], refit=True)
+        told = Picture(encode(draw("red", 99)), ("other",))
+        collection.fit_views([told, b"no picture", *images], ["forest"], refit=True)
         collection.add_view("other=forest:words=24")
         collection.index([pictures], workers=1)
-    assert seen == [expected, [(), *expected], expected]
+    assert seen == [expected, [("other",), *expected], expected]

@@ -1,13 +1,15 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from engine import errors
 from engine.home import Home
-from engine.item import NewItem
+from engine.item import NewItem, Picture
 from engine.query import Filter, Query
 from features.errors import NotAnImageError
+from features.forest import Forest
 from server.backend import Backend, CollectionBackend
 from server.client import Client
 from server.listen import RunningServer
@@ -173,6 +175,28 @@ def test_unfitted_views_name_the_remedy(backend: Backend, pictures: Path) -> Non
     finally:
         one.close()
         backend.delete("unfitted")
+
+
+def test_views_are_fitted_with_labels(backend: Backend, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the files at the first indexing, and those that are given with pictures."""
+    seen: list[set[tuple[str, ...]]] = []
+    fit = Forest.fit
+
+    def remember(self: Forest, samples: Any, seed: int = 0, labels: Any = None) -> Any:
+        seen.append(set(labels))
+        return fit(self, samples, seed, labels)
+
+    monkeypatch.setattr(Forest, "fit", remember)
+    one = backend.create("forested", views=("forest:words=24",))
+    try:
+        one.index([pictures], labels="folder")
+        images = [path.read_bytes() for path in sorted(pictures.rglob("*.jpg"))]
+        one.fit_views([Picture(image, ("one",)) for image in images], views=("forest",), refit=True)
+        folders = {(path.name,) for path in pictures.iterdir() if path.is_dir()}
+        assert seen == [folders, {("one",)}]
+    finally:
+        one.close()
+        backend.delete("forested")
 
 
 def test_folders_of_one_name_keep_apart_on_a_server(tmp_path: Path, pictures: Path, server: RunningServer) -> None:

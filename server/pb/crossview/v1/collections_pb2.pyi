@@ -244,7 +244,7 @@ class FitViewsRequest(_message.Message):
     VIEWS_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     REFIT_FIELD_NUMBER: _builtins.int
-    IMAGES_FIELD_NUMBER: _builtins.int
+    PICTURES_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection; in the first message, as are views, seed and refit."""
     seed: _builtins.int
@@ -255,8 +255,8 @@ class FitViewsRequest(_message.Message):
         """Empty: those that are not fitted."""
 
     @_builtins.property
-    def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
-        """Encoded pictures; in every message, in batches below the message limit."""
+    def pictures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Picture]:
+        """In every message, in batches below the message limit."""
 
     def __init__(
         self,
@@ -265,15 +265,41 @@ class FitViewsRequest(_message.Message):
         views: _abc.Iterable[_builtins.str] | None = ...,
         seed: _builtins.int = ...,
         refit: _builtins.bool = ...,
-        images: _abc.Iterable[_builtins.bytes] | None = ...,
+        pictures: _abc.Iterable[Global___Picture] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["images", b"images", "parent", b"parent", "refit", b"refit", "seed", b"seed", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parent", b"parent", "pictures", b"pictures", "refit", b"refit", "seed", b"seed", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FitViewsRequest: _TypeAlias = FitViewsRequest  # noqa: Y015
+
+@_typing.final
+class Picture(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGE_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    image: _builtins.bytes
+    """Encoded."""
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is known of it, for views that learn from labels; none: those of the item that is the same picture, if any."""
+
+    def __init__(
+        self,
+        *,
+        image: _builtins.bytes = ...,
+        labels: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "labels", b"labels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Picture: _TypeAlias = Picture  # noqa: Y015
 
 @_typing.final
 class FitViewsResponse(_message.Message):
