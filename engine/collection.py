@@ -260,6 +260,7 @@ class Collection:
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -271,12 +272,18 @@ class Collection:
         share a label, or those of ``pairs``; metrics are learned from ``constraints`` where they are given. With
         ``tune``, settings that are not given are chosen by cross-validation.
 
+        A pipeline that ends in a hasher, such as ``multi-npp,itq:32``, is searched by the number of differing bits;
+        with ``rerank`` of R, R codes are found for each hit wanted, and put in the order of the float vectors that they
+        stand for.
+
         It is built beside the generation that answers, which is replaced in one step if ``activate``; a training that
         is stopped leaves nothing.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        recipe = Recipe(learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints)
+        recipe = Recipe(
+            learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints, rerank
+        )
         name = check_space_name(space or recipe.space_name())
         return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
 

@@ -16,15 +16,18 @@ from engine.examples import Examples, examples, split
 from engine.info import Evaluation, EvaluationRow
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
-from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
+from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance, reranked
 from engine.neighborhoods import count_constraints, told
-from engine.pipeline import build, vectors
+from engine.pipeline import build, coded, vectors
 from engine.space import RAW, Space
 from engine.training import own_steps
 from engine.views import find_view
 from features import EXTRACTORS
 
 _QUERIES_AT_ONCE = 256
+
+_Rows = tuple[NDArray[np.float32], int]
+"""Raw rows, and the position of their view."""
 
 
 def evaluate(
@@ -63,7 +66,7 @@ def evaluate(
         tuple(rows),
         len(queries),
         len(database.seen_in(*asked)),
-        protocol + _incomplete(items) + ("" if counts is None else f"; {counts.sentence()}"),
+        protocol + _incomplete(items) + _ties(space, ks) + ("" if counts is None else f"; {counts.sentence()}"),
         _codebooks(tx, {view, *asked}, set(queries.keys)),
         time.monotonic() - began,
     )
@@ -121,21 +124,49 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
 def _measure(
     space: Space, pipeline: Chain, queries: Examples, database: Examples, view: str, target: str, ks: Sequence[int]
 ) -> Iterator[EvaluationRow]:
-    probes = vectors(pipeline, queries.rows[view], space.views.index(view))
-    placed = vectors(pipeline, database.rows[target], space.views.index(target))
     classes = sorted({label for labels in (*queries.labels, *database.labels) for label in labels})
     wanted, there = members(queries.labels, classes), members(database.labels, classes)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
-    for start in range(0, len(queries), _QUERIES_AT_ONCE):
-        part = slice(start, start + _QUERIES_AT_ONCE)
-        order = ranking(cdist(probes[part], placed))
+    rows = (queries.rows[view], space.views.index(view)), (database.rows[target], space.views.index(target))
+    for part, order, lengths in _orders(pipeline, space.rerank, *rows, ks):
         ranked = relevance(order, wanted[part], there)
-        for k in ks:
+        for k in lengths:
             found["accuracy", k].append(knn_correct(order, wanted[part], there, k))
             found["precision", k].append(precision_at_k(ranked, k))
-        found["map", None].append(average_precision(ranked))
+        if max(ks) in lengths:
+            found["map", None].append(average_precision(ranked))
     for (metric, k_or_none), values in found.items():
         yield EvaluationRow(view, target, metric, k_or_none, float(np.nanmean(np.concatenate(values))))
+
+
+def _orders(
+    pipeline: Chain, rerank: int, asked: _Rows, stored: _Rows, ks: Sequence[int]
+) -> Iterator[tuple[slice, NDArray[np.intp], Sequence[int]]]:
+    """Yield rankings of the stored rows, for some queries at a time and hit lists of these lengths."""
+    random = np.random.default_rng(0)
+    if rerank:
+        (probes, probe_floats), (placed, placed_floats) = coded(pipeline, *asked), coded(pipeline, *stored)
+    else:
+        probes, placed = vectors(pipeline, *asked), vectors(pipeline, *stored)
+    for start in range(0, len(probes), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        order = ranking(cdist(probes[part], placed), random)
+        if not rerank:
+            yield part, order, ks
+            continue
+        distances = cdist(probe_floats[part], placed_floats)
+        for k in ks:
+            yield part, reranked(order, distances, rerank * k), [k]
+
+
+def _ties(space: Space, ks: Sequence[int]) -> str:
+    """Say how codes are ranked."""
+    if not space.binary:
+        return ""
+    told = "; codes that differ in equally many bits rank by chance"
+    if not space.rerank:
+        return told
+    return f"{told}; the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
 
 
 def _codebooks(tx: Transaction, names: Iterable[str], queries: set[str]) -> str:

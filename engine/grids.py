@@ -7,7 +7,6 @@ from engine.errors import InvalidInputError
 from engine.examples import Examples
 from engine.learners.kernels import KernelMap
 from engine.learners.registry import LEARNERS, learner_class
-from engine.learners.steps import Step
 from engine.recipe import Recipe
 
 KERNEL = "kernel"
@@ -108,7 +107,7 @@ def with_kernel(spec: str, kernel: str) -> str:
 
 
 def main_learner(spec: str) -> str:
-    """Return the name of a spec's last learner that is no mere step, or else of its last step."""
+    """Return the name of a spec's last learner that is no mere stage, or else of its last one."""
     return _names(spec)[_position(spec)]
 
 
@@ -118,7 +117,7 @@ def _names(spec: str) -> list[str]:
 
 def _position(spec: str) -> int:
     names = _names(spec)
-    learners = [i for i, name in enumerate(names) if name in LEARNERS and not issubclass(LEARNERS[name], Step)]
+    learners = [i for i, name in enumerate(names) if name in LEARNERS and not LEARNERS[name].stage]
     return learners[-1] if learners else len(names) - 1
 
 

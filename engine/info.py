@@ -87,7 +87,7 @@ class SpaceInfo:
     targets: tuple[str, ...]
     cross_view: bool
     dim: Mapping[str, int]
-    """Dimension of each target's vectors."""
+    """Dimension of each target's vectors; where ``binary``, bits of its codes."""
     settings: Mapping[str, Any]
     seed: int
     trained_items: int
@@ -104,6 +104,14 @@ class SpaceInfo:
     """How its settings were chosen; None where they were given."""
     constraints: ConstraintCounts | None = None
     """The comparisons that its metrics were learned from; None where none were given."""
+    binary: bool = False
+    """Whether its vectors are codes, and distances the numbers of bits that differ."""
+    rerank: int = 0
+    """Codes found for each hit wanted, whose float vectors then give order and (Euclidean) distance; 0: none are."""
+
+    def size(self, target: str) -> str:
+        """Return how long a target's vectors are, in words."""
+        return f"{self.dim.get(target, '?')} bits" if self.binary else str(self.dim.get(target, "?"))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from engine.catalog import Transaction
 from engine.errors import StorageError
 from engine.locks import ReadWriteLock
-from engine.space import Placed, Space
-from index import FlatIndex, Neighbors, SnapshotError
+from engine.space import Space, Vectors
+from index import Index, Neighbors, SnapshotError
 
 _log = logging.getLogger(__name__)
 _PLACED_AT_ONCE = 20_000
@@ -23,7 +23,7 @@ _WORTH_SAVING = 0.05
 class _Target:
     """One index, and the catalog's sequence up to which it holds everything."""
 
-    def __init__(self, index: FlatIndex, covered: int) -> None:
+    def __init__(self, index: Index, covered: int) -> None:
         self.index = index
         self.covered = covered
         self.unsaved = 0
@@ -56,7 +56,7 @@ class LiveSpace:
                     self._replay(tx, name)
                     self._targets[name].covered = sequence
 
-    def search(self, target: str, vectors: NDArray[np.float32], k: int, only: NDArray[np.int64] | None) -> Neighbors:
+    def search(self, target: str, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors:
         """Return the k nearest items of a target among the ids in ``only``, by its index as it is now."""
         with self._lock.read():
             index = self._targets[target].index
@@ -79,17 +79,17 @@ class LiveSpace:
         return self._folder / f"{self.space.name}-{self.space.generation}-{target}.idx"
 
     def _load(self, tx: Transaction, name: str, sequence: int) -> _Target:
-        dim = self.space.dims(tx.views.all())[name]
+        empty = self.space.empty_index(name, tx.views.all())
         try:
-            index, meta = FlatIndex.load(self._path(name))
-            if index.dim != dim or meta["sequence"] > sequence:
+            index, meta = type(empty).load(self._path(name))
+            if index.dim != empty.dim or meta["sequence"] > sequence:
                 raise SnapshotError(f"{self._path(name)} is of another catalog")
             return _Target(index, int(meta["sequence"]))
         except FileNotFoundError:
             pass
         except (SnapshotError, OSError) as error:
             _log.warning("rebuilding an index: %s", error)
-        return _Target(FlatIndex(dim), -1)
+        return _Target(empty, -1)
 
     def _replay(self, tx: Transaction, name: str) -> None:
         target = self._targets[name]
@@ -98,7 +98,7 @@ class LiveSpace:
         views = {view.name: view for view in tx.views.all()}
         for start in range(0, len(changes.live), _PLACED_AT_ONCE):
             ids = changes.live[start : start + _PLACED_AT_ONCE]
-            rows = {view: Placed(*tx.rows.get(views[view], ids)) for view in self.space.sources(name)}
+            rows = {view: tx.rows.get(views[view], ids) for view in self.space.sources(name)}
             placed = self.space.place(rows)
             target.index.add(*placed[name])
         target.unsaved += len(changes.live) + len(changes.deleted)

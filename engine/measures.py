@@ -21,10 +21,23 @@ def members(labels: Sequence[Sequence[str]], classes: Sequence[str]) -> Bools:
     return table
 
 
-def ranking(distances: ArrayLike) -> NDArray[np.intp]:
-    """Return the ranking by distances, (queries, n); equal ones in the order of the database."""
-    order: NDArray[np.intp] = np.argsort(np.asarray(distances), axis=1, kind="stable")
+def ranking(distances: ArrayLike, random: np.random.Generator | None = None) -> NDArray[np.intp]:
+    """Return the ranking by distances, (queries, n); equal ones in the order of the database, or drawn by chance.
+
+    Codes tie so often that the order of the database would be measured, where items of a class stand together. An order
+    drawn by chance favours none: the measures are then those of all orders of the ties, in expectation.
+    """
+    table = np.asarray(distances)
+    drawn = np.arange(table.shape[1]) if random is None else random.permutation(table.shape[1])
+    order: NDArray[np.intp] = drawn[np.argsort(table[:, drawn], axis=1, kind="stable")]
     return order
+
+
+def reranked(order: NDArray[np.intp], distances: ArrayLike, count: int) -> NDArray[np.intp]:
+    """Return a ranking with its first ``count`` sorted by other distances, (queries, n); equal ones stay in order."""
+    first, rest = order[:, :count], order[:, count:]
+    again = np.argsort(np.take_along_axis(np.asarray(distances), first, axis=1), axis=1, kind="stable")
+    return np.hstack([np.take_along_axis(first, again, axis=1), rest])
 
 
 def relevance(order: NDArray[np.intp], query_members: Bools, database_members: Bools) -> Bools:

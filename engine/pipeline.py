@@ -84,10 +84,22 @@ def extend(
 
 
 def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
-    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0."""
+    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0.
+
+    Those of a hasher are columns of 0 and 1.
+    """
     if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     return np.ascontiguousarray(chain.transform(rows, view=view), np.float32)
+
+
+def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the vectors of a chain that ends in a hasher, and the float vectors, (n, D), that they stand for."""
+    if not len(rows):
+        one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
+        return one_code[:0], one_float[:0]
+    codes, floats = chain.coded(rows, view)
+    return np.ascontiguousarray(codes, np.float32), np.ascontiguousarray(floats, np.float32)
 
 
 def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:

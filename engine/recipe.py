@@ -52,6 +52,8 @@ class Recipe:
     tune: Tune | None = None
     constraints: ItemComparisons | None = None
     """What a metric is learned from; None: what the learner draws, from labels as a rule."""
+    rerank: int = 0
+    """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none."""
 
     def space_name(self) -> str:
         """Return the name of a space that is given none: its last learner's."""

@@ -8,24 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import state
-from engine.catalog import Generation, ViewRecord
+from engine.catalog import Generation, ViewRecord, ViewRows
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts, SpaceInfo, Tuning
 from engine.learners.chain import Chain
-from engine.pipeline import build, fit, vectors
+from engine.pipeline import build, coded, fit, vectors
 from features import EXTRACTORS
+from index import AutoBinaryIndex, FlatIndex, Index, RerankedIndex, with_floats
 
 RAW = "raw"
 """The space that every collection has: the views themselves, after their own normalisation steps."""
+
+
+Vectors = NDArray[np.float32] | NDArray[np.uint8]
+"""What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the
+bytes of their float vectors where searches are re-ranked."""
 
 
 class Placed(NamedTuple):
     """Vectors of one target."""
 
     ids: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-    """Shape (n, D)."""
+    vectors: Vectors
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,13 @@ class Space:
     constraints: ItemComparisons | None = None
     """Comparisons that it was given to learn from."""
     constraint_counts: ConstraintCounts | None = None
+    rerank: int = 0
+    """Codes found for each hit wanted, which are put in the order of their float vectors; 0: none are."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether its vectors are codes."""
+        return self.pipeline.binary
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -83,23 +95,35 @@ class Space:
         """Return the views whose rows are filed under a target."""
         return (target,)
 
-    def place(self, rows: Mapping[str, Placed]) -> dict[str, Placed]:
+    def place(self, rows: Mapping[str, ViewRows]) -> dict[str, Placed]:
         """Return, by target, the vectors of items from their raw rows by view; an item without a view is not filed."""
-        return {
-            view: Placed(ids, vectors(self.pipeline, values, self.views.index(view)))
-            for view, (ids, values) in rows.items()
-        }
+        return {view: Placed(ids, self._vectors(view, values)) for view, (ids, values) in rows.items()}
 
-    def probe(
-        self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()
-    ) -> dict[str, NDArray[np.float32]]:
+    def probe(self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()) -> dict[str, Vectors]:
         """Return, by target, the vectors of queries from raw rows of the query view, shape (n, d).
 
         Raises NotFoundError for an unknown view or target, InvalidInputError where the space cannot match the two.
         """
         self.check_reachable(view, targets)
-        probes = vectors(self.pipeline, rows, self.views.index(view))
-        return dict.fromkeys(targets or self.reachable(view), probes)
+        return dict.fromkeys(targets or self.reachable(view), self._vectors(view, rows))
+
+    def _vectors(self, view: str, rows: NDArray[np.float32]) -> Vectors:
+        position = self.views.index(view)
+        if self.rerank:
+            codes, floats = coded(self.pipeline, rows, position)
+            return with_floats(np.packbits(codes > 0, axis=1), floats)
+        found = vectors(self.pipeline, rows, position)
+        return np.packbits(found > 0, axis=1) if self.binary else found
+
+    def empty_index(self, target: str, views: Sequence[ViewRecord]) -> Index:
+        """Return an index for the vectors of a target."""
+        dim = self.dims(views)[target]
+        if not self.binary:
+            return FlatIndex(dim)
+        if not self.rerank:
+            return AutoBinaryIndex(dim)
+        _, floats = coded(self.pipeline, _no_rows(target, views), self.views.index(target))
+        return RerankedIndex(dim, floats.shape[1], self.rerank)
 
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
         """Raise NotReadyError if a view was fitted again since."""
@@ -111,10 +135,11 @@ class Space:
                 )
 
     def dims(self, views: Sequence[ViewRecord]) -> dict[str, int]:
-        """Return the dimension of each target's vectors."""
-        widths = {view.name: view.dim for view in views}
-        empty = {name: np.zeros((0, widths[name]), np.float32) for name in self.views}
-        return {name: vectors(self.pipeline, rows, self.views.index(name)).shape[1] for name, rows in empty.items()}
+        """Return the dimension of each target's vectors, or the bits of its codes."""
+        return {
+            name: vectors(self.pipeline, _no_rows(name, views), position).shape[1]
+            for position, name in enumerate(self.views)
+        }
 
     def to_state(self) -> bytes:
         """Return everything that is needed to place and probe again."""
@@ -133,6 +158,7 @@ class Space:
                 "tuning": self.tuning and asdict(self.tuning),
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
+                "rerank": self.rerank,
             }
         )
 
@@ -156,7 +182,14 @@ class Space:
             Tuning.from_json(tree["tuning"]) if tree.get("tuning") else None,
             ItemComparisons.from_state(tree["constraints"]) if tree.get("constraints") else None,
             ConstraintCounts(**tree["constraint_counts"]) if tree.get("constraint_counts") else None,
+            tree.get("rerank", 0),
         )
+
+
+def _no_rows(view: str, views: Sequence[ViewRecord]) -> NDArray[np.float32]:
+    """Return no rows of a view, (0, d)."""
+    width = next(one.dim for one in views if one.name == view)
+    return np.zeros((0, width), np.float32)
 
 
 def raw_generation(views: Sequence[ViewRecord]) -> int:
@@ -190,6 +223,8 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
         "pairs": len(space.pairs),
         "tuning": space.tuning and asdict(space.tuning),
         "constraints": space.constraint_counts and asdict(space.constraint_counts),
+        "binary": space.binary,
+        "rerank": space.rerank,
     }
 
 

@@ -40,6 +40,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
     steps = own_steps([find_view(tx, view) for view in recipe.views])
     pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
+    _check_rerank(recipe, pipeline)
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
         recipe.constraints.check(tx.items.ids_of(recipe.constraints.keys))
@@ -66,7 +67,18 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         tuning=tuning,
         constraints=recipe.constraints,
         constraint_counts=counts,
+        rerank=recipe.rerank,
     )
+
+
+def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
+    if recipe.rerank < 0:
+        raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
+    if recipe.rerank and not pipeline.binary:
+        raise InvalidInputError(
+            f"there are no codes to re-rank: {recipe.spec} gives float vectors; end it in a hasher, "
+            "as in multi-npp,itq:32"
+        )
 
 
 def _usable(pipeline: Chain, found: Examples) -> Examples:

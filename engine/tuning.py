@@ -110,10 +110,10 @@ class _Trial:
         return np.array([bool(labels) for labels in self.training.labels], bool)
 
     def _quality(self, probes: Any, placed: Any, queries: NDArray[np.intp], items: NDArray[np.intp]) -> NDArray[Any]:
-        parts = []
+        parts, random = [], np.random.default_rng(self.recipe.seed)
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             part = slice(start, start + _QUERIES_AT_ONCE)
-            order = ranking(cdist(probes[part], placed))
+            order = ranking(cdist(probes[part], placed), random)
             parts.append(self._judged(order, queries[part], items))
         return np.concatenate(parts)
 

@@ -5,6 +5,7 @@ from index.binary_flat import BinaryFlatIndex
 from index.exact import ExactBinaryIndex, ExactIndex
 from index.flat import FlatIndex
 from index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from index.reranked import RerankedIndex, with_floats
 from index.snapshot import SnapshotError
 
 __all__ = [
@@ -16,5 +17,7 @@ __all__ = [
     "Index",
     "MultiIndexHashing",
     "Neighbors",
+    "RerankedIndex",
     "SnapshotError",
+    "with_floats",
 ]

@@ -43,7 +43,7 @@ class FlatIndex(FaissIndex):
         """Return the k nearest of each query among the ids in ``only`` where given."""
         queries = check_vectors(vectors, self.dim)
         _, ids = self._nearest(queries, check_k(k), only)
-        return in_order(ids, self._true_distances(queries, ids))
+        return in_order(ids, self.distances(queries, ids))
 
     def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
         """Return, for each query, all vectors at distance <= radius."""
@@ -57,10 +57,22 @@ class FlatIndex(FaissIndex):
         answers = []
         for number, query in enumerate(queries):
             ids = found[limits[number] : limits[number + 1]][None].astype(np.int64)
-            near = in_order(ids, self._true_distances(query[None], ids))
+            near = in_order(ids, self.distances(query[None], ids))
             inside = near.distances[0] <= np.float32(radius)
             answers.append(Neighbors(near.ids[:, inside], near.distances[:, inside]))
         return answers
+
+    def distances(self, queries: Vectors, ids: Ids) -> NDArray[np.float32]:
+        """Return the distances of each query to its ids, both of shape (queries, k); infinity where an id is -1."""
+        distances = np.full(ids.shape, np.inf, np.float32)
+        step = max(1, _REFINE_FLOATS // max(1, self.dim))
+        for query, row, out in zip(queries, ids, distances, strict=True):
+            for start in range(0, len(row), step):
+                part = row[start : start + step]
+                present = part >= 0
+                difference = self._reconstruct(part[present]).astype(np.float64) - query
+                out[start : start + step][present] = np.sqrt(np.einsum("nd,nd->n", difference, difference))
+        return distances
 
     def get(self, ids: ArrayLike) -> Vectors:
         """Return the vectors of the ids; KeyError names an absent one."""
@@ -86,15 +98,3 @@ class FlatIndex(FaissIndex):
             return np.empty((0, self.dim), np.float32)
         vectors: Vectors = self._index.reconstruct_batch(ids)
         return vectors
-
-    def _true_distances(self, queries: Vectors, ids: Ids) -> NDArray[np.float32]:
-        """Distances of found ids, shape (queries, k), from the stored vectors; infinity where an id is -1."""
-        distances = np.full(ids.shape, np.inf, np.float32)
-        step = max(1, _REFINE_FLOATS // max(1, self.dim))
-        for query, row, out in zip(queries, ids, distances, strict=True):
-            for start in range(0, len(row), step):
-                part = row[start : start + step]
-                present = part >= 0
-                difference = self._reconstruct(part[present]).astype(np.float64) - query
-                out[start : start + step][present] = np.sqrt(np.einsum("nd,nd->n", difference, difference))
-        return distances

@@ -18,7 +18,7 @@ ALLOWED = {
     "benchmarks": {"benchmarks", "engine", "features", "index"},
 }
 HOMES = {
-    "faiss": ("index/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
+    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
     "grpc": ("server/",),
     "cv2": ("features/", "benchmarks/extract.py"),
     "PIL": ("features/", "server/sheet.py", "server/pictures.py"),

@@ -47,6 +47,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
     least_views: ClassVar[int] = 1  # how many it takes at least
     keeps_space: ClassVar[bool] = False  # does it treat rows of all views alike, so that they stay comparable?
+    stage: ClassVar[bool] = False  # does it only serve another learner, before or after it?
+    binary: ClassVar[bool] = False  # are embeddings codes, columns of 0 and 1?
+    takes_joint: ClassVar[bool] = False  # does ``fit`` ask by ``joint`` whether rows of all views are of one space?
     argument: ClassVar[str | None] = None  # the parameter that a bare value in a spec sets, as in "pca:0.99"
 
     view_slices: Sequence[int] | None
@@ -205,6 +208,12 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return [len(part) for part in np.array_split(np.arange(columns), count)]
 
     def _embed(self, rows: ArrayLike, view: int) -> NDArray[Any]:
+        checked = self._checked_rows(rows, view)
+        embeddings = self._project(checked.astype(np.float64, copy=False), view)
+        return embeddings.astype(checked.dtype, copy=False)
+
+    def _checked_rows(self, rows: ArrayLike, view: int) -> NDArray[Any]:
+        """Returns rows of one view, (n, d_view), as float32 or float64."""
         if not 0 <= view < len(self.view_widths_):
             raise ValueError(f"view={view} is unknown: {len(self.view_widths_)} views were fitted, counted from 0")
         checked: NDArray[Any] = check_array(rows, dtype=[np.float64, np.float32])
@@ -213,8 +222,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
                 f"X has {checked.shape[1]} features, but view {view} of {type(self).__name__} "
                 f"is expecting {self.view_widths_[view]} features as input"
             )
-        embeddings = self._project(checked.astype(np.float64, copy=False), view)
-        return embeddings.astype(checked.dtype, copy=False)
+        return checked
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

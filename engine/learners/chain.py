@@ -7,9 +7,9 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from .base import Mask, MultiView, MultiViewLearner, Rows
+from .hashing.hasher import Hasher
 from .metrics.comparisons import Comparisons
 from .registry import from_state, learner_class, takers
-from .steps import Step
 
 Progress = Callable[[int, int], None]
 
@@ -34,8 +34,8 @@ class Chain(MultiViewLearner):
 
     @property
     def main(self) -> MultiViewLearner | None:
-        """The learner that the chain is made for: the last that is no mere step, or else the last step."""
-        learners = [step for step in self.steps if not isinstance(step, Step)]
+        """The learner that the chain is made for: the last that is no mere stage, or else the last step."""
+        learners = [step for step in self.steps if not step.stage]
         return next(iter(reversed(learners or list(self.steps))), None)
 
     @property
@@ -43,6 +43,11 @@ class Chain(MultiViewLearner):
         """May a query of one view be matched against another view's embeddings?"""
         before = next((step for step in reversed(self.steps) if not step.keeps_space), None)
         return before is not None and before.cross_view
+
+    @property
+    def binary(self) -> bool:  # type: ignore[override]  # likewise
+        """Are embeddings codes, columns of 0 and 1?"""
+        return bool(self.steps) and self.steps[-1].binary
 
     @property
     def needs_labels(self) -> bool:  # type: ignore[override]  # likewise
@@ -151,13 +156,26 @@ class Chain(MultiViewLearner):
         return [
             ({"neighbors": neighbors, "progress": progress} if step.takes_neighbors else {})
             | ({"constraints": constraints} if step is self.comparing else {})
-            for step in self.steps
+            | ({"joint": Chain(self.steps[:i]).cross_view} if step.takes_joint else {})
+            for i, step in enumerate(self.steps)
         ]
 
     def _project(self, rows: Rows, view: int) -> Rows:
         for step in self.steps:
             rows = step.transform(rows, view=view)
         return rows
+
+    def coded(self, X: ArrayLike, view: int) -> tuple[Rows, Rows]:
+        """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and what they stand for, (n, D).
+
+        Raises:
+            ValueError: as ``transform``, or if the last step is no hasher.
+        """
+        if not isinstance(hasher := self.steps[-1], Hasher):
+            raise ValueError(f"{hasher.name} makes no codes")
+        for step in self.steps[:-1]:
+            X = step.transform(X, view=view)
+        return hasher.transform(X, view=view), hasher.unhashed(X, view)
 
     def to_state(self) -> dict[str, Any]:
         """Returns the states of the steps, by position, and the widths of the views."""
@@ -193,7 +211,7 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     Args:
         spec: learners' names, comma separated, first to last; a value after a colon sets a learner's main parameter
             ("pca:0.99"), and view numbers after an at sign are the views that a step is for ("sqrt@0", "l1@0+2").
-        settings: further parameters of the last learner that is no mere step, or else of the last step; one named
+        settings: further parameters of the last learner that is no mere stage, or else of the last one; one named
             "kernel__bandwidth" is the parameter "bandwidth" of every "kernel" in the spec.
 
     Raises:
@@ -201,7 +219,7 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     """
     parts = [part.strip() for part in spec.split(",")]
     names = [part.partition("@")[0].partition(":")[0] for part in parts]
-    learners = [i for i, name in enumerate(names) if not issubclass(learner_class(name), Step)]
+    learners = [i for i, name in enumerate(names) if not learner_class(name).stage]
     target = learners[-1] if learners else len(parts) - 1
     main, others = _by_learner(settings or {}, names)
     chosen = [others.get(name, {}) | (main if i == target else {}) for i, name in enumerate(names)]

@@ -5,6 +5,9 @@ from typing import Any
 from .attributes import RelativeAttributes
 from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
+from .hashing.itq import ITQ
+from .hashing.lsh import LSH
+from .hashing.sign import Sign
 from .hybrid import Hybrid
 from .inner import InnerProduct
 from .kernels import KernelMap
@@ -36,6 +39,9 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         Fantope,
         LMNN,
         RelativeAttributes,
+        Sign,
+        LSH,
+        ITQ,
     )
 }
 

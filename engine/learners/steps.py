@@ -19,6 +19,8 @@ class Step(SeparateLearner):
         view_slices: widths of the views in a 2-D ``X``; None: one view.
     """
 
+    stage = True
+
     def __init__(self, views: Sequence[int] | None = None, view_slices: Sequence[int] | None = None) -> None:
         self.views = views
         self.view_slices = view_slices

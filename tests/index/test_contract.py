@@ -15,13 +15,23 @@ from index import (
     FlatIndex,
     Index,
     MultiIndexHashing,
+    RerankedIndex,
     SnapshotError,
     multi_index,
+    with_floats,
 )
+
+
+class Reranked(RerankedIndex):
+    """Re-ranks everything, by as many floats as a code has bits: then it is exact, and keeps all promises."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim, dim, 1000)
+
 
 FLOAT = [ExactIndex, FlatIndex]
 BINARY = [ExactBinaryIndex, BinaryFlatIndex, MultiIndexHashing, AutoBinaryIndex]
-INDEXES = FLOAT + BINARY
+INDEXES = [*FLOAT, *BINARY, Reranked]
 
 
 @pytest.fixture(params=INDEXES, ids=lambda kind: kind.__name__)
@@ -41,7 +51,12 @@ def binary_kind(request):
 
 def vectors_of(kind: type[Index], bits: np.ndarray) -> np.ndarray:
     """Vectors for an index from rows of zeros and ones."""
-    return np.packbits(bits, axis=1) if kind in BINARY else np.asarray(bits, np.float32)
+    return rows_of(kind, np.packbits(bits, axis=1), np.asarray(bits, np.float32))
+
+
+def rows_of(kind: type[Index], codes: np.ndarray, floats: np.ndarray) -> np.ndarray:
+    """What an index holds, of codes and the floats that they stand for."""
+    return with_floats(codes, floats) if kind is Reranked else codes if kind in BINARY else floats
 
 
 def filled(kind: type[Index], count: int = 50, dim: int = 20, seed: int = 0) -> tuple[Index, np.ndarray, np.ndarray]:
@@ -49,7 +64,7 @@ def filled(kind: type[Index], count: int = 50, dim: int = 20, seed: int = 0) -> 
     index = kind(dim)
     ids = rng.permutation(10 * count)[:count].astype(np.int64)
     floats = rng.normal(size=(count, dim)).astype(np.float32)
-    vectors = vectors_of(kind, floats > 0) if kind in BINARY else floats
+    vectors = rows_of(kind, np.packbits(floats > 0, axis=1), floats)
     assert len(np.unique(vectors, axis=0)) == count
     index.add(ids, vectors)
     return index, ids, vectors

@@ -1,0 +1,1 @@
+"""Learners whose embeddings are binary codes."""

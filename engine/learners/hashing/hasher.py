@@ -1,0 +1,50 @@
+"""The base class of learners whose embeddings are binary codes."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import MultiViewLearner, Rows
+
+
+class Hasher(MultiViewLearner):
+    """Maps rows to codes of B bits, (n, B) columns of 0 and 1: a bit is set where its score is positive.
+
+    The squared Euclidean distance of two such embeddings is their Hamming distance, the number of differing bits, so
+    whatever compares embeddings ranks codes as well.
+
+    A subclass defines ``_scores``, and ``_fit`` like any learner. Where it takes ``n_bits``, that is its first
+    parameter.
+    """
+
+    binary = True
+    argument: ClassVar[str | None] = "n_bits"
+
+    def scores(self, rows: ArrayLike, view: int = 0) -> Rows:
+        """Returns the (n, B) numbers whose signs are the bits of rows of one view, (n, d_view).
+
+        Raises:
+            sklearn.exceptions.NotFittedError, ValueError: as ``transform``.
+        """
+        check_is_fitted(self)
+        return self._scores(self._checked_rows(rows, view).astype(float, copy=False), view)
+
+    def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
+        """Returns what codes stand for, (n, D), to order the items by whose codes are near; errors as in ``scores``."""
+        return self.scores(rows, view)
+
+    @abstractmethod
+    def _scores(self, rows: Rows, view: int) -> Rows: ...
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        codes: Rows = (self._scores(rows, view) > 0).astype(float)
+        return codes
+
+
+def check_bits(n_bits: int) -> int:
+    """Returns a number of bits; ValueError unless it is a positive whole number."""
+    if isinstance(n_bits, bool) or n_bits != int(n_bits) or n_bits < 1:
+        raise ValueError(f"n_bits={n_bits!r} must be a positive whole number")
+    return int(n_bits)

@@ -1,0 +1,56 @@
+"""Iterative quantisation."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Rows
+from ..pca import principal_components
+from .projection import ProjectionHasher
+
+_ITERATIONS = 50  # as the paper takes
+_ROWS = 32_768  # of more, so many are drawn
+
+
+class ITQ(ProjectionHasher):
+    """Rotates the leading principal components so that rows are near the corners of a cube, and takes the corners.
+
+    Gong and Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes" (CVPR 2011), section
+    2.2, on rows of unit length about their mean, since bits tell directions only. FAISS's ITQ is not used: its update
+    multiplies by V where the Procrustes solution has V^T, so it never settles, and retrieves little better than no
+    rotation.
+
+    Raises:
+        ValueError: from ``fit``, for more bits than columns or rows; ``n_bits`` of None is the smaller of the two.
+    """
+
+    name = "itq"
+
+    def _projection(self, rows: Rows, n_bits: int, random: np.random.RandomState) -> NDArray[np.float64]:
+        count, columns = rows.shape
+        if self.n_bits is None:
+            n_bits = min(n_bits, count)
+        if n_bits > columns:
+            raise ValueError(
+                f"n_bits={n_bits} is more than the {columns} columns that itq rotates: give the learner before it as "
+                "many dimensions, ask for fewer bits, or use lsh, which draws any number"
+            )
+        if n_bits > count:
+            raise ValueError(f"n_bits={n_bits} takes as many rows to learn from, got {count}")
+        if count > _ROWS:
+            rows = rows[random.permutation(count)[:_ROWS]]
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.where(lengths > 0, lengths, 1.0)
+        components, _ = principal_components(rows, n_bits)
+        rotation = _rotation(rows @ components.T, random)
+        projection: NDArray[np.float64] = rotation.T @ components
+        return projection
+
+
+def _rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
+    """Returns the (B, B) rotation R for which rows R are near their signs, sought from a random one."""
+    rotation = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
+    for _ in range(_ITERATIONS):
+        corners = np.where(rows @ rotation > 0, 1.0, -1.0)
+        left, _, right = np.linalg.svd(rows.T @ corners)
+        rotation = left @ right
+    return rotation

@@ -1,0 +1,54 @@
+"""Hashers whose bits are signs of linear projections."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from ..base import Rows
+from .hasher import check_bits
+from .stage import StageHasher
+
+
+class ProjectionHasher(StageHasher):
+    """Scores a row x by A (x - m), with A of shape (B, d) and m the mean row.
+
+    A subclass defines ``_projection``.
+
+    Args:
+        n_bits: B; None: as many as rows have columns.
+        random_state: seed of what is drawn; None draws anew each time.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        projections_: list of (B, d) arrays, by view or of one for all, as the offsets.
+
+    Raises:
+        ValueError: from ``fit``, for ``n_bits`` that is not positive.
+    """
+
+    projections_: list[NDArray[np.float64]]
+
+    def __init__(
+        self, n_bits: int | None = None, random_state: int | None = None, view_slices: Sequence[int] | None = None
+    ) -> None:
+        self.n_bits = n_bits
+        self.random_state = random_state
+        self.view_slices = view_slices
+
+    @abstractmethod
+    def _projection(self, rows: Rows, n_bits: int, random: np.random.RandomState) -> NDArray[np.float64]:
+        """Returns A for rows about their mean, (n, d)."""
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        fitted = super()._fit_view(rows, labels, view)
+        n_bits = rows.shape[1] if self.n_bits is None else check_bits(self.n_bits)
+        random = check_random_state(self.random_state)
+        return fitted | {"projections_": self._projection(rows - fitted["offsets_"], n_bits, random)}
+
+    def _scores(self, rows: Rows, view: int) -> Rows:
+        scores: Rows = super()._scores(rows, view) @ self.projections_[self._hash_of(view)].T
+        return scores

@@ -1,0 +1,19 @@
+"""The signs of centred embeddings."""
+
+from collections.abc import Sequence
+
+from .stage import StageHasher
+
+
+class Sign(StageHasher):
+    """Takes as many bits as rows have columns: whether each value is above its column's mean.
+
+    Args:
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+    """
+
+    name = "sign"
+    argument = None
+
+    def __init__(self, view_slices: Sequence[int] | None = None) -> None:
+        self.view_slices = view_slices

@@ -1,0 +1,107 @@
+"""Binary codes whose nearest are put in the order of the vectors that they stand for."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from index.base import Codes, Ids, Neighbors, Vectors, check_codes, check_k, check_vectors, in_order
+from index.flat import FlatIndex
+from index.multi_index import AutoBinaryIndex
+from index.snapshot import SnapshotError, read_snapshot, write_snapshot
+
+
+def with_floats(codes: Codes, floats: Vectors) -> Codes:
+    """Return rows of a ``RerankedIndex``, (n, b + 4 d): the bytes of codes, (n, b), then of float32 vectors, (n, d)."""
+    return np.hstack([codes, np.ascontiguousarray(floats, np.float32).view(np.uint8)])
+
+
+class RerankedIndex:
+    """An ``Index`` of codes of dim bits, each with a float vector: rows as by ``with_floats``.
+
+    A search finds the ``factor`` x k nearest codes and answers with the k of them whose float vectors are nearest, by
+    Euclidean distance. It is exact where ``factor`` x k reaches all that are searched; else what is near may be missed,
+    but every distance is true. A range is of the float vectors, and exact.
+    """
+
+    _kind = "reranked"
+
+    def __init__(self, dim: int, floats: int, factor: int) -> None:
+        """Begin empty, for codes of ``dim`` bits and vectors of ``floats`` components."""
+        if factor < 1:
+            raise ValueError(f"the factor must be at least 1, not {factor}")
+        self.factor = factor
+        self._codes, self._floats = AutoBinaryIndex(dim), FlatIndex(floats)
+
+    @property
+    def dim(self) -> int:
+        """Bits of a code."""
+        return self._codes.dim
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def ids(self) -> Ids:
+        """Return the ids that are present, ascending."""
+        return self._codes.ids()
+
+    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
+        """Add rows under new ids, shape (n,)."""
+        codes, floats = self._parts(vectors)
+        self._codes.add(ids, codes)
+        self._floats.add(ids, floats)
+
+    def remove(self, ids: ArrayLike) -> int:
+        """Remove ids, ignoring absent ones; return how many were present."""
+        self._floats.remove(ids)
+        return self._codes.remove(ids)
+
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+        """Return the k nearest of each query among the ids in ``only`` where given, and among the candidates."""
+        codes, floats = self._parts(vectors)
+        candidates = max(check_k(k), min(self.factor * k, len(self)))
+        ids = self._codes.search(codes, candidates, only).ids
+        near = in_order(ids, self._floats.distances(floats, ids))
+        return Neighbors(near.ids[:, :k], near.distances[:, :k])
+
+    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
+        """Return, for each query, all rows whose float vectors are at distance <= radius."""
+        return self._floats.range(self._parts(vectors)[1], radius)
+
+    def get(self, ids: ArrayLike) -> Codes:
+        """Return the rows of the ids; KeyError names an absent one."""
+        return with_floats(self._codes.get(ids), self._floats.get(ids))
+
+    def save(self, path: Path, meta: Mapping[str, Any]) -> None:
+        """Replace the snapshot at ``path`` atomically."""
+        buffer = io.BytesIO()
+        size = np.array([self.dim, self._floats.dim, self.factor])
+        np.savez(buffer, size=size, ids=self.ids(), rows=self.get(self.ids()))
+        write_snapshot(path, self._kind, buffer.getbuffer(), meta)
+
+    @classmethod
+    def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
+        """Read a snapshot and its meta."""
+        payload, meta = read_snapshot(path, cls._kind)
+        try:
+            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+                index = cls.__new__(cls)
+                RerankedIndex.__init__(index, *arrays["size"].tolist())
+                index.add(arrays["ids"], arrays["rows"])
+        except (ValueError, KeyError, OSError) as error:
+            raise SnapshotError(f"{path} cannot be read: {error}") from error
+        return index, meta
+
+    def _parts(self, rows: ArrayLike) -> tuple[Codes, NDArray[np.float32]]:
+        """Return the codes and the float vectors of rows, or raise ValueError."""
+        array, width = np.asarray(rows), -(-self.dim // 8)
+        if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != width + 4 * self._floats.dim:
+            raise ValueError(
+                f"rows of codes and vectors must be uint8 of shape (n, {width + 4 * self._floats.dim}), "
+                f"not {array.dtype} of shape {array.shape}"
+            )
+        floats = np.ascontiguousarray(array[:, width:]).view(np.float32)
+        return check_codes(array[:, :width], self.dim), check_vectors(floats, self._floats.dim)
