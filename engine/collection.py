@@ -27,9 +27,9 @@ from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
-from engine.query import Filter, HitList, Query
+from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
-from engine.search import answer, check_queries
+from engine.search import answer, check_queries, embed
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
 from engine.training import add_views, check_space_name, train
@@ -351,6 +351,16 @@ class Collection:
                 found = answer(tx, live, self._extractor, queries, targets, k, chosen, merge)
             if found is not None:
                 return found
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """Return what a space makes of every query for every target: float vectors, or packed codes with their bits.
+
+        Arguments and errors are as in ``search``.
+        """
+        check_queries(queries)
+        with self._read() as tx:
+            live = self._living(tx, space or tx.active_space() or RAW)
+            return embed(tx, live.space, self._extractor, queries, targets)
 
     def evaluate(
         self,

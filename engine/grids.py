@@ -7,6 +7,7 @@ from engine.errors import InvalidInputError
 from engine.examples import Examples
 from engine.learners.kernels import KernelMap
 from engine.learners.registry import LEARNERS, learner_class
+from engine.pipeline import build
 from engine.recipe import Recipe
 
 KERNEL = "kernel"
@@ -71,7 +72,8 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     asked = dict(recipe.tune.values) if recipe.tune else {}
     if twice := sorted(fixed & set(asked)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
-    defaults = {KERNEL: NO_KERNEL} | learner_class(name)().get_params()
+    main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
+    defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
     values = {
         setting: _possible(setting, _once((defaults[setting], *tried)), training, KERNEL in GRIDS[name])
         for setting, tried in GRIDS.get(name, {}).items()

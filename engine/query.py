@@ -57,7 +57,7 @@ class Hit:
 
     key: str
     distance: float
-    """Euclidean distance (not squared) in the target's space."""
+    """In the target's space: Euclidean (not squared), or the number of differing bits."""
     target: str
     labels: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -73,3 +73,16 @@ class HitList:
     """Position of the query in the request."""
     target: str
     hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """What a space makes of one query, to be matched against one target."""
+
+    query: int
+    """Position of the query in the request."""
+    target: str
+    vector: NDArray[np.float32] | NDArray[np.uint8]
+    """Shape (D,); a code's bits packed as by ``np.packbits``, shape (ceil(bits / 8),)."""
+    bits: int = 0
+    """Of a code; 0 for a float vector."""

@@ -10,7 +10,8 @@ from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
 from engine.live import LiveSpace
-from engine.query import TEXT_SHOWN, Filter, Hit, HitList, Query
+from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
+from engine.space import Space
 from engine.texts import check_text
 from engine.views import check_fitted, find_view, input_of
 from features import Extractor, ImageExtractor, TextExtractor, decode
@@ -29,7 +30,7 @@ class _StaleError(Exception):
     """The index knows of a change that this transaction does not see yet."""
 
 
-def check_queries(queries: Sequence[Query], k: int) -> None:
+def check_queries(queries: Sequence[Query], k: int = 1) -> None:
     """Raise InvalidInputError for what no collection could answer."""
     if k < 1:
         raise InvalidInputError(f"k must be at least 1, not {k}")
@@ -73,6 +74,22 @@ def answer(
     if merge:
         return [HitList(number, "", _fuse(lists[number], k)) for number in range(len(queries))]
     return [one for number in range(len(queries)) for one in lists[number]]
+
+
+def embed(
+    tx: Transaction, space: Space, extractors: Extractors, queries: Sequence[Query], targets: Sequence[str]
+) -> list[Embedding]:
+    """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
+    space.check_revisions(tx.views.all())
+    dims = space.dims(tx.views.all())
+    found: dict[int, list[Embedding]] = defaultdict(list)
+    for view, numbers in _by_view(queries).items():
+        rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
+        for target, vectors in space.probe(view, rows, targets).items():
+            bits = dims[target] if space.binary else 0
+            for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
+                found[number].append(Embedding(number, target, vector[: -(-bits // 8)] if bits else vector, bits))
+    return [one for number in range(len(queries)) for one in found[number]]
 
 
 def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:

@@ -12,7 +12,7 @@ from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
-from engine.query import Filter, HitList, Query
+from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
 
 
@@ -98,6 +98,7 @@ class CollectionBackend(Protocol):
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -128,6 +129,9 @@ class CollectionBackend(Protocol):
         merge: bool = False,
     ) -> list[HitList]:
         """Nearest items of every query in every target."""
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """What a space makes of every query for every target."""
 
     def evaluate(
         self,

@@ -13,11 +13,20 @@ from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem
 from engine.progress import Progress
-from engine.query import Filter, HitList, Query
+from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
 from server import pages
 from server.batches import batches, merged
-from server.convert import from_filter, from_new_item, from_query, from_row, to_hit_lists, to_item, to_report
+from server.convert import (
+    from_filter,
+    from_new_item,
+    from_query,
+    from_row,
+    to_embeddings,
+    to_hit_lists,
+    to_item,
+    to_report,
+)
 from server.convert_info import to_collection, to_evaluation, to_space, to_view
 from server.convert_training import from_comparisons, from_pairs, from_tune
 from server.limits import MESSAGE_BYTES
@@ -231,6 +240,7 @@ class RemoteCollection:
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
         constraints: ItemComparisons | None = None,
+        rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
@@ -247,6 +257,7 @@ class RemoteCollection:
             pairs=from_pairs(pairs),
             tune=None if tune is None else from_tune(tune),
             constraints=None if constraints is None else from_comparisons(constraints),
+            rerank=rerank,
             activate=activate,
         )
         return to_space(self.client.call(self._stub.Train, request))
@@ -292,6 +303,13 @@ class RemoteCollection:
             merge=merge,
         )
         return to_hit_lists(self.client.call(self.client.searches.Search, request))
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """What a space makes of every query for every target."""
+        request = search_pb2.EmbedRequest(
+            collection=self.resource, queries=map(from_query, queries), targets=targets, space=space
+        )
+        return to_embeddings(self.client.call(self.client.searches.Embed, request))
 
     def evaluate(
         self,

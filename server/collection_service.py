@@ -158,6 +158,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 pairs=to_pairs(request.pairs),
                 tune=to_tune(request.tune) if request.HasField("tune") else None,
                 constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
+                rerank=request.rerank,
                 activate=request.activate if request.HasField("activate") else True,
                 progress=_while_wanted(context),
             )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
 from engine.item import Failure, ImportReport, Item, NewItem
-from engine.query import Filter, Hit, HitList, Query
+from engine.query import Embedding, Filter, Hit, HitList, Query
 from server.names import item_name
 from server.pb.crossview.v1 import collections_pb2, search_pb2, types_pb2
 from server.structs import from_struct, to_struct
@@ -93,6 +93,32 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
         for found in results
     )
     return search_pb2.SearchResponse(results=lists)
+
+
+def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:
+    """What a space makes of queries."""
+    return [_to_embedding(found) for found in message.results]
+
+
+def from_embeddings(found: Iterable[Embedding]) -> search_pb2.EmbedResponse:
+    """The message of what a space makes of queries."""
+    return search_pb2.EmbedResponse(results=map(_from_embedding, found))
+
+
+def _to_embedding(message: search_pb2.Embedding) -> Embedding:
+    if message.HasField("code"):
+        packed = np.frombuffer(message.code.packed, np.uint8)
+        return Embedding(message.query, message.target, packed, message.code.bits)
+    return Embedding(message.query, message.target, to_row(message.vector))
+
+
+def _from_embedding(found: Embedding) -> search_pb2.Embedding:
+    if found.bits:
+        code = types_pb2.Code(packed=found.vector.tobytes(), bits=found.bits)
+        return search_pb2.Embedding(query=found.query, target=found.target, code=code)
+    return search_pb2.Embedding(
+        query=found.query, target=found.target, vector=from_row(found.vector.astype(np.float32))
+    )
 
 
 def _to_hit(message: search_pb2.Hit) -> Hit:

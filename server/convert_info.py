@@ -65,6 +65,8 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         pairs=message.pairs,
         tuning=to_tuning(message.tuning) if message.HasField("tuning") else None,
         constraints=to_constraint_counts(message.constraints) if message.HasField("constraints") else None,
+        binary=message.binary,
+        rerank=message.rerank,
     )
 
 
@@ -89,6 +91,8 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         pairs=space.pairs,
         tuning=None if space.tuning is None else from_tuning(space.tuning),
         constraints=None if space.constraints is None else types_pb2.ConstraintCounts(**asdict(space.constraints)),
+        binary=space.binary,
+        rerank=space.rerank,
     )
 
 

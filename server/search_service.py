@@ -4,7 +4,7 @@ import grpc
 
 from engine.errors import InvalidInputError
 from server.cache import OpenCollections
-from server.convert import from_hit_lists, to_filter, to_query
+from server.convert import from_embeddings, from_hit_lists, to_filter, to_query
 from server.names import parse_collection
 from server.pb.crossview.v1 import search_pb2, search_pb2_grpc
 
@@ -36,3 +36,11 @@ class SearchService(search_pb2_grpc.SearchServiceServicer):
                 merge=request.merge,
             )
         return from_hit_lists(name, results)
+
+    def Embed(  # noqa: N802 - the name of the rpc
+        self, request: search_pb2.EmbedRequest, context: grpc.ServicerContext
+    ) -> search_pb2.EmbedResponse:
+        """What a space makes of every query for every target."""
+        with self.collections.use(parse_collection(request.collection)) as collection:
+            queries = [to_query(query) for query in request.queries]
+            return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .base import Mask, MultiView, MultiViewLearner, Rows
 from .hashing.hasher import Hasher
+from .hashing.itq import ITQ
 from .metrics.comparisons import Comparisons
 from .registry import from_state, learner_class, takers
 
@@ -173,9 +174,10 @@ class Chain(MultiViewLearner):
         """
         if not isinstance(hasher := self.steps[-1], Hasher):
             raise ValueError(f"{hasher.name} makes no codes")
+        rows: Rows = self._checked_rows(X, view).astype(float, copy=False)
         for step in self.steps[:-1]:
-            X = step.transform(X, view=view)
-        return hasher.transform(X, view=view), hasher.unhashed(X, view)
+            rows = step.transform(rows, view=view)
+        return hasher.transform(rows, view=view), hasher.unhashed(rows, view)
 
     def to_state(self) -> dict[str, Any]:
         """Returns the states of the steps, by position, and the widths of the views."""
@@ -212,7 +214,8 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
         spec: learners' names, comma separated, first to last; a value after a colon sets a learner's main parameter
             ("pca:0.99"), and view numbers after an at sign are the views that a step is for ("sqrt@0", "l1@0+2").
         settings: further parameters of the last learner that is no mere stage, or else of the last one; one named
-            "kernel__bandwidth" is the parameter "bandwidth" of every "kernel" in the spec.
+            "kernel__bandwidth" is the parameter "bandwidth" of every "kernel" in the spec. Where neither tells its
+            number of dimensions, it has no fewer than an "itq" at the end has bits.
 
     Raises:
         ValueError: for unknown names or parameters, listing the known ones.
@@ -223,7 +226,17 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     target = learners[-1] if learners else len(parts) - 1
     main, others = _by_learner(settings or {}, names)
     chosen = [others.get(name, {}) | (main if i == target else {}) for i, name in enumerate(names)]
-    return Chain([_parse(part, params) for part, params in zip(parts, chosen, strict=True)])
+    steps = [_parse(part, params) for part, params in zip(parts, chosen, strict=True)]
+    if "n_components" not in main and ":" not in parts[target]:
+        _widen(steps[target], steps[-1])
+    return Chain(steps)
+
+
+def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:
+    """Gives a learner as many dimensions as an ITQ behind it has bits, where it would make fewer of its own."""
+    own = learner.get_params().get("n_components")
+    if isinstance(last, ITQ) and last.n_bits is not None and isinstance(own, int) and own < last.n_bits:
+        learner.set_params(n_components=last.n_bits)
 
 
 def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

@@ -191,7 +191,7 @@ def _show_collection(info: "CollectionInfo") -> None:
     spaces = table("space", ">generation", "learner", "targets", ">items", ">held out", title="Spaces")
     for space in info.spaces:
         mark = f"{space.name} (active)" if space.active else space.name
-        targets = ", ".join(f"{target} ({space.dim.get(target, '?')})" for target in space.targets)
+        targets = ", ".join(f"{target} ({space.size(target)})" for target in space.targets)
         spaces.add_row(
             mark, str(space.generation), space.spec or "-", targets, str(space.trained_items), str(space.held_out)
         )
@@ -201,6 +201,8 @@ def _show_collection(info: "CollectionInfo") -> None:
             show(f"{space.name}: {', '.join(space.added)} added later")
         if space.pairs:
             show(f"{space.name}: learned from {space.pairs} pairs of similar items")
+        if space.rerank:
+            show(f"{space.name}: {space.rerank} codes found for each hit are ordered by their float vectors")
         if space.constraints is not None:
             show(f"{space.name}: {space.constraints.sentence()}")
         if space.tuning is not None:

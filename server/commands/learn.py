@@ -37,7 +37,9 @@ def train(
     views: Annotated[str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift.")],
     learner: Annotated[
         str | None,
-        typer.Option(help="A learner or a pipeline, such as hybrid or sqrt,cca (else sqrt,kernel:rbf,multi-npp)."),
+        typer.Option(
+            help="A learner or a pipeline, such as sqrt,cca or multi-npp,itq:32 (else sqrt,kernel:rbf,multi-npp)."
+        ),
     ] = None,
     extend: Annotated[
         str | None, typer.Option(metavar="SPACE", help="Add the views to this space; what it has learned stays.")
@@ -68,6 +70,10 @@ def train(
         str | None, typer.Option(metavar="map|accuracy|order", help="With --tune: what is measured (else map).")
     ] = None,
     folds: Annotated[int | None, typer.Option(min=2, help="With --tune: folds (else 3).")] = None,
+    rerank: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="R", help="Of codes: find R for each hit, and order them by their float vectors."),
+    ] = None,
     holdout: Annotated[float | None, typer.Option(help="Share of the items kept out, to evaluate on (else 0).")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Draws the holdout and the folds, and starts the learner (else 0).")
@@ -83,11 +89,11 @@ def train(
     views. A view that comes later is added by --extend: distances among the others stay as they are.
     """
     given = {"--learner": learner, "--dim": dim, "--set": setting, "--pairs": pairs, "--constraints": constraints}
-    _check(extend, given | {"--tune": tune or None, "--holdout": holdout, "--seed": seed})
+    _check(extend, given | {"--tune": tune or None, "--rerank": rerank, "--holdout": holdout, "--seed": seed})
     chosen = settings(setting, "--set")
     how: dict[str, Any] = {"dim": dim, "settings": chosen, "holdout": holdout or 0.0, "seed": seed or 0}
     how |= {"pairs": _pairs(pairs), "constraints": _constraints(constraints)}
-    how |= {"tune": _tune(tune, tried, tune_by, folds)}
+    how |= {"tune": _tune(tune, tried, tune_by, folds), "rerank": rerank or 0}
     with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
         told: dict[str, Any] = {"activate": activate, "progress": progress}
         if extend is not None:
@@ -136,7 +142,7 @@ def _tune(wanted: bool, tried: list[str] | None, measure: str | None, folds: int
 
 
 def _tell(collection: str, made: "SpaceInfo") -> None:
-    dims = ", ".join(f"{target} ({made.dim.get(target, '?')})" for target in made.targets)
+    dims = ", ".join(f"{target} ({made.size(target)})" for target in made.targets)
     kept = f", {made.held_out} held out" if made.held_out else ""
     state = "active" if made.active else f"not active: crossview activate {collection} {made.name}"
     typer.echo(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{kept}")

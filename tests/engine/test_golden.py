@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalog import Generation
+from engine.catalog import Generation, ViewRows
 from engine.info import Trial, Tuning
-from engine.space import Placed, Space, space_info
+from engine.space import Space, space_info
 from engine.state import unpack
 from features import extractor
 
@@ -20,7 +20,7 @@ def test_a_stored_space_places_and_probes_as_it_did():
         assert space.revisions == {"color": 1, "sift": 2}
         assert space.training_keys == {f"a/{number}.jpg" for number in range(12)}
         assert space.settings == {"frozen": "sift"}
-        placed = space.place({"color": Placed(np.arange(3), answers["color"])})
+        placed = space.place({"color": ViewRows(np.arange(3), answers["color"])})
         np.testing.assert_allclose(placed["color"].vectors, answers["placed"], atol=1e-6)
         probes = space.probe("sift", answers["sift"], ["color"])
         np.testing.assert_allclose(probes["color"], answers["probed"], atol=1e-6)
@@ -39,6 +39,18 @@ def test_a_stored_space_knows_how_it_was_made():
     assert probes["gist"].shape == (3, 2)
 
 
+def test_stored_spaces_of_codes_place_as_they_did():
+    """One hash for a shared space, re-ranked, and one for each view apart; written on 2026-11-21."""
+    kept = unpack((GOLDEN / "codes.npz").read_bytes())
+    for name, rerank, code_bytes in (("shared", 2, 1), ("apart", 0, 2)):
+        space = Space.from_state("golden", 1, kept[name]["space"].tobytes())
+        assert (space.binary, space.cross_view, space.rerank) == (True, name == "shared", rerank)
+        found = space.place({"gist": ViewRows(np.arange(3), kept["rows"])})["gist"].vectors
+        np.testing.assert_array_equal(found[:, :code_bytes], kept[name]["placed"][:, :code_bytes])
+        floats = [np.ascontiguousarray(rows[:, code_bytes:]).view(np.float32) for rows in (found, kept[name]["placed"])]
+        np.testing.assert_allclose(*floats, atol=1e-6)
+
+
 def test_an_earlier_version_s_summary_is_told():
     """The catalog's summary of a space of before later views, pairs and tuning."""
     summary = {
@@ -55,7 +67,7 @@ def test_an_earlier_version_s_summary_is_told():
     generation = Generation("golden", 1, "2026-01-02T03:04:05+00:00", 7, summary)
     told = space_info(generation, [generation], active=True)
     assert (told.views, told.added, told.pairs, told.tuning) == (("color", "sift"), (), 0, None)
-    assert told.constraints is None
+    assert (told.constraints, told.binary, told.rerank) == (None, False, 0)
 
 
 def test_a_stored_text_view_makes_the_rows_that_it_made():

@@ -1,5 +1,7 @@
 """The measures are the field's, and agree with scikit-learn's where that has them."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
+from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance, reranked
 
 
 def one_hot(classes: np.ndarray, count: int) -> np.ndarray:
@@ -55,3 +57,35 @@ def test_items_with_several_labels_are_relevant_when_one_is_shared():
 
 def test_equal_distances_rank_in_database_order():
     assert ranking([[1.0, 0.0, 1.0, 0.0]]).tolist() == [[1, 3, 0, 2]]
+
+
+def test_ties_drawn_by_chance_are_all_orders_in_expectation():
+    """Over many draws the average precision of a tied ranking is the mean over every order of its ties."""
+    distances, relevant = (
+        np.array([[0.0, 1.0, 1.0, 1.0, 1.0, 2.0]]),
+        np.array([[False, True, True, False, False, True]]),
+    )
+    orders = [[0, *tied, 5] for tied in itertools.permutations([1, 2, 3, 4])]
+    expected = average_precision(relevant[0][np.array(orders)]).mean()
+    random = np.random.default_rng(0)
+    drawn = [average_precision(relevant[:, ranking(distances, random)[0]])[0] for _ in range(4000)]
+    assert np.mean(drawn) == pytest.approx(expected, abs=4 * np.std(drawn) / np.sqrt(4000))
+    assert average_precision(relevant)[0] > expected + 0.05  # what the order of the database would have said
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_an_order_drawn_by_chance_is_one_of_the_distances(seed):
+    """Distances rise along it, each item comes once, and the seed decides it."""
+    table = np.random.default_rng(seed).integers(0, 4, (3, 20))
+    order = ranking(table, np.random.default_rng(seed))
+    assert (np.diff(np.take_along_axis(table, order, 1), axis=1) >= 0).all()
+    assert (np.sort(order, axis=1) == np.arange(20)).all()
+    assert (ranking(table, np.random.default_rng(seed)) == order).all()
+
+
+def test_only_the_first_are_reranked():
+    """By the other distances, equal ones in the order they had."""
+    order = np.array([[3, 0, 2, 1]])
+    assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 3).tolist() == [[0, 2, 3, 1]]
+    assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 9).tolist() == [[1, 0, 2, 3]]
+    assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 1).tolist() == order.tolist()

@@ -37,6 +37,9 @@ def test_both_tell_the_same(server: RunningServer) -> None:
         queries = [Query("color", key=DOTS), Query("sift", vector=np.ones(24, np.float32))]
         for merge in (False, True):
             assert remote.search(queries, k=4, merge=merge) == local.search(queries, k=4, merge=merge)
+        for mine, its in zip(local.embed(queries), remote.embed(queries), strict=True):
+            assert (its.query, its.target, its.bits, its.vector.dtype) == (mine.query, mine.target, 0, np.float32)
+            np.testing.assert_array_equal(its.vector, mine.vector)
         ours, theirs = local.evaluate(view="color", k=(2, 3)), remote.evaluate(view="color", k=(2, 3))
         assert (theirs.rows, theirs.queries, theirs.database) == (ours.rows, ours.queries, ours.database)
         assert (theirs.protocol, theirs.codebook) == (ours.protocol, ours.codebook)

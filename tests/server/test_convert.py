@@ -80,7 +80,13 @@ def test_what_was_tuned_survives() -> None:
     tried = (Trial({"kernel": "chi2", "nearest": None}, 0.5), Trial({"kernel": "none", "nearest": 3}, None, "why"))
     counts = ConstraintCounts("triplets", 9, 2, {"color": 7, "sift": 5})
     told = replace(
-        SPACE, added=("sift",), pairs=9, constraints=counts, tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried)
+        SPACE,
+        binary=True,
+        rerank=4,
+        added=("sift",),
+        pairs=9,
+        constraints=counts,
+        tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried),
     )
     assert convert_info.to_space(convert_info.from_space("pets", told)) == told
 

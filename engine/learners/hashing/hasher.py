@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,6 +46,6 @@ class Hasher(MultiViewLearner):
 
 def check_bits(n_bits: int) -> int:
     """Returns a number of bits; ValueError unless it is a positive whole number."""
-    if isinstance(n_bits, bool) or n_bits != int(n_bits) or n_bits < 1:
+    if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or n_bits < 1:
         raise ValueError(f"n_bits={n_bits!r} must be a positive whole number")
     return int(n_bits)

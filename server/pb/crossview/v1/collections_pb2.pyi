@@ -689,6 +689,7 @@ class TrainRequest(_message.Message):
     PAIRS_FIELD_NUMBER: _builtins.int
     TUNE_FIELD_NUMBER: _builtins.int
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
+    RERANK_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
@@ -701,6 +702,10 @@ class TrainRequest(_message.Message):
     seed: _builtins.int
     activate: _builtins.bool
     """Unset: true."""
+    rerank: _builtins.int
+    """For a learner that ends in a hasher: codes to find for each hit wanted, and to order by the float vectors that they
+    stand for, which the index then keeps; 0: none.
+    """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -734,10 +739,11 @@ class TrainRequest(_message.Message):
         pairs: _abc.Iterable[Global___Pair] | None = ...,
         tune: Global___Tune | None = ...,
         constraints: Global___Comparisons | None = ...,
+        rerank: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015

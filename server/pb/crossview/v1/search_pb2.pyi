@@ -131,7 +131,9 @@ class Hit(_message.Message):
     """Resource name."""
     key: _builtins.str
     distance: _builtins.float
-    """True distance in the target's space (Euclidean, not squared); smaller is better."""
+    """True distance in the target's space: Euclidean, not squared, or in a binary space that is not re-ranked the number of
+    differing bits; smaller is better.
+    """
     target: _builtins.str
     """Where it was found; in a merged list the target of its best hit."""
     text: _builtins.str
@@ -208,3 +210,94 @@ class SearchResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchResponse: _TypeAlias = SearchResponse  # noqa: Y015
+
+@_typing.final
+class EmbedRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    QUERIES_FIELD_NUMBER: _builtins.int
+    TARGETS_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Resource name."""
+    space: _builtins.str
+    """Short name of the space; empty: the active one; "raw": the views themselves."""
+    @_builtins.property
+    def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
+        """At least one."""
+
+    @_builtins.property
+    def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Empty: every target that the query's view can be matched against."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        queries: _abc.Iterable[Global___Query] | None = ...,
+        targets: _abc.Iterable[_builtins.str] | None = ...,
+        space: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedRequest: _TypeAlias = EmbedRequest  # noqa: Y015
+
+@_typing.final
+class Embedding(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    VECTOR_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    query: _builtins.int
+    """Position of the query in the request."""
+    target: _builtins.str
+    @_builtins.property
+    def vector(self) -> _types_pb2.Vector: ...
+    @_builtins.property
+    def code(self) -> _types_pb2.Code: ...
+    def __init__(
+        self,
+        *,
+        query: _builtins.int = ...,
+        target: _builtins.str = ...,
+        vector: _types_pb2.Vector | None = ...,
+        code: _types_pb2.Code | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "embedding", b"embedding", "vector", b"vector"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "embedding", b"embedding", "query", b"query", "target", b"target", "vector", b"vector"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_embedding: _TypeAlias = _typing.Literal["vector", "code"]  # noqa: Y015
+    _WhichOneofArgType_embedding: _TypeAlias = _typing.Literal["embedding", b"embedding"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_embedding) -> _WhichOneofReturnType_embedding | None: ...
+
+Global___Embedding: _TypeAlias = Embedding  # noqa: Y015
+
+@_typing.final
+class EmbedResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___Embedding]:
+        """Query by query, target by target."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___Embedding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedResponse: _TypeAlias = EmbedResponse  # noqa: Y015

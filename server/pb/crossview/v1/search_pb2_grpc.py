@@ -40,6 +40,11 @@ class SearchServiceStub:
                 request_serializer=crossview_dot_v1_dot_search__pb2.SearchRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_search__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.Embed = channel.unary_unary(
+                '/crossview.v1.SearchService/Embed',
+                request_serializer=crossview_dot_v1_dot_search__pb2.EmbedRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_search__pb2.EmbedResponse.FromString,
+                _registered_method=True)
 
 
 class SearchServiceServicer:
@@ -55,6 +60,13 @@ class SearchServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Embed(self, request, context):
+        """Tells what a space makes of every query for every target: what Search would match against the items'.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SearchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -62,6 +74,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=crossview_dot_v1_dot_search__pb2.SearchRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_search__pb2.SearchResponse.SerializeToString,
+            ),
+            'Embed': grpc.unary_unary_rpc_method_handler(
+                    servicer.Embed,
+                    request_deserializer=crossview_dot_v1_dot_search__pb2.EmbedRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_search__pb2.EmbedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -92,6 +109,33 @@ class SearchService:
             '/crossview.v1.SearchService/Search',
             crossview_dot_v1_dot_search__pb2.SearchRequest.SerializeToString,
             crossview_dot_v1_dot_search__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Embed(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.SearchService/Embed',
+            crossview_dot_v1_dot_search__pb2.EmbedRequest.SerializeToString,
+            crossview_dot_v1_dot_search__pb2.EmbedResponse.FromString,
             options,
             channel_credentials,
             insecure,

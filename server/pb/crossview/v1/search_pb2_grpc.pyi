@@ -38,6 +38,8 @@ class SearchServiceStub:
     Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
     camera's photograph as it is; the server shrinks it.
     """
+    Embed: _grpc.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]
+    """Tells what a space makes of every query for every target: what Search would match against the items'."""
 
 @_typing.type_check_only
 class SearchServiceAsyncStub(SearchServiceStub):
@@ -49,6 +51,8 @@ class SearchServiceAsyncStub(SearchServiceStub):
     Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
     camera's photograph as it is; the server shrinks it.
     """
+    Embed: _aio.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]  # type: ignore[assignment]
+    """Tells what a space makes of every query for every target: what Search would match against the items'."""
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
     """Nearest items within a view and across views."""
@@ -63,5 +67,13 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
         camera's photograph as it is; the server shrinks it.
         """
+
+    @_abc_1.abstractmethod
+    def Embed(
+        self,
+        request: _search_pb2.EmbedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_search_pb2.EmbedResponse, _abc.Awaitable[_search_pb2.EmbedResponse]]:
+        """Tells what a space makes of every query for every target: what Search would match against the items'."""
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

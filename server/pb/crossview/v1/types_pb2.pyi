@@ -54,6 +54,32 @@ class Vector(_message.Message):
 Global___Vector: _TypeAlias = Vector  # noqa: Y015
 
 @_typing.final
+class Code(_message.Message):
+    """A binary code."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PACKED_FIELD_NUMBER: _builtins.int
+    BITS_FIELD_NUMBER: _builtins.int
+    packed: _builtins.bytes
+    """Its bits in bytes, the first bit highest, zeros behind the last: what numpy.packbits gives."""
+    bits: _builtins.int
+    """How many there are."""
+    def __init__(
+        self,
+        *,
+        packed: _builtins.bytes = ...,
+        bits: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bits", b"bits", "packed", b"packed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Code: _TypeAlias = Code  # noqa: Y015
+
+@_typing.final
 class View(_message.Message):
     """A named representation of items, and what computes it."""
 
@@ -266,6 +292,8 @@ class Space(_message.Message):
     PAIRS_FIELD_NUMBER: _builtins.int
     TUNING_FIELD_NUMBER: _builtins.int
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
+    BINARY_FIELD_NUMBER: _builtins.int
+    RERANK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -280,6 +308,10 @@ class Space(_message.Message):
     held_out: _builtins.int
     pairs: _builtins.int
     """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
+    binary: _builtins.bool
+    """Whether its vectors are binary codes, and distances the numbers of differing bits."""
+    rerank: _builtins.int
+    """Of a binary space: codes found for each hit wanted, whose float vectors then give order and distance; 0: none are."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Input views."""
@@ -290,7 +322,7 @@ class Space(_message.Message):
 
     @_builtins.property
     def dims(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Dimension of each target's vectors."""
+        """Dimension of each target's vectors; bits of its codes where it is binary."""
 
     @_builtins.property
     def settings(self) -> _struct_pb2.Struct: ...
@@ -333,10 +365,12 @@ class Space(_message.Message):
         pairs: _builtins.int = ...,
         tuning: Global___Tuning | None = ...,
         constraints: Global___ConstraintCounts | None = ...,
+        binary: _builtins.bool = ...,
+        rerank: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "pairs", b"pairs", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "pairs", b"pairs", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

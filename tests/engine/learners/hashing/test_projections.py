@@ -125,3 +125,13 @@ def test_the_seed_decides():
         one, same, other = (kind(12, random_state=seed).fit([rows]).transform(rows, view=0) for seed in (1, 1, 2))
         np.testing.assert_array_equal(one, same)
         assert (one != other).any()
+
+
+def test_lsh_directions_are_orthogonal_as_far_as_can_be():
+    """Each d of them, so that twice as many bits as columns are two rotations, and their frame is tight."""
+    rows = clusters(d=10)
+    matrix = LSH(20, random_state=0).fit([rows]).projections_[0]
+    for part in (matrix[:10], matrix[10:]):
+        np.testing.assert_allclose(part @ part.T, np.eye(10), atol=1e-5)
+    np.testing.assert_allclose(matrix.T @ matrix, 2 * np.eye(10), atol=1e-5)
+    assert np.abs(matrix[:10] @ matrix[10:].T).max() < 0.99

@@ -1,0 +1,253 @@
+"""Spaces of binary codes: packed in the index, searched by differing bits or re-ranked, measured without favour."""
+
+import numpy as np
+import pytest
+from rows import GROUPS, each, fill, item, row
+
+from engine.errors import InvalidInputError
+from engine.item import NewItem
+from engine.query import Query
+from engine.recipe import Tune
+from engine.space import Space
+from index import AutoBinaryIndex, RerankedIndex
+
+BOTH = ("color", "gist")
+ITEMS = [item(group, number) for group, number in each()]
+
+
+@pytest.fixture
+def codes(home):
+    """24 items of three groups in two views, and a space of 16-bit codes of them."""
+    with fill(home, "codes", ITEMS) as made:
+        made.train("multi-npp,itq:16", BOTH, space="codes")
+        yield made
+
+
+def stored(collection, name: str) -> Space:
+    """The space that answers, from the catalog."""
+    with collection._catalog.read() as tx:
+        number = tx.spaces.answering()[name]
+        return Space.from_state(name, number, tx.spaces.state(name, number))
+
+
+def hits(collection, view: str, target: str, k: int = 100, **options) -> list[dict[str, float]]:
+    """Distances by key, of new queries of every group."""
+    queries = [Query(view, vector=row(view, group, 100)) for group in GROUPS]
+    answers = collection.search(queries, targets=[target], k=k, **options)
+    return [{hit.key: hit.distance for hit in answer.hits} for answer in answers]
+
+
+def test_distances_are_the_numbers_of_differing_bits(codes):
+    """Within and across views, of packed codes, as counted one by one; equal ones come in the order of items."""
+    space = stored(codes, "codes")
+    assert space.binary
+    for view in BOTH:
+        for target in BOTH:
+            probes = {group: space.probe(view, row(view, group, 100)[None])[target] for group in GROUPS}
+            assert {(probe.dtype, probe.shape) for probe in probes.values()} == {(np.dtype(np.uint8), (1, 2))}
+            for group, found in zip(GROUPS, hits(codes, view, target), strict=True):
+                assert list(found.values()) == sorted(found.values())
+                for key, distance in found.items():
+                    name, number = key.split("/")
+                    there = space.probe(target, row(target, name, int(number))[None])[target]
+                    assert distance == np.bitwise_count(probes[group] ^ there).sum()
+                assert sum(key.startswith(group) for key in list(found)[:5]) >= 4
+
+
+def test_a_space_tells_what_it_makes_of_queries(codes):
+    """Codes as packed bytes with their bits, whose differing bits are the distances of a search; of others floats."""
+    codes.train("multi-npp,lsh:12", BOTH, rerank=24, space="both", activate=False)
+    query, keys = Query("color", vector=row("color", "cat", 100)), [f"{group}/03" for group in GROUPS]
+    for space, bits in (("codes", 16), ("both", 12)):
+        first, second = codes.embed([query], space=space)
+        assert [(one.query, one.target, one.bits, one.vector.shape) for one in (first, second)] == [
+            (0, "color", bits, (2,)),
+            (0, "gist", bits, (2,)),
+        ]
+        assert first.vector.dtype == np.uint8
+        np.testing.assert_array_equal(np.unpackbits(first.vector)[bits:], 0)
+    items = codes.embed([Query("gist", key=key) for key in keys], targets=["gist"])
+    found = hits(codes, "color", "gist")[0]
+    (asked,) = codes.embed([query], targets=["gist"])
+    for key, one in zip(keys, items, strict=True):
+        assert found[key] == np.bitwise_count(asked.vector ^ one.vector).sum()
+    (raw,) = codes.embed([query], space="raw")
+    assert (raw.bits, raw.target, raw.vector.dtype) == (0, "color", np.float32)
+    np.testing.assert_array_equal(raw.vector, query.vector)
+    with pytest.raises(InvalidInputError, match="at least one query"):
+        codes.embed([])
+
+
+def test_a_space_of_codes_says_so(codes):
+    """With the bits of every target; other spaces say that they are none."""
+    info = codes.space("codes")
+    assert (info.binary, info.cross_view, dict(info.dim), info.rerank) == (True, True, {"color": 16, "gist": 16}, 0)
+    assert info.size("color") == "16 bits"
+    assert not codes.space("raw").binary
+    assert codes.space("raw").size("color") == "64"
+
+
+def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
+    """A second opening answers the same from binary indexes; items that come and go enter and leave them."""
+    before = hits(codes, "color", "gist")
+    with home.open("codes") as again:
+        assert hits(again, "color", "gist") == before
+        index = again._live["codes"]._targets["gist"].index
+        assert isinstance(index, AutoBinaryIndex)
+        assert index.get(index.ids()).shape == (24, 2)
+        again.import_items([item("cat", 50)])
+        again.delete_items(["owl/01"])
+        keys = set(hits(again, "color", "gist")[0])
+        assert keys == set(before[0]) - {"owl/01"} | {"cat/50"}
+
+
+@pytest.mark.parametrize("spec", ["sign", "lsh:40", "itq:8", "pca:3,lsh:50", "standardize,lsh:100"])
+def test_codes_of_views_apart_are_searched_within_a_view(codes, spec):
+    """Each view has a hash of its own, of whatever length, and no query crosses."""
+    info = codes.train(spec, BOTH, space="apart")
+    assert (info.binary, info.cross_view) == (True, False)
+    found = hits(codes, "gist", "gist", k=5, space="apart")
+    assert sum(key.startswith(group) for group, one in zip(GROUPS, found, strict=True) for key in one) >= 12
+    with pytest.raises(InvalidInputError, match="answers within a view only"):
+        hits(codes, "gist", "color", space="apart")
+
+
+def test_dimensions_and_settings_are_the_main_learners(home):
+    """--dim and --set pass the hasher by; where no dimension is told, there are as many as bits."""
+    with fill(home, "more", [item(group, number) for group, number in each(12)]) as more:
+        assert more.train("multi-npp,sign", BOTH, dim=12).dim == {"color": 12, "gist": 12}
+        assert stored(more, "sign").pipeline.main.n_components == 12
+        more.train("sqrt,kernel:rbf,multi-npp,itq:64", BOTH, settings={"eta": 0.5, "itq__random_state": 7})
+        main, hasher = stored(more, "itq").pipeline.steps[-2:]
+        assert (main.n_components, main.eta, hasher.random_state) == (64, 0.5, 7)
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "words"),
+    [
+        ("multi-npp,itq:16", {"dim": 8}, "n_bits=16 is more than the 8 columns"),
+        ("itq:40", {}, "n_bits=40 takes as many rows to learn from, got 24"),
+        ("multi-npp,itq:0", {}, "n_bits=0 must be a positive whole number"),
+        ("multi-npp,sign:8", {}, "'sign' takes no value"),
+        ("lsh:16", {"dim": 8}, "'lsh' has no parameter n_components; it has: n_bits"),
+        ("multi-npp", {"rerank": 3}, "no codes to re-rank: multi-npp gives float vectors.*multi-npp,itq:32"),
+        ("multi-npp,itq:8,l2", {"rerank": 3}, "no codes to re-rank"),
+        ("multi-npp,itq:8", {"rerank": -1}, "at least one code for each hit wanted, not -1"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(codes, spec, options, words):
+    """And no generation is made."""
+    with pytest.raises(InvalidInputError, match=words):
+        codes.train(spec, BOTH, space="wrong", **options)
+    assert {space.name for space in codes.spaces()} == {"codes", "raw"}
+
+
+def test_a_view_added_later_has_the_codes_of_the_space(home):
+    """The other views' distances stay; the new view is hashed as they are, or by a hash of its own where views are."""
+    with fill(home, "late", ITEMS) as late:
+        late.train("semantic,lsh:64", ["color"], space="shared")
+        before = hits(late, "color", "color")
+        info = late.extend("shared", ["gist"])
+        assert (info.binary, dict(info.dim)) == (True, {"color": 64, "gist": 64})
+        assert hits(late, "color", "color") == before
+        for group, found in zip(GROUPS, hits(late, "gist", "color", k=5), strict=True):
+            assert all(key.startswith(group) for key in found)
+        late.train("pca:5,sign", ["color"], space="apart")
+        assert late.extend("apart", ["gist"]).dim == {"color": 5, "gist": 5}
+
+
+def test_tuning_is_of_the_learner_before_the_hasher(codes):
+    """By the distances of the codes; a dimension that has no room for the bits is a candidate that failed."""
+    values = {"n_components": (8, 20), "eta": (1e-6,), "gamma": (1e-6,), "max_iter": (1,), "kernel": ("none",)}
+    info = codes.train("multi-npp,itq:16", BOTH, tune=Tune(values, folds=2), space="tuned")
+    assert info.settings["n_components"] == 20
+    assert info.tuning is not None
+    failed = [trial for trial in info.tuning.tried if trial.score is None]
+    assert [trial.settings["n_components"] for trial in failed] == [8]
+    assert "n_bits=16 is more than the 8 columns" in failed[0].error
+    with pytest.raises(InvalidInputError, match="nothing to tune of itq:16"):
+        codes.train("itq:16", BOTH, tune=Tune())
+
+
+# -- re-ranking
+
+
+def test_re_ranked_codes_answer_with_euclidean_distances(codes, home):
+    """Where every code is a candidate the answers are those of the float space, and so are they after re-opening."""
+    codes.train("multi-npp", BOTH, dim=16, space="floats")
+    info = codes.train("multi-npp,itq:16", BOTH, dim=16, rerank=24, space="exact")
+    assert (info.binary, info.rerank, info.dim["gist"]) == (True, 24, 16)
+    for view, target in (("color", "gist"), ("gist", "gist")):
+        found, expected = (hits(codes, view, target, k=6, space=space) for space in ("exact", "floats"))
+        assert [list(one) for one in found] == [list(one) for one in expected]
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(list(mine.values()), list(theirs.values()), rtol=1e-5)
+    with home.open("codes") as again:
+        assert hits(again, "gist", "gist", k=6, space="exact") == found
+        index = again._live["exact"]._targets["gist"].index
+        assert isinstance(index, RerankedIndex)
+        assert index.get(index.ids()).shape == (24, 2 + 4 * 16)
+
+
+def test_re_ranking_orders_the_nearest_codes_only(codes):
+    """With R = 1 the hits are those of the codes, in the order of Euclidean distances."""
+    codes.train("multi-npp,itq:16", BOTH, rerank=1, space="one")
+    plain, again = (hits(codes, "color", "gist", k=5, space=space) for space in ("codes", "one"))
+    assert [set(one) for one in plain] == [set(one) for one in again]
+    assert all(list(one.values()) == sorted(one.values()) for one in again)
+
+
+def test_an_extended_space_is_re_ranked_as_it_was(home):
+    """What a view that comes later stands for is kept beside its codes, too."""
+    with fill(home, "late", ITEMS) as late:
+        late.train("semantic,lsh:32", ["color"], rerank=4, space="shared")
+        assert late.extend("shared", ["gist"]).rerank == 4
+        for group, found in zip(GROUPS, hits(late, "gist", "color", k=5), strict=True):
+            assert all(key.startswith(group) for key in found)
+            assert any(distance != int(distance) for distance in found.values())
+
+
+# -- measured
+
+
+def test_codes_are_measured_on_held_out_items(codes):
+    """Also after a refit, and the protocol says how ties rank."""
+    codes.train("multi-npp,itq:16", BOTH, holdout=0.25, space="codes")
+    found = codes.evaluate(view="color", k=[1, 5])
+    assert "codes that differ in equally many bits rank by chance" in found.protocol
+    assert all(row.value > 0.8 for row in found.rows)
+    assert found.rows == codes.evaluate(view="color", k=[1, 5]).rows
+    again = codes.evaluate(view="gist", targets=["color"], refit=True, k=[3])
+    assert all(row.value > 0.7 for row in again.rows)
+
+
+def test_ties_favour_no_class(home):
+    """One bit of noise tells nothing: whatever the order of the items, precision is about the share of a class."""
+    with home.create("coins", ["clip=vectors:dim=1"]) as coins:
+        keys = [f"{group}/{number:03}" for group in GROUPS for number in range(60)]
+        rows = np.random.default_rng(0).normal(size=(180, 1)).astype(np.float32)
+        named = zip(keys, rows, strict=True)
+        coins.import_items([NewItem(key, rows={"clip": one}, labels=(key[:3],)) for key, one in named])
+        coins.train("sign", ["clip"], holdout=0.5)
+        values = {(row.metric, row.k): row.value for row in coins.evaluate(view="clip", k=[1, 20]).rows}
+    assert values["precision", 20] == pytest.approx(1 / 3, abs=0.06)
+    assert values["map", None] == pytest.approx(1 / 3, abs=0.06)
+
+
+def test_re_ranked_codes_are_measured_as_they_are_searched(codes):
+    """Where all are candidates the figures are the float space's; with R = 1, precision at k is that of the codes."""
+    for spec, options in (
+        ("multi-npp", {"space": "floats"}),
+        ("multi-npp,lsh:6", {"space": "exact", "rerank": 24}),
+        ("multi-npp,lsh:6", {"space": "plain"}),
+        ("multi-npp,lsh:6", {"space": "one", "rerank": 1}),
+    ):
+        codes.train(spec, BOTH, dim=6, holdout=0.25, **options)
+    found = {
+        space: codes.evaluate(view="color", space=space, k=[2, 6]) for space in ("floats", "exact", "plain", "one")
+    }
+    assert found["exact"].rows == found["floats"].rows
+    told = "the 24 x k nearest are put in the order of their float vectors, for map k = 6"
+    assert told in found["exact"].protocol
+    precision = {space: [row for row in found[space].rows if row.metric == "precision"] for space in ("plain", "one")}
+    assert precision["one"] == precision["plain"]

@@ -1,0 +1,149 @@
+"""Spaces of binary codes from the command line and over gRPC: trained, shown, searched, measured, extended."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Query
+from server.cli import app
+from server.client import Client
+from server.listen import RunningServer
+from server.pb.crossview.v1 import search_pb2 as pb
+from server.pb.crossview.v1.search_pb2_grpc import SearchServiceStub
+
+GROUPS = ("cat", "dog")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(params=["local", "remote"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """The options that choose the backend of a home with the collection ``rows``: two groups with colours and gist."""
+    home = Home(tmp_path / "home")
+    generator = np.random.default_rng(0)
+    with home.create("rows", ("color", "gist")) as made:
+        for number, group in enumerate(GROUPS):
+            rows = {
+                view: generator.uniform(0, 1, (20, width)) + np.roll(np.eye(width)[0] * 9, number)
+                for view, width in (("color", 64), ("gist", 512))
+            }
+            made.import_items(
+                [
+                    NewItem(f"{group}/{i}", rows={view: rows[view][i] for view in rows}, labels=(group,))
+                    for i in range(20)
+                ]
+            )
+    if request.param == "local":
+        yield ["--home", str(home.path)]
+        return
+    with RunningServer(home, port=0) as running:
+        yield ["--server", running.address]
+
+
+def hits(where: list[str], *options: object) -> list[tuple[str, float]]:
+    told = done("search", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist", *options, "--json", *where)
+    (answer,) = json.loads(told)["results"]
+    return [(hit["key"], hit["distance"]) for hit in answer["hits"]]
+
+
+@pytest.mark.parametrize("learner", ["multi-npp,itq:64", "sqrt,kernel:rbf,multi-npp,itq:64"])
+def test_codes_are_trained_shown_and_searched(where: list[str], learner: str) -> None:
+    """With their bits in place of dimensions, and whole numbers of differing bits as distances."""
+    told = done("train", "rows", "--learner", learner, "--views", "color,gist", *where)
+    assert f"trained itq generation 1: {learner} on 40 items" in told
+    assert "targets: color (64 bits), gist (64 bits); across views; active" in told
+    assert "color (64 bits), gist (64 bits)" in done("show", "rows", *where)
+    (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "itq"]
+    assert (space["binary"], space["rerank"], space["dim"]) == (True, 0, {"color": 64, "gist": 64})
+    found = hits(where, "-k", 5)
+    assert [key.split("/")[0] for key, _ in found] == ["cat"] * 5
+    assert all(distance == int(distance) for _, distance in found)
+
+
+def test_codes_are_re_ranked(where: list[str]) -> None:
+    """The answers are those of the float vectors where all codes are candidates; show says that they are re-ranked."""
+    train = ("train", "rows", "--views", "color,gist", "--dim", 24)
+    done(*train, "--learner", "multi-npp", "--space", "floats", *where)
+    told = done(*train, "--learner", "multi-npp,itq:24", "--rerank", 40, "--space", "codes", "--json", *where)
+    assert (json.loads(told)["rerank"], json.loads(told)["binary"]) == (40, True)
+    assert "codes: 40 codes found for each hit are ordered by their float vectors" in done("show", "rows", *where)
+    found, expected = hits(where, "--space", "codes"), hits(where, "--space", "floats")
+    assert [key for key, _ in found] == [key for key, _ in expected]
+    np.testing.assert_allclose([distance for _, distance in found], [distance for _, distance in expected], rtol=1e-5)
+    result = run(*train, "--learner", "multi-npp", "--rerank", 2, *where)
+    assert result.exit_code == 1
+    assert "there are no codes to re-rank" in result.stderr
+    assert "leave out --rerank" in run("train", "rows", "--extend", "codes", "--views", "gist", "--rerank", 2).output
+
+
+def test_codes_are_measured(where: list[str]) -> None:
+    """On held-out items, and after a refit; the protocol tells how ties rank, and what is re-ranked."""
+    train = ("train", "rows", "--learner", "multi-npp,itq:16", "--views", "color,gist", "--holdout", 0.25)
+    done(*train, *where)
+    told = done("evaluate", "rows", "--view", "color", "-k", "1,5", *where)
+    assert "codes that differ in equally many bits rank by chance" in told
+    done(*train, "--rerank", 3, *where)
+    found = json.loads(done("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", "--json", *where))
+    assert "the 3 x k nearest are put in the order of their float vectors, for map k = 5" in found["protocol"]
+    assert all(row["value"] > 0.8 for row in found["rows"])
+
+
+def test_a_view_is_added_to_codes(where: list[str]) -> None:
+    """It is hashed as the others are, and tuning passes the hasher by."""
+    train = ("train", "rows", "--learner", "semantic,lsh:32", "--views", "color", "--space", "shared", "--tune")
+    told = done(*train, "--try", "alpha=0.01,1", "--try", "regression=ridge", "--try", "kernel=none", *where)
+    assert "tuned to alpha=" in told
+    told = done("train", "rows", "--extend", "shared", "--views", "gist", *where)
+    assert "color (32 bits), gist (32 bits)" in told
+    assert [key.split("/")[0] for key, _ in hits(where, "-k", 5)] == ["cat"] * 5
+
+
+def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
+    """With their bits: a client has the very codes that the server's collection makes, 40 bits in 5 bytes."""
+    home = Home(tmp_path / "home")
+    rows = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+    with home.create("rows", ("clip=vectors:dim=8",)) as made:
+        made.put_vectors("clip", [str(number) for number in range(30)], rows)
+        made.train("lsh:40", ("clip",), rerank=2)
+        expected = made.embed([Query("clip", vector=row) for row in rows])
+    with RunningServer(home, port=0) as running, Client(running.address) as client:
+        found = client.open("rows").embed([Query("clip", key=str(number)) for number in range(30)])
+        for mine, theirs in zip(expected, found, strict=True):
+            assert (theirs.query, theirs.target, theirs.bits) == (mine.query, "clip", 40)
+            assert theirs.vector.tobytes() == mine.vector.tobytes()
+            assert theirs.vector.shape == (5,)
+        query = pb.Query(view="clip", key="7")
+        answer = SearchServiceStub(client.channel).Embed(
+            pb.EmbedRequest(collection="collections/rows", queries=[query])
+        )
+        (code,) = [one.code for one in answer.results]
+        assert (code.packed, code.bits) == (expected[7].vector.tobytes(), 40)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--learner", "multi-npp,itq:16", "--dim", "8"], "n_bits=16 is more than the 8 columns"),
+        (["--learner", "itq:700"], "n_bits=700 is more than the 64 columns"),
+        (["--learner", "lsh:none"], "'none' in 'lsh:none' must be a number"),
+        (["--learner", "itq:16", "--tune"], "nothing to tune of itq:16"),
+    ],
+)
+def test_codes_that_cannot_be(where: list[str], options: list[str], words: str) -> None:
+    """Exit code 1, and why."""
+    result = run("train", "rows", "--views", "color,gist", *options, *where)
+    assert (result.exit_code, words in result.stderr) == (1, True), result.output
