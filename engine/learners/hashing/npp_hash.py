@@ -143,11 +143,10 @@ class NPPHash(Hasher):
                 progress(len(history) - 1, self.max_iter)
 
         found = relaxed.start
+        minimize: Any = scipy.optimize.minimize
         if self.max_iter:
             options = {"maxiter": self.max_iter}
-            found = scipy.optimize.minimize(
-                relaxed, found, jac=True, method="L-BFGS-B", callback=told, options=options
-            ).x
+            found = minimize(relaxed, found, jac=True, method="L-BFGS-B", callback=told, options=options).x
         if progress is not None:
             progress(self.max_iter, self.max_iter)
         self.objective_ = np.array(history)
