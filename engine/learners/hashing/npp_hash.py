@@ -1,7 +1,7 @@
 """A supervised cross-view hasher: Multi-NPP with codes in place of embeddings."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.optimize
@@ -25,16 +25,33 @@ Progress = Callable[[int, int], None]
 _ALPHAS = np.logspace(-5, 1, 13)
 
 
+class _Scaled(NamedTuple):
+    """Rows of a view less their mean, and divided by their root mean square."""
+
+    rows: Rows
+    mean: NDArray[np.float64]
+    scale: float
+
+    @classmethod
+    def of(cls, rows: Rows) -> "_Scaled":
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        scale = float(np.sqrt((centred * centred).mean())) or 1.0
+        return cls(centred / scale, mean, scale)
+
+
 class NPPHash(Hasher):
     """Codes of several views in which similar items differ in few bits and dissimilar ones in half of them.
 
     Bit b of a row x of view v is whether w_vb (x - m_v) + c_vb > 0. The functions of all views minimise together, by
     L-BFGS on their relaxation tanh, the objective of Multi-NPP in the Hamming distance (see :class:`PairLoss`), over
-    the pairs of rows of different views; what Quadrianto and Lampert (ICML 2011) leave as a question: "merging metric
-    learning and hash code generation". They start as the rotation by iterative quantisation of each view's regression
-    on the classes (or on the groups that similar items form otherwise), and are held to that by ``eta``. Each view is
-    centred and scaled to unit mean square for it, so that eta means the same for counts and for frequencies.
+    the pairs of rows of different views: what Quadrianto and Lampert (ICML 2011) leave to future work, "merging the
+    phases of metric learning and the hash code generation into a single learning problem". The functions start as each
+    view's regression on the classes (or on the groups that similar items form otherwise), rotated by iterative
+    quantisation, and are held to that by ``eta``. Views are centred and scaled to unit mean square for it, so that eta
+    means the same for counts and for frequencies.
 
+    A view that is added starts as the regression on the mean code of what is similar in the others, whose codes stay.
     Items may lack views: whatever rows there are take part.
 
     Args:
@@ -42,8 +59,8 @@ class NPPHash(Hasher):
         eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
             decisions, the start alone leaves bits where classes are not told apart.
         max_iter: steps of L-BFGS at most.
-        max_rows: rows of a view whose pairs are looked at, drawn by chance where there are more. The start is of all
-            rows, so that time grows with their number only linearly, as it does with the bits.
+        max_rows: rows of a view whose pairs are looked at, drawn by chance where there are more. The regression is on
+            all rows, so that time grows with their number only linearly.
         random_state: seed of the rotation's start and of drawn rows.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
@@ -51,7 +68,8 @@ class NPPHash(Hasher):
         weights_: list of (B, d_v) arrays, one per view.
         means_: list of (d_v,) arrays.
         offsets_: list of (B,) arrays, c_v.
-        objective_: (n_iter_ + 1,) the objective at the start and after each step, never rising.
+        objective_: (n_iter_ + 1,) the objective at the start and after each step, never rising; of the views fitted
+            last.
         n_iter_: int, steps done.
 
     Raises:
@@ -63,6 +81,7 @@ class NPPHash(Hasher):
     cross_view = True
     needs_labels = True
     multilabel = True
+    adds_views = True
     takes_neighbors = True
     least_views = 2
 
@@ -112,27 +131,60 @@ class NPPHash(Hasher):
         self._learn(views, there, _similarity(labels, neighbors, len(there)), progress)
         return self
 
+    def add_view(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the functions of one further view, the last of ``X``, while the others stay; arguments as in ``fit``."""
+        views, labels, there = self._validate_added(X, y, mask, neighbors is None)
+        self._learn_added(views, there, _similarity(labels, neighbors, len(there)), progress)
+        return self
+
     def _learn(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
         random = check_random_state(self.random_state)
-        items = [np.flatnonzero(column) for column in there.T]
-        present = [rows[these] for rows, these in zip(views, items, strict=True)]
-        self.means_ = [rows.mean(axis=0) for rows in present]
-        centred = [rows - mean for rows, mean in zip(present, self.means_, strict=True)]
-        scales = [float(np.sqrt((rows * rows).mean())) or 1.0 for rows in centred]
-        scaled = [rows / scale for rows, scale in zip(centred, scales, strict=True)]
-        drawn = [some(len(these), self.max_rows, random) for these in items]
-        pairs = kinds(similar, [these[few] for these, few in zip(items, drawn, strict=True)])
+        items, drawn, pairs = self._pairs(there, similar, random)
         targets = groups(similar, self.n_bits, random)
-        start = _start(scaled, [targets[these] for these in items], self.n_bits, random)
-        relaxed = RelaxedCodes(
-            [rows[few] for rows, few in zip(scaled, drawn, strict=True)],
-            {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w},
-            self.eta,
-            start,
+        scaled = [_Scaled.of(rows[these]) for rows, these in zip(views, items, strict=True)]
+        regressions = [_ridge(one.rows, targets[these])[0] for one, these in zip(scaled, items, strict=True)]
+        few = [one.rows[these] for one, these in zip(scaled, drawn, strict=True)]
+        losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
+        relaxed = RelaxedCodes(few, losses, self.eta, _turned(few, regressions, self.n_bits, random))
+        self.means_, self.weights_, self.offsets_ = [], [], []
+        self._keep(scaled, relaxed, progress)
+
+    def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
+        new = len(views) - 1
+        items, drawn, pairs = self._pairs(there, similar, check_random_state(self.random_state))
+        held = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
+        sums = sum(
+            pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))])) for v, codes in enumerate(held)
         )
+        reached = sums[:, -1] > 0
+        if not reached.any():
+            raise ValueError("no row of the added view is similar to a row of a view that is there")
+        scaled = _Scaled.of(views[new][items[new]])
+        few = scaled.rows[drawn[new]]
+        wanted = sums[reached, :-1] / sums[reached, -1:]
+        weights, constants = _ridge(few[reached], wanted)
+        losses = {(v, new): PairLoss(pairs[v, new]) for v in range(new)}
+        relaxed = RelaxedCodes([few], losses, self.eta, [np.column_stack([weights, constants])], held)
+        self._keep([scaled], relaxed, progress)
+
+    def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
+        """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
+        items = [np.flatnonzero(column) for column in there.T]
+        drawn = [some(len(these), self.max_rows, random) for these in items]
+        return items, drawn, kinds(similar, [these[chosen] for these, chosen in zip(items, drawn, strict=True)])
+
+    def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes, progress: Progress | None) -> None:
         functions = relaxed.parted(self._minimized(relaxed, progress))
-        self.weights_ = [one[:, :-1] / scale for one, scale in zip(functions, scales, strict=True)]
-        self.offsets_ = [one[:, -1].copy() for one in functions]
+        self.means_ = [*self.means_, *(one.mean for one in scaled)]
+        self.weights_ = [*self.weights_, *(W[:, :-1] / one.scale for W, one in zip(functions, scaled, strict=True))]
+        self.offsets_ = [*self.offsets_, *(W[:, -1].copy() for W in functions)]
 
     def _minimized(self, relaxed: RelaxedCodes, progress: Progress | None) -> Matrix:
         history = [relaxed(relaxed.start)[0]]
@@ -166,9 +218,10 @@ def _similarity(labels: Any, neighbors: Any, count: int) -> Similarity:
     return SameClass(np.unique(labels, return_inverse=True)[1])
 
 
-def _start(views: Sequence[Rows], targets: Sequence[Rows], n_bits: int, random: np.random.RandomState) -> list[Matrix]:
-    """Returns (B, d_v + 1) per view: its ridge regression on the targets, turned so that it is near its own signs."""
-    regressions = [_ridge(rows, wanted) for rows, wanted in zip(views, targets, strict=True)]
+def _turned(
+    views: Sequence[Rows], regressions: Sequence[Matrix], n_bits: int, random: np.random.RandomState
+) -> list[Matrix]:
+    """Returns (B, d_v + 1) per view: its (K, d_v) regression, turned so that rows of all views are near their signs."""
     predicted = np.vstack([rows @ W.T for rows, W in zip(views, regressions, strict=True)])
     lengths = np.linalg.norm(predicted, axis=1, keepdims=True)
     directions = predicted / np.where(lengths > 0, lengths, 1.0)
@@ -180,9 +233,12 @@ def _start(views: Sequence[Rows], targets: Sequence[Rows], n_bits: int, random: 
     return [np.column_stack([turned @ W / size, np.zeros(n_bits)]) for W in regressions]
 
 
-def _ridge(rows: Rows, targets: Rows) -> Matrix:
-    """Returns the (K, d) projection of ridge regression, the penalty by leave-one-out, to unit mean square."""
+def _ridge(rows: Rows, targets: Rows) -> tuple[Matrix, NDArray[np.float64]]:
+    """Returns the (K, d) projection and (K,) constants of ridge regression, the penalty by leave-one-out.
+
+    They are scaled so that the predictions, constants aside, have unit mean square.
+    """
     model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
     weights = np.atleast_2d(model.coef_)
     size = float(np.sqrt(((rows @ weights.T) ** 2).mean())) or 1.0
-    return np.asarray(weights / size)
+    return np.asarray(weights / size), np.atleast_1d(model.intercept_) / size

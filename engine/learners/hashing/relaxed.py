@@ -66,9 +66,10 @@ class RelaxedCodes:
 
     Args:
         views: (n_v, d_v) centred rows of each view.
-        losses: by pair of views, the earlier first.
+        losses: by pair of views, the earlier first, those that are held before the others.
         eta: weight of the regularisation.
         start: (B, d_v + 1) of each view, the last column b.
+        held: (n, B) codes, -1 and 1, of views whose functions stay.
     """
 
     def __init__(
@@ -77,7 +78,9 @@ class RelaxedCodes:
         losses: Mapping[tuple[int, int], PairLoss],
         eta: float,
         start: Sequence[Matrix],
+        held: Sequence[Matrix] = (),
     ) -> None:
+        self.held = list(held)
         self.views = [np.column_stack([rows, np.ones(len(rows))]) for rows in views]
         self.losses = losses
         self.start = np.concatenate([one.ravel() for one in start])
@@ -91,7 +94,8 @@ class RelaxedCodes:
 
     def __call__(self, flat: Matrix) -> tuple[float, Matrix]:
         """Returns the objective and its gradient at the functions of all views, one after another."""
-        codes = [np.tanh(rows @ one.T) for rows, one in zip(self.views, self.parted(flat), strict=True)]
+        relaxed = [np.tanh(rows @ one.T) for rows, one in zip(self.views, self.parted(flat), strict=True)]
+        codes = self.held + relaxed
         moved = flat - self.start
         value = float(self._penalties @ (moved * moved))
         slopes = [np.zeros_like(one) for one in codes]
@@ -100,7 +104,8 @@ class RelaxedCodes:
             value += found
             for view, slope in zip((v, w), pair, strict=True):
                 slopes[view] += slope
-        chained = (slope * (1.0 - one * one) for slope, one in zip(slopes, codes, strict=True))
+        free = slopes[len(self.held) :]
+        chained = (slope * (1.0 - one * one) for slope, one in zip(free, relaxed, strict=True))
         gradients = [(slope.T @ rows).ravel() for slope, rows in zip(chained, self.views, strict=True)]
         return value, 2.0 * self._penalties * moved + np.concatenate(gradients)
 

@@ -92,6 +92,14 @@ def test_gradient_of_the_objective():
     }
     views = [generator.normal(size=(len(these), width)) for these, width in zip(items, (3, 2, 4), strict=True)]
     objective = RelaxedCodes(views, losses, 0.1, [generator.normal(size=(5, rows.shape[1] + 1)) for rows in views])
+    one = RelaxedCodes(
+        views[2:],
+        {both: loss for both, loss in losses.items() if both[1] == 2},
+        0.1,
+        [generator.normal(size=(5, 5))],
+        [np.sign(generator.normal(size=(n, 5))) for n in (8, 6)],
+    )
+    np.testing.assert_allclose(one(one.start)[1], slope(lambda at: one(at)[0], one.start), atol=1e-6)
     at = objective.start + 0.3 * generator.normal(size=objective.start.shape)
     np.testing.assert_allclose(objective(at)[1], slope(lambda one: objective(one)[0], at), atol=1e-6)
 
@@ -161,6 +169,35 @@ def test_items_may_lack_views():
     apart = between(learner, views)
     same = labels[:, None] == labels[None]
     assert apart[same].mean() < 0.5 * apart[~same].mean()
+
+
+def test_a_view_added_later():
+    """The others' codes stay to the last bit, and new items of the added view meet them, though items lack views."""
+    views, labels = classes_in_views(180, (7, 9, 5))
+    mask = np.random.default_rng(0).random((90, 3)) > 0.3
+    train = [rows[:90] for rows in views]
+    learner = NPPHash(32, random_state=0).fit(train[:2], labels[:90], mask[:, :2])
+    kept = [learner.transform(views[view], view=view) for view in (0, 1)]
+    learner.add_view(train, labels[:90], mask)
+    for view in (0, 1):
+        np.testing.assert_array_equal(learner.transform(views[view], view=view), kept[view])
+    assert np.all(np.diff(learner.objective_) <= 0)
+    same = labels[90:, None] == labels[None, 90:]
+    for view in (0, 1):
+        apart = between(learner, [rows[90:] for rows in views], 2, view) / 32
+        assert apart[same].mean() < 0.12
+        assert apart[~same].mean() > 0.4
+
+
+def test_an_added_view_needs_something_similar():
+    """Where no row of the new view is similar to a row of the others, that is said."""
+    views, labels = classes_in_views(90, (7, 9, 5))
+    learner = NPPHash(8, random_state=0).fit(views[:2], labels)
+    told = sp.csr_array((np.ones(2), ([0, 1], [1, 0])), shape=(90, 90))
+    mask = np.ones((90, 3), bool)
+    mask[:2, 2] = False
+    with pytest.raises(ValueError, match="no row of the added view is similar"):
+        learner.add_view(views, mask=mask, neighbors=told)
 
 
 @pytest.mark.parametrize("told", ["classes", "labels", "neighbors"])
