@@ -128,7 +128,7 @@ class NPPHash(Hasher):
         if not self.eta >= 0 or self.max_iter < 0 or self.max_rows < 2:
             raise ValueError("eta and max_iter must not be negative, and max_rows at least 2")
         views, labels, there = self._validate(X, y, mask, neighbors is None)
-        self._learn(views, there, _similarity(labels, neighbors, len(there)), progress)
+        self._learn(*_known(views, there, _similarity(labels, neighbors, len(there))), progress)
         return self
 
     def add_view(
@@ -141,7 +141,7 @@ class NPPHash(Hasher):
     ) -> Self:
         """Fits the functions of one further view, the last of ``X``, while the others stay; arguments as in ``fit``."""
         views, labels, there = self._validate_added(X, y, mask, neighbors is None)
-        self._learn_added(views, there, _similarity(labels, neighbors, len(there)), progress)
+        self._learn_added(*_known(views, there, _similarity(labels, neighbors, len(there))), progress)
         return self
 
     def _learn(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
@@ -216,6 +216,14 @@ def _similarity(labels: Any, neighbors: Any, count: int) -> Similarity:
     if np.ndim(labels) == 2:
         return shared_labels(labels)
     return SameClass(np.unique(labels, return_inverse=True)[1])
+
+
+def _known(views: list[Rows], there: Mask, similar: Similarity) -> tuple[list[Rows], Mask, Similarity]:
+    """Returns the items that have a view: others must not change what is drawn."""
+    known = np.flatnonzero(there.any(axis=1))
+    if len(known) == len(there):
+        return views, there, similar
+    return [rows[known] for rows in views], there[known], similar.cut(known, known)
 
 
 def _turned(
