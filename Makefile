@@ -53,6 +53,7 @@ bench: setup peers
 	$(BIN)/python -m benchmarks fantope-toy --json $(OUT)/fantope-toy.json --report $(OUT)/fantope-toy
 	$(BIN)/python -m benchmarks verification --data $(SHARED) --json $(OUT)/verification.json --report $(OUT)/verification
 	$(BIN)/python -m benchmarks attributes-lmnn --data $(PUBFIG) --json $(OUT)/attributes-lmnn.json --report $(OUT)/attributes-lmnn
+	$(BIN)/python -m benchmarks hashing --data $(SHARED) --json $(OUT)/hashing.json --report $(OUT)/hashing
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 

@@ -10,6 +10,7 @@ BENCHMARKS = {
     "wikipedia": "benchmarks.wikipedia",
     "npp-scale": "benchmarks.npp_scale",
     "fantope-toy": "benchmarks.fantope_toy",
+    "hashing": "benchmarks.hashing",
     "hamming-speed": "benchmarks.hamming_speed",
     "verification": "benchmarks.verification",
     "metric-speed": "benchmarks.metric_speed",

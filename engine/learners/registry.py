@@ -7,6 +7,7 @@ from .base import MultiViewLearner
 from .cca import CanonicalCorrelation
 from .hashing.itq import ITQ
 from .hashing.lsh import LSH
+from .hashing.npp_hash import NPPHash
 from .hashing.sign import Sign
 from .hybrid import Hybrid
 from .inner import InnerProduct
@@ -44,6 +45,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         LSH,
         ITQ,
         MuSL,
+        NPPHash,
     )
 }
 

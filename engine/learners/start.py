@@ -46,8 +46,8 @@ def start(
     if name == "pca":
         found = [principal_components(x, size)[0] for x in rows]
     elif name == "labels":
-        groups = _groups(similar, size, generator)
-        found = [_ridge(x, groups[view.items], weight) for x, view in zip(rows, problem.views, strict=True)]
+        targets = groups(similar, size, generator)
+        found = [_ridge(x, targets[view.items], weight) for x, view in zip(rows, problem.views, strict=True)]
     else:
         found = _correlated(name, problem, size)
     started = []
@@ -125,7 +125,7 @@ def _ridge(rows: Rows, targets: Rows, weight: float) -> Matrix:
     return np.asarray(solution.T, dtype=np.float64)
 
 
-def _groups(similar: Similarity, size: int, generator: np.random.RandomState) -> Rows:
+def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> Rows:
     """Returns (n, at most D) centred rows of unit length where items of equal neighbours have equal ones: spectral.
 
     The leading eigenvectors of the similarity by subspace iteration, then rows of unit length (Ng, Jordan and Weiss, On

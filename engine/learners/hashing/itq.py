@@ -40,16 +40,15 @@ class ITQ(ProjectionHasher):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.where(lengths > 0, lengths, 1.0)
         components, _ = principal_components(rows, n_bits)
-        rotation = _rotation(rows @ components.T, random)
-        projection: NDArray[np.float64] = rotation.T @ components
+        projection: NDArray[np.float64] = rotation(rows @ components.T, random).T @ components
         return projection
 
 
-def _rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
+def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
     """Returns the (B, B) rotation R for which rows R are near their signs, sought from a random one."""
-    rotation = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
+    turned = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
     for _ in range(_ITERATIONS):
-        corners = np.where(rows @ rotation > 0, 1.0, -1.0)
+        corners = np.where(rows @ turned > 0, 1.0, -1.0)
         left, _, right = np.linalg.svd(rows.T @ corners)
-        rotation = left @ right
-    return rotation
+        turned = left @ right
+    return turned

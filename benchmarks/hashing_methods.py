@@ -1,0 +1,67 @@
+"""The methods of the hashing benchmark, and the settings that cross-validation may give them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+TUNED_BITS = 64
+"""The length that settings are chosen at; they serve all lengths."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A line of the tables."""
+
+    name: str
+    spec: str
+    """The chain after the data's own steps, with {bits} where it makes codes, and {dim}, the larger of 64 and bits."""
+    grid: Mapping[str, Sequence[Any]]
+    """Values to try by parameter, the likeliest first."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    kernel: bool = False
+    """Whether the data's kernel is among its steps."""
+    exhaustive: bool = True
+
+    @property
+    def coded(self) -> bool:
+        """Whether it makes codes."""
+        return "{bits}" in self.spec
+
+    def written(self, steps: str, bits: int) -> str:
+        """Returns the whole chain."""
+        return f"{steps},{self.spec.format(bits=bits, dim=max(bits, TUNED_BITS))}"
+
+
+_CLOSE_AND_LOOSE = [1e-4, 1e-1]
+_SEEDED = {"random_state": 0}
+_LANDMARKS = {"kernel__random_state": 0}
+_NPP: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-1, 1e-6], "gamma": [1e-2, 1e-1, 1e-6]}, "exhaustive": False}
+_KERNEL_NPP: Mapping[str, Any] = {"grid": {"eta": _CLOSE_AND_LOOSE, "gamma": _CLOSE_AND_LOOSE}, "kernel": True}
+_FEW = {"init": "labels", "ridge": 1e-3, "max_iter": 1, **_SEEDED, **_LANDMARKS}
+_RIDGE: Mapping[str, Sequence[Any]] = {"alpha": [None, 1e-2], "normalize": [True, False]}
+_KERNEL_RIDGE: Mapping[str, Any] = {"grid": _RIDGE, "kernel": True}
+_UNSCALED = {"standardize": False, **_LANDMARKS}
+_HASH: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-4, 1.0, 10.0]}}
+
+
+def _behind(hasher: str) -> dict[str, Any]:
+    return {} if hasher == "sign" else {f"{hasher}__random_state": 0}
+
+
+METHODS: tuple[Method, ...] = (
+    Method("multi-npp", "multi-npp:64", fixed=_SEEDED, **_NPP),
+    Method("multi-npp, sign", "multi-npp:{bits},sign", fixed=_SEEDED, **_NPP),
+    Method("multi-npp, lsh", "multi-npp:{dim},lsh:{bits}", fixed=_SEEDED | _behind("lsh"), **_NPP),
+    Method("multi-npp, itq", "multi-npp:{dim},itq:{bits}", fixed=_SEEDED | _behind("itq"), **_NPP),
+    Method("semantic", "semantic", _RIDGE),
+    Method("npp-hash", "npp-hash:{bits}", fixed=_SEEDED, **_HASH),
+    Method("kernel multi-npp", "multi-npp:64", fixed=_FEW, **_KERNEL_NPP),
+    Method("kernel multi-npp, sign", "multi-npp:{bits},sign", fixed=_FEW, **_KERNEL_NPP),
+    Method("kernel multi-npp, lsh", "multi-npp:{dim},lsh:{bits}", fixed=_FEW | _behind("lsh"), **_KERNEL_NPP),
+    Method("kernel multi-npp, itq", "multi-npp:{dim},itq:{bits}", fixed=_FEW | _behind("itq"), **_KERNEL_NPP),
+    Method("kernel semantic", "semantic", fixed=_UNSCALED, **_KERNEL_RIDGE),
+    Method("kernel semantic, lsh", "semantic,lsh:{bits}", fixed=_UNSCALED | _behind("lsh"), **_KERNEL_RIDGE),
+    Method("kernel npp-hash", "npp-hash:{bits}", fixed=_SEEDED | _LANDMARKS, kernel=True, **_HASH),
+)
+COMPARED = (("npp-hash", "multi-npp, itq"), ("kernel npp-hash", "kernel multi-npp, itq"))
+"""Which codes are compared with which, seed by seed."""

@@ -1,0 +1,252 @@
+"""A supervised cross-view hasher: Multi-NPP with codes in place of embeddings."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import RidgeCV
+from sklearn.utils import check_random_state
+
+from ..base import Mask, MultiView, Rows
+from ..neighborhoods import kinds
+from ..pca import principal_components
+from ..problem import some
+from ..relations import SameClass, Similarity, listed, shared_labels
+from ..start import groups
+from .hasher import Hasher, check_bits
+from .itq import rotation
+from .relaxed import PairLoss, RelaxedCodes
+
+Matrix = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+_ALPHAS = np.logspace(-5, 1, 13)
+
+
+class _Scaled(NamedTuple):
+    """Rows of a view less their mean, and divided by their root mean square."""
+
+    rows: Rows
+    mean: NDArray[np.float64]
+    scale: float
+
+    @classmethod
+    def of(cls, rows: Rows) -> "_Scaled":
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        scale = float(np.sqrt((centred * centred).mean())) or 1.0
+        return cls(centred / scale, mean, scale)
+
+
+class NPPHash(Hasher):
+    """Codes of several views in which similar items differ in few bits and dissimilar ones in half of them.
+
+    Bit b of a row x of view v is whether w_vb (x - m_v) + c_vb > 0. The functions of all views minimise together, by
+    L-BFGS on their relaxation tanh, the objective of Multi-NPP in the Hamming distance (see :class:`PairLoss`), over
+    the pairs of rows of different views: what Quadrianto and Lampert (ICML 2011) leave to future work, "merging the
+    phases of metric learning and the hash code generation into a single learning problem". The functions start as each
+    view's regression on the classes (or on the groups that similar items form otherwise), rotated by iterative
+    quantisation, and are held to that by ``eta``. Views are centred and scaled to unit mean square for it, so that eta
+    means the same for counts and for frequencies.
+
+    A view that is added starts as the regression on the mean code of what is similar in the others, whose codes stay.
+    Items may lack views: whatever rows there are take part.
+
+    Args:
+        n_bits: B.
+        eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
+            decisions, the start alone leaves bits where classes are not told apart.
+        max_iter: steps of L-BFGS at most.
+        max_rows: rows of a view whose pairs are looked at, drawn by chance where there are more. The regression is on
+            all rows, so that time grows with their number only linearly.
+        random_state: seed of the rotation's start and of drawn rows.
+        view_slices: widths of the views in a 2-D ``X``; None: two halves.
+
+    Attributes:
+        weights_: list of (B, d_v) arrays, one per view.
+        means_: list of (d_v,) arrays.
+        offsets_: list of (B,) arrays, c_v.
+        objective_: (n_iter_ + 1,) the objective at the start and after each step, never rising; of the views fitted
+            last.
+        n_iter_: int, steps done.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, a single view, neither labels nor neighbors, or no
+            similar or no dissimilar pair.
+    """
+
+    name = "npp-hash"
+    cross_view = True
+    needs_labels = True
+    multilabel = True
+    adds_views = True
+    takes_neighbors = True
+    least_views = 2
+
+    weights_: list[Matrix]
+    means_: list[NDArray[np.float64]]
+    offsets_: list[NDArray[np.float64]]
+    objective_: NDArray[np.float64]
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        eta: float = 1e-2,
+        max_iter: int = 30,
+        max_rows: int = 4096,
+        random_state: int | None = None,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.eta = eta
+        self.max_iter = max_iter
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.view_slices = view_slices
+
+    def fit(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the hash functions.
+
+        Args:
+            X: list of (n, d_v) rows of the same items, one array per view, or one (n, sum of d_v) array.
+            y: as ``MultiNPP.fit``; ignored where ``neighbors`` is given.
+            mask: (n, V), which items have which views. None: all of them.
+            neighbors: as ``MultiNPP.fit``.
+            progress: called with (done, total) steps.
+        """
+        check_bits(self.n_bits)
+        if not self.eta >= 0 or self.max_iter < 0 or self.max_rows < 2:
+            raise ValueError("eta and max_iter must not be negative, and max_rows at least 2")
+        views, labels, there = self._validate(X, y, mask, neighbors is None)
+        self._learn(*_known(views, there, _similarity(labels, neighbors, len(there))), progress)
+        return self
+
+    def add_view(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the functions of one further view, the last of ``X``, while the others stay; arguments as in ``fit``."""
+        views, labels, there = self._validate_added(X, y, mask, neighbors is None)
+        self._learn_added(*_known(views, there, _similarity(labels, neighbors, len(there))), progress)
+        return self
+
+    def _learn(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
+        random = check_random_state(self.random_state)
+        items, drawn, pairs = self._pairs(there, similar, random)
+        targets = groups(similar, self.n_bits, random)
+        scaled = [_Scaled.of(rows[these]) for rows, these in zip(views, items, strict=True)]
+        regressions = [_ridge(one.rows, targets[these])[0] for one, these in zip(scaled, items, strict=True)]
+        few = [one.rows[these] for one, these in zip(scaled, drawn, strict=True)]
+        losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
+        relaxed = RelaxedCodes(few, losses, self.eta, _turned(few, regressions, self.n_bits, random))
+        self.means_, self.weights_, self.offsets_ = [], [], []
+        self._keep(scaled, relaxed, progress)
+
+    def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
+        new = len(views) - 1
+        items, drawn, pairs = self._pairs(there, similar, check_random_state(self.random_state))
+        held = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
+        sums = sum(
+            pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))])) for v, codes in enumerate(held)
+        )
+        reached = sums[:, -1] > 0
+        if not reached.any():
+            raise ValueError("no row of the added view is similar to a row of a view that is there")
+        scaled = _Scaled.of(views[new][items[new]])
+        few = scaled.rows[drawn[new]]
+        wanted = sums[reached, :-1] / sums[reached, -1:]
+        weights, constants = _ridge(few[reached], wanted)
+        losses = {(v, new): PairLoss(pairs[v, new]) for v in range(new)}
+        relaxed = RelaxedCodes([few], losses, self.eta, [np.column_stack([weights, constants])], held)
+        self._keep([scaled], relaxed, progress)
+
+    def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
+        """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
+        items = [np.flatnonzero(column) for column in there.T]
+        drawn = [some(len(these), self.max_rows, random) for these in items]
+        return items, drawn, kinds(similar, [these[chosen] for these, chosen in zip(items, drawn, strict=True)])
+
+    def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes, progress: Progress | None) -> None:
+        functions = relaxed.parted(self._minimized(relaxed, progress))
+        self.means_ = [*self.means_, *(one.mean for one in scaled)]
+        self.weights_ = [*self.weights_, *(W[:, :-1] / one.scale for W, one in zip(functions, scaled, strict=True))]
+        self.offsets_ = [*self.offsets_, *(W[:, -1].copy() for W in functions)]
+
+    def _minimized(self, relaxed: RelaxedCodes, progress: Progress | None) -> Matrix:
+        history = [relaxed(relaxed.start)[0]]
+
+        def told(intermediate_result: Any) -> None:
+            history.append(float(intermediate_result.fun))
+            if progress is not None:
+                progress(len(history) - 1, self.max_iter)
+
+        found = relaxed.start
+        minimize: Any = scipy.optimize.minimize
+        if self.max_iter:
+            options = {"maxiter": self.max_iter}
+            found = minimize(relaxed, found, jac=True, method="L-BFGS-B", callback=told, options=options).x
+        if progress is not None:
+            progress(self.max_iter, self.max_iter)
+        self.objective_ = np.array(history)
+        self.n_iter_ = len(history) - 1
+        return np.asarray(found)
+
+    def _scores(self, rows: Rows, view: int) -> Rows:
+        scores: Rows = (rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view]
+        return scores
+
+
+def _similarity(labels: Any, neighbors: Any, count: int) -> Similarity:
+    if neighbors is not None:
+        return listed(neighbors, count)
+    if np.ndim(labels) == 2:
+        return shared_labels(labels)
+    return SameClass(np.unique(labels, return_inverse=True)[1])
+
+
+def _known(views: list[Rows], there: Mask, similar: Similarity) -> tuple[list[Rows], Mask, Similarity]:
+    """Returns the items that have a view: others must not change what is drawn."""
+    known = np.flatnonzero(there.any(axis=1))
+    if len(known) == len(there):
+        return views, there, similar
+    return [rows[known] for rows in views], there[known], similar.cut(known, known)
+
+
+def _turned(
+    views: Sequence[Rows], regressions: Sequence[Matrix], n_bits: int, random: np.random.RandomState
+) -> list[Matrix]:
+    """Returns (B, d_v + 1) per view: its (K, d_v) regression, turned so that rows of all views are near their signs."""
+    predicted = np.vstack([rows @ W.T for rows, W in zip(views, regressions, strict=True)])
+    lengths = np.linalg.norm(predicted, axis=1, keepdims=True)
+    directions = predicted / np.where(lengths > 0, lengths, 1.0)
+    components, _ = principal_components(directions, min(n_bits, *directions.shape))
+    padded = np.zeros((len(directions), n_bits))
+    padded[:, : len(components)] = directions @ components.T
+    turned = rotation(padded, random)[: len(components)].T @ components
+    size = float(np.abs(predicted @ turned.T).mean()) or 1.0
+    return [np.column_stack([turned @ W / size, np.zeros(n_bits)]) for W in regressions]
+
+
+def _ridge(rows: Rows, targets: Rows) -> tuple[Matrix, NDArray[np.float64]]:
+    """Returns the (K, d) projection and (K,) constants of ridge regression, the penalty by leave-one-out.
+
+    They are scaled so that the predictions, constants aside, have unit mean square.
+    """
+    model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
+    weights = np.atleast_2d(model.coef_)
+    size = float(np.sqrt(((rows @ weights.T) ** 2).mean())) or 1.0
+    return np.asarray(weights / size), np.atleast_1d(model.intercept_) / size

@@ -1,0 +1,156 @@
+"""The hashing benchmark: ties in every order, what is searched, figures and report."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks import hashing, hashing_report, hashing_trial, ties
+from benchmarks.hashing_methods import COMPARED, METHODS, Method
+from engine.measures import average_precision, precision_at_k
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6), st.integers(1, 6))
+def test_measures_are_means_over_all_orders_of_ties(items, k):
+    """Expected average precision and precision at k are those of every order of the ties, averaged."""
+    distances, relevant = np.array([[one[part] for one in items] for part in (0, 1)])
+    orders = [
+        list(order)
+        for order in itertools.permutations(range(len(items)))
+        if np.all(np.diff(distances[list(order)]) >= 0)
+    ]
+    ranked = relevant.astype(bool)[np.array(orders)]
+    given_as = distances[None].astype(float), relevant.astype(bool)[None]
+    np.testing.assert_allclose(ties.precision_at_k(*given_as, k), precision_at_k(ranked, k).mean())
+    np.testing.assert_allclose(ties.average_precision(*given_as), average_precision(ranked).mean(), equal_nan=True)
+
+
+def split(unseen):
+    """Three classes in two views, sixty items to train on and twenty to ask with."""
+    generator = np.random.default_rng(0)
+    labels = np.arange(80) % 3
+    rows = [generator.random((3, width))[labels] + 0.2 * generator.random((80, width)) for width in (6, 8)]
+    parts = [x[:60] for x in rows], [x[60:] for x in rows]
+    return hashing_trial.Split(
+        "corel", 0, ("one", "two"), ("l1,sqrt", "l1,kernel:chi2"), *parts, labels[:60], labels[60:], unseen
+    )
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_is_tuned_and_measured(method, unseen):
+    """Each finds settings of its own grid, and has a mAP and precisions for all four pairs of views."""
+    data = split(unseen)
+    short = Method(**{**vars(method), "grid": {name: values[:1] for name, values in method.grid.items()}})
+    selection = hashing_trial.tuned(short, data)
+    rows = list(hashing_trial.figures(short, selection.settings, data, 16 if method.coded else None))
+    assert [row["metric"] for row in rows] == ["seconds", *["map", "precision", "precision"] * 4]
+    assert all(0 <= row["value"] <= 1 for row in rows[1:])
+    for row in rows[1:]:
+        assert (row["query_view"], row["database_view"]) in itertools.product(("one", "two"), repeat=2)
+
+
+def test_no_document_meets_itself():
+    """Where the test rows are the database as well, a query's own row is not in it."""
+    learner = Learnt()
+    squared, relevant = hashing_trial._searched(learner, split(True), 0, 0)
+    assert squared.shape == relevant.shape == (20, 19)
+    assert squared.min() > 0
+    assert hashing_trial._searched(learner, split(True), 0, 1)[0].shape == (20, 20)
+    assert hashing_trial._searched(learner, split(False), 0, 0)[0].shape == (20, 60)
+
+
+class Learnt:
+    """Stands for a fitted chain: the first columns as they are."""
+
+    def transform(self, rows, view):
+        """Returns the first six columns."""
+        return rows[:, :6]
+
+
+def trials():
+    """Two splits of photographs and one of documents, with figures that are their position in the list."""
+    found = []
+    for data, seed in (("wikipedia", 0), ("corel", 0), ("corel", 1)):
+        keys = [(method.name, bits) for method in METHODS for bits in ([16, 64] if method.coded else [None])]
+        rows = [
+            {"data": data, "method": name, "bits": bits, "query_view": query, "database_view": database,
+             "metric": metric, "k": k, "value": (1 + seed + keys.index((name, bits))) / 100}
+            for name, bits in keys
+            for query in ("a", "b")
+            for database in ("a", "b")
+            for metric, k in (("map", None), ("precision", 50), ("precision", 100))
+        ]  # fmt: skip
+        found.append({"data": data, "seed": seed, "rows": rows, "chosen": [], "seconds": 1.0})
+    return found
+
+
+def test_report_shows_every_method_and_the_comparisons(tmp_path):
+    """Every method has a line in every table; differences and shares are those of the figures, paired by split."""
+    rows = [row for trial in trials() for row in trial["rows"]]
+    document = {
+        "settings": {"seeds": [0, 1], "bits": [16, 64], "tuning": "tuned", "ties": "averaged"},
+        "trials": trials(),
+        "rows": hashing.summary(rows),
+        "seconds": 1.0,
+    }
+    text = hashing_report.markdown(document)
+    for method in METHODS:
+        assert sum(line.startswith(f"| {method.name} |") for line in text.splitlines()) == 12
+    one, other = (
+        [hashing_report.means(trial, name, 64, "map", None, "across") for trial in trials()[1:]] for name in COMPARED[0]
+    )
+    assert f"| {np.mean(one) - np.mean(other):+.4f} ± 0.0000 |" in text
+    hashing_report.write(tmp_path, document, text)
+    assert (tmp_path / "hashing.png").stat().st_size > 10_000
+    assert (tmp_path / "hashing.md").read_text(encoding="utf-8").startswith(text)
+    deviations = {row["std"] for row in document["rows"] if row["data"] == "corel"}
+    np.testing.assert_allclose(sorted(deviations), np.std([0.01, 0.02], ddof=1))
+    assert {row["std"] for row in document["rows"] if row["data"] == "wikipedia"} == {None}
+
+
+def test_from_the_command_line(tmp_path, monkeypatch):
+    """The splits asked for are run, the documents among them, and written with the settings."""
+    asked = []
+
+    def run(seed, images, cache, documents, bits):
+        asked.append((seed, images.name, documents.name, bits))
+        return trials()[{-1: 0, 5: 1, 6: 2}[seed]]
+
+    for name in (hashing.PHOTOGRAPHS, hashing.DOCUMENTS):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(hashing, "run", run)
+    monkeypatch.setattr(hashing, "photographs", lambda images, cache: None)
+    out = tmp_path / "out.json"
+    arguments = ["--data", str(tmp_path), "--json", str(out), "--workers", "1", "--bits", "64,16"]
+    assert hashing.main([*arguments, "--trials", "2", "--first-seed", "5", "--report", str(tmp_path / "report")]) == 0
+    assert asked == [(seed, "corel1k", "wikipedia_crossmodal", (16, 64)) for seed in (-1, 5, 6)]
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert (document["benchmark"], document["settings"]["seeds"]) == ("hashing", [5, 6])
+    assert (tmp_path / "report" / "hashing.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--trials", "0"], "must be at least 1"),
+        (["--bits", "16"], "64 among them"),
+        (["--bits", "many"], "numbers with commas"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message, tmp_path, capsys):
+    """Wrong numbers end with a line that says which."""
+    with pytest.raises(SystemExit):
+        hashing.main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), *arguments])
+    assert message in capsys.readouterr().err
+
+
+def test_missing_data_is_named(tmp_path):
+    """A folder without the data sets ends with a line that says what it lacks."""
+    with pytest.raises(SystemExit, match="holds no corel1k"):
+        hashing.main(["--data", str(tmp_path), "--json", str(Path(tmp_path) / "out.json")])
