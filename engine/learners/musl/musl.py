@@ -37,7 +37,7 @@ class MuSL(SeparateLearner):
             metric}, classes told by their text, or the metrics of the classes in sorted order, metrics counted from 0.
         alpha: by how much one bit changes the log odds that a pair is of one class (3).
         r: accuracy of the soft maximum (8). Weights of all pairs add up to 1: it is the paper's r times their sum.
-        retrain: boost each metric anew once the assignment is known; what is not "learned" always is.
+        retrain: boost each metric anew once the assignment is learned.
         n_thresholds: candidate thresholds of each column, at its quantiles.
         max_rows: with more rows, every round makes pairs of so many, drawn anew, in proportion to their classes.
         random_state: seed of draws and of k-means.
@@ -117,7 +117,7 @@ class MuSL(SeparateLearner):
 
         Args:
             X: (m, d_view) examples, two or more.
-            category: remember the metric as this category's; what ``assign`` said of it earlier is forgotten.
+            category: remember the metric as this category's, told by its text, in place of what was said of it before.
             view: which view the examples are of.
 
         Returns:
@@ -163,10 +163,9 @@ class MuSL(SeparateLearner):
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
         training = Training(rows, codes, stumps, self.alpha, self.max_rows, generator)
-        samples, assignment = training.samples(), self._grouped(training, present)
-        if assignment is None:
-            chosen, assignment = boost(samples, self.n_metrics_, self.n_bits, self.r)
-        if self.retrain or self.assignment != LEARNED:
+        samples, known = training.samples(), self._grouped(training, present)
+        chosen, assignment = boost(samples, self.n_metrics_, self.n_bits, self.r) if known is None else (None, known)
+        if chosen is None or self.retrain:
             chosen = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
         kept = stumps.take(chosen.ravel())
         return {

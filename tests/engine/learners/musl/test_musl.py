@@ -82,7 +82,7 @@ def test_groupings_may_be_given():
     rows, labels, groups = planted()
     names = sorted(set(labels))
     by_name = MuSL(assignment=dict(zip(names, groups.tolist(), strict=True))).fit(rows, labels)
-    in_order = MuSL(assignment=groups.tolist()).fit(rows, labels)
+    in_order = MuSL(assignment=groups).fit(rows, labels)
     assert by_name.parts == 3
     np.testing.assert_array_equal(by_name.columns_[0], in_order.columns_[0])
     numbers = np.searchsorted(names, labels)
@@ -90,8 +90,9 @@ def test_groupings_may_be_given():
     drawn = [fitted(assignment="random", random_state=seed)[0].assignments_[0] for seed in (0, 0, 1)]
     assert np.bincount(drawn[0]).tolist() == [4, 4, 4]
     assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()
-    assert fitted(n_metrics=1)[0].assignments_[0].tolist() == [0] * 12
-    assert fitted(n_metrics="class")[0].assignments_[0].tolist() == list(range(12))
+    for again in (True, False):
+        assert fitted(n_metrics=1, retrain=again)[0].assignments_[0].tolist() == [0] * 12
+        assert fitted(n_metrics="class", retrain=again)[0].assignments_[0].tolist() == list(range(12))
     assert fitted(n_metrics=50, n_bits=2)[0].parts == 12
 
 
