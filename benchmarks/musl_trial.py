@@ -18,6 +18,9 @@ from engine.learners.musl.pairs import hamming
 
 MUSL, RETRAINED, KMEANS, RANDOM = METHODS = ("MuSL", "MuSL, retrained", "k-means", "random")
 ONE, PER_CLASS, ONE_CHOSEN = "one metric", "one per class", "one metric, alpha chosen"
+AS_PRINTED: dict[str, Any] = {"objective": "paper", "alpha": 0.1, "r": 500.0}
+PRINTED_COUNT = 5
+PRINTED = tuple(f"{method}, as printed" for method in (ONE, PER_CLASS, MUSL, RETRAINED))
 TRAIN = 30
 """Training pictures of each class."""
 NEIGHBORS = (1, 5)
@@ -76,6 +79,7 @@ def _fits(rows: Rows, names: Labels, counts: Sequence[int], seed: int) -> Iterat
     classes, codes = np.unique(names, return_inverse=True)
     yield 1, ONE, MuSL(n_metrics=1)
     yield len(classes), PER_CLASS, MuSL(n_metrics="class")
+    yield from zip((1, len(classes), PRINTED_COUNT, PRINTED_COUNT), PRINTED, _as_printed(), strict=True)
     for count in (count for count in counts if 1 < count <= len(classes)):
         boosted = MuSL(n_metrics=count, retrain=False)
         yield count, MUSL, boosted
@@ -84,6 +88,15 @@ def _fits(rows: Rows, names: Labels, counts: Sequence[int], seed: int) -> Iterat
         means = by_means(np.sqrt(rows), codes, count, np.random.RandomState(seed))
         yield count, KMEANS, MuSL(assignment=means.tolist())
         yield count, RANDOM, MuSL(n_metrics=count, assignment="random", random_state=seed)
+
+
+def _as_printed() -> Iterator[MuSL]:
+    """Yields the learners of the paper's own constants: equal weights of all pairs, and T/2 as the offset."""
+    yield MuSL(n_metrics=1, **AS_PRINTED)
+    yield MuSL(n_metrics="class", **AS_PRINTED)
+    boosted = MuSL(n_metrics=PRINTED_COUNT, retrain=False, **AS_PRINTED)
+    yield boosted
+    yield MuSL(assignment=boosted.assignments_[0].tolist(), **AS_PRINTED)
 
 
 def choose_alpha(rows: Rows, names: Labels, seed: int) -> float:
@@ -109,7 +122,9 @@ def novel(found: Pictures, train: Positions, test: Positions, counts: Sequence[i
     kinds = dict(zip(found.classes, found.kinds, strict=True))
     figures = []
     for count in counts:
-        groupings: dict[str, MuSL] = {RETRAINED: MuSL(n_metrics=count)}
+        groupings = {RETRAINED: MuSL(n_metrics=count)}
+        if count == 1:
+            groupings[PRINTED[0]] = MuSL(n_metrics=1, **AS_PRINTED)
         if 1 < count < len(found.classes) - len(unseen):
             codes = np.unique(labels[old], return_inverse=True)[1]
             means = by_means(np.sqrt(words[old]), codes, count, np.random.RandomState(seed))

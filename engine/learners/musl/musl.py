@@ -18,6 +18,7 @@ from .samples import Sample, Training
 from .stumps import Stumps
 
 PER_CLASS = "class"
+OBJECTIVES = BALANCED, PAPER = ("balanced", "paper")
 
 
 class MuSL(SeparateLearner):
@@ -35,6 +36,8 @@ class MuSL(SeparateLearner):
         n_metrics: K; at most as many as there are classes. 1: one metric for all; "class": one for each class.
         assignment: whose classes are whose: "learned"; "kmeans", by the means of their rows; "random"; or {class:
             metric}, classes told by their text, or the metrics of the classes in sorted order, metrics counted from 0.
+        objective: "balanced" gives positive and negative pairs of a class the same weight in total, and takes half of
+            the bits so far as the offset in (3); "paper" gives all pairs the same weight, and takes T/2.
         alpha: by how much one bit changes the log odds that a pair is of one class (3).
         r: accuracy of the soft maximum (8). Weights of all pairs add up to 1: it is the paper's r times their sum.
         retrain: boost each metric anew once the assignment is learned.
@@ -78,6 +81,7 @@ class MuSL(SeparateLearner):
         n_bits: int = 32,
         n_metrics: int | str = 5,
         assignment: Assignment = LEARNED,
+        objective: str = BALANCED,
         alpha: float = 0.6,
         r: float = 1000.0,
         retrain: bool = True,
@@ -89,6 +93,7 @@ class MuSL(SeparateLearner):
         self.n_bits = n_bits
         self.n_metrics = n_metrics
         self.assignment = assignment
+        self.objective = objective
         self.alpha = alpha
         self.r = r
         self.retrain = retrain
@@ -141,7 +146,7 @@ class MuSL(SeparateLearner):
     def _likeliest(self, bits: Rows, view: int) -> int:
         width = bits.shape[1]
         others = np.unpackbits(self.references_[view], axis=1, count=width)
-        pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha)
+        pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha, self._total())
         sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
         return int(likelihoods_under(sample, np.arange(width).reshape(self.parts, -1))[:, 1].argmax())
 
@@ -162,7 +167,7 @@ class MuSL(SeparateLearner):
         rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
-        training = Training(rows, codes, stumps, self.alpha, self.max_rows, generator)
+        training = Training(rows, codes, stumps, self.alpha, self._total(), self.max_rows, generator)
         samples, known = training.samples(), self._grouped(training, present)
         chosen, assignment = boost(samples, self.n_metrics_, self.n_bits, self.r) if known is None else (None, known)
         if chosen is None or self.retrain:
@@ -197,7 +202,12 @@ class MuSL(SeparateLearner):
             return at_random(len(present), self.n_metrics_, training.generator)
         return None
 
+    def _total(self) -> int | None:
+        return self.n_bits if self.objective == PAPER else None
+
     def _check_parameters(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise ValueError(f"objective={self.objective!r} must be one of {', '.join(OBJECTIVES)}")
         if isinstance(self.assignment, str) and self.assignment not in NAMES:
             raise ValueError(f"assignment={self.assignment!r} must be one of {', '.join(NAMES)}, or classes' metrics")
         if self.n_metrics != PER_CLASS and not _is_count(self.n_metrics):

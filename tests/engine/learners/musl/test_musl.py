@@ -115,6 +115,20 @@ def test_novel_categories_find_their_group(seed):
     assert len(learner.categories_[0]) == 15
 
 
+def test_the_paper_s_objective_learns_too():
+    """Equal weights of all pairs and a fixed offset give other metrics, as likely to place a novel category."""
+    rows, labels, _ = planted()
+    novel = labels == "a3"
+    kept, other = (
+        MuSL(assignment=np.repeat([0, 1, 2], [3, 4, 4]), objective=objective, alpha=0.1).fit(
+            rows[~novel], labels[~novel]
+        )
+        for objective in ("paper", "balanced")
+    )
+    assert not np.array_equal(kept.columns_[0], other.columns_[0])
+    assert kept.assign(rows[novel]) == 0
+
+
 def test_unlabelled_rows_are_left_out():
     """Rows alone in their class change nothing."""
     rows, labels, _ = planted()
@@ -135,6 +149,7 @@ def test_unlabelled_rows_are_left_out():
         ({"max_rows": 1}, "max_rows=1"),
         ({"alpha": 0.0}, r"alpha=0\.0"),
         ({"r": np.nan}, "r=nan"),
+        ({"objective": "mean"}, "objective='mean'"),
         ({"assignment": "k-means"}, "learned, kmeans, random"),
         ({"assignment": {"a0": 0}}, "no metric for: a1"),
         ({"assignment": [0, 1]}, "12 classes"),
