@@ -36,9 +36,10 @@ def markdown(document: Mapping[str, Any]) -> str:
     protocol = (
         f"{settings['pictures']} pictures in {len(settings['classes'])} classes; {settings['train']} of each are the "
         f"training part and the database, the others the queries; {len(trials)} random splits. 2,000 forest words, "
-        f"counts, learned from the training part. {learner['n_bits']} bits a metric, alpha = {learner['alpha']}, r = "
-        f"{learner['r']:g} for pair weights of sum 1, {learner['n_thresholds']} threshold a word: the learner's "
-        "defaults, chosen on other splits. Accuracy is the mean over classes; ± is the standard error over splits. "
+        f"counts, learned from the training part. {learner['n_bits']} bits a metric, alpha = {learner['alpha']} and "
+        f"{learner['joint_alpha']} in joint training, r of 500, 1000 and 2000 by the objective for pair weights of sum "
+        f"1, {learner['n_thresholds']} threshold a word: the learner's defaults, chosen on other splits. Accuracy is "
+        "the mean over classes; ± is the standard error over splits. "
         f'Neighbours at equal distance share their votes. "{ONE_CHOSEN}": by {settings["folds"]}-fold cross-validation '
         'among the training pictures. "As printed": all pairs weigh the same, the offset is T/2 from the first bit on, '
         "alpha = 0.1, r = 500, and K = 5 where metrics are learned together. K-means groups the classes by the means "

@@ -18,7 +18,7 @@ from engine.learners.musl.pairs import hamming
 
 MUSL, RETRAINED, KMEANS, RANDOM = METHODS = ("MuSL", "MuSL, retrained", "k-means", "random")
 ONE, PER_CLASS, ONE_CHOSEN = "one metric", "one per class", "one metric, alpha chosen"
-AS_PRINTED: dict[str, Any] = {"objective": "paper", "alpha": 0.1, "r": 500.0}
+AS_PRINTED: dict[str, Any] = {"objective": "paper", "alpha": 0.1, "joint_alpha": 0.1, "r": 500.0}
 PRINTED_COUNT = 5
 PRINTED = tuple(f"{method}, as printed" for method in (ONE, PER_CLASS, MUSL, RETRAINED))
 TRAIN = 30

@@ -39,6 +39,14 @@ def test_retraining_raises_the_objective():
     assert objectives[1] > objectives[0]
 
 
+def test_the_best_of_several_r_is_taken():
+    """Where none is asked for, the groups are those of the one with the highest objective."""
+    parameters = {"retrain": False, "joint_alpha": 0.6}  # the likelihoods that are kept are then those compared
+    each = [fitted(r=r, **parameters)[0] for r in (500.0, 1000.0, 2000.0)]
+    best = max(each, key=lambda learner: learner.likelihoods_[0].max(axis=0).sum())
+    np.testing.assert_array_equal(fitted(**parameters)[0].columns_[0], best.columns_[0])
+
+
 def test_more_metrics_than_one_make_classes_likelier():
     """One for each class beats three, and three beat one."""
     objectives = [fitted(n_metrics=count)[0].likelihoods_[0].max(axis=0).sum() for count in (1, 3, "class")]
@@ -148,6 +156,7 @@ def test_unlabelled_rows_are_left_out():
         ({"n_thresholds": 0}, "n_thresholds=0"),
         ({"max_rows": 1}, "max_rows=1"),
         ({"alpha": 0.0}, r"alpha=0\.0"),
+        ({"joint_alpha": np.inf}, "joint_alpha=inf"),
         ({"r": np.nan}, "r=nan"),
         ({"objective": "mean"}, "objective='mean'"),
         ({"assignment": "k-means"}, "learned, kmeans, random"),
