@@ -3,6 +3,7 @@ SHARED ?= ../shared/data
 DATA ?= $(SHARED)/corel1k
 WIKIPEDIA ?= $(SHARED)/wikipedia_crossmodal
 PUBFIG ?= $(SHARED)/pubfig_relattr
+MERGED ?= $(SHARED)/merged20
 OUT ?= bench-out
 BIN := .venv/bin
 READY := .venv/.ready
@@ -54,6 +55,8 @@ bench: setup peers
 	$(BIN)/python -m benchmarks verification --data $(SHARED) --json $(OUT)/verification.json --report $(OUT)/verification
 	$(BIN)/python -m benchmarks attributes-lmnn --data $(PUBFIG) --json $(OUT)/attributes-lmnn.json --report $(OUT)/attributes-lmnn
 	$(BIN)/python -m benchmarks hashing --data $(SHARED) --json $(OUT)/hashing.json --report $(OUT)/hashing
+	$(BIN)/python -m benchmarks musl --data $(MERGED) --json $(OUT)/musl.json --report $(OUT)/musl
+	$(BIN)/python -m benchmarks musl --data $(DATA) --json $(OUT)/musl-corel.json --report $(OUT)/musl-corel
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 

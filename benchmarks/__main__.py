@@ -15,6 +15,7 @@ BENCHMARKS = {
     "verification": "benchmarks.verification",
     "metric-speed": "benchmarks.metric_speed",
     "attributes-lmnn": "benchmarks.attributes_lmnn",
+    "musl": "benchmarks.musl",
 }
 
 

@@ -17,7 +17,7 @@ Likelihoods = NDArray[np.float64]
 Chosen = NDArray[np.intp]
 
 
-def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tuple[Chosen, Codes]:
+def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tuple[Chosen, Likelihoods]:
     """Learns K metrics together, to find out which classes are whose.
 
     Args:
@@ -27,7 +27,7 @@ def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tup
         r: accuracy of the soft maximum (8), where the weights of all pairs add up to 1.
 
     Returns:
-        (K, T) the candidates chosen, and (C,) the metric under which each class is likeliest (10).
+        (K, T) the candidates chosen, and (K, C) the log likelihoods of the classes under the metrics.
     """
     chosen = np.zeros((metrics, 0), dtype=np.intp)
     last: Sample | None = None
@@ -39,7 +39,7 @@ def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tup
             # All pairs weigh the same at first; that shares are computed anew for each metric tells metrics apart.
             bits[-1] = best_candidate(sample, bits[:-1], softmax(r * likelihoods, axis=0)[k])
             likelihoods[k] = sample.pairs.likelihoods(sample.candidates[:, bits])
-    return chosen, likelihoods.argmax(axis=0)
+    return chosen, likelihoods
 
 
 def boost_assigned(samples: Iterator[Sample], assignment: Codes, metrics: int, n_bits: int) -> Chosen:

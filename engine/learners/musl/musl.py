@@ -1,6 +1,7 @@
 """Multiple similarity learning: a few binary embeddings, each for a group of classes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import Mask, Rows
 from ..classes import of_classes, shared_classes
 from ..separate import SeparateLearner
-from .boosting import boost, boost_assigned, likelihoods_under
+from .boosting import Chosen, boost, boost_assigned, likelihoods_under
 from .grouping import KMEANS, LEARNED, NAMES, RANDOM, Assignment, at_random, by_means, given
 from .pairs import Codes, Pairs
 from .samples import Sample, Training
 from .stumps import Stumps
 
 PER_CLASS = "class"
+RS = (500.0, 1000.0, 2000.0)
+OBJECTIVES = BALANCED, PAPER = ("balanced", "paper")
 
 
 class MuSL(SeparateLearner):
@@ -35,9 +38,13 @@ class MuSL(SeparateLearner):
         n_metrics: K; at most as many as there are classes. 1: one metric for all; "class": one for each class.
         assignment: whose classes are whose: "learned"; "kmeans", by the means of their rows; "random"; or {class:
             metric}, classes told by their text, or the metrics of the classes in sorted order, metrics counted from 0.
+        objective: "balanced" gives positive and negative pairs of a class the same weight in total, and takes half of
+            the bits so far as the offset in (3); "paper" gives all pairs the same weight, and takes T/2.
         alpha: by how much one bit changes the log odds that a pair is of one class (3).
-        r: accuracy of the soft maximum (8). Weights of all pairs add up to 1: it is the paper's r times their sum.
-        retrain: boost each metric anew once the assignment is known; what is not "learned" always is.
+        joint_alpha: the same while metrics are learned together, when likelihoods must differ to tell groups apart.
+        r: accuracy of the soft maximum (8); weights of all pairs add up to 1, so it is the paper's r times their sum.
+            None: of 500, 1000 and 2000 the one that leads to the highest objective (7).
+        retrain: boost each metric anew once the assignment is learned.
         n_thresholds: candidate thresholds of each column, at its quantiles.
         max_rows: with more rows, every round makes pairs of so many, drawn anew, in proportion to their classes.
         random_state: seed of draws and of k-means.
@@ -78,8 +85,10 @@ class MuSL(SeparateLearner):
         n_bits: int = 32,
         n_metrics: int | str = 5,
         assignment: Assignment = LEARNED,
+        objective: str = BALANCED,
         alpha: float = 0.6,
-        r: float = 1000.0,
+        joint_alpha: float = 1.0,
+        r: float | None = None,
         retrain: bool = True,
         n_thresholds: int = 1,
         max_rows: int = 2000,
@@ -89,7 +98,9 @@ class MuSL(SeparateLearner):
         self.n_bits = n_bits
         self.n_metrics = n_metrics
         self.assignment = assignment
+        self.objective = objective
         self.alpha = alpha
+        self.joint_alpha = joint_alpha
         self.r = r
         self.retrain = retrain
         self.n_thresholds = n_thresholds
@@ -117,7 +128,7 @@ class MuSL(SeparateLearner):
 
         Args:
             X: (m, d_view) examples, two or more.
-            category: remember the metric as this category's; what ``assign`` said of it earlier is forgotten.
+            category: remember the metric as this category's, told by its text, in place of what was said of it before.
             view: which view the examples are of.
 
         Returns:
@@ -141,7 +152,7 @@ class MuSL(SeparateLearner):
     def _likeliest(self, bits: Rows, view: int) -> int:
         width = bits.shape[1]
         others = np.unpackbits(self.references_[view], axis=1, count=width)
-        pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha)
+        pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha, self._total())
         sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
         return int(likelihoods_under(sample, np.arange(width).reshape(self.parts, -1))[:, 1].argmax())
 
@@ -162,11 +173,10 @@ class MuSL(SeparateLearner):
         rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
-        training = Training(rows, codes, stumps, self.alpha, self.max_rows, generator)
-        samples, assignment = training.samples(), self._grouped(training, present)
-        if assignment is None:
-            chosen, assignment = boost(samples, self.n_metrics_, self.n_bits, self.r)
-        if self.retrain or self.assignment != LEARNED:
+        training = Training(rows, codes, stumps, self.alpha, self._total(), self.max_rows, generator)
+        samples, known = training.samples(), self._grouped(training, present)
+        chosen, assignment = self._learned(training) if known is None else (None, known)
+        if chosen is None or self.retrain:
             chosen = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
         kept = stumps.take(chosen.ravel())
         return {
@@ -177,6 +187,13 @@ class MuSL(SeparateLearner):
             "thresholds_": kept.thresholds,
             "references_": np.packbits(kept.bits(rows[training.draw()]).astype(bool), axis=1),
         }
+
+    def _learned(self, training: Training) -> tuple[Chosen, Codes]:
+        """Returns the metrics that reach the highest objective (7), and which classes are whose (10)."""
+        samples = replace(training, alpha=self.joint_alpha).samples()
+        tried = [boost(samples, self.n_metrics_, self.n_bits, r) for r in (RS if self.r is None else (self.r,))]
+        chosen, likelihoods = max(tried, key=lambda found: found[1].max(axis=0).sum())
+        return chosen, likelihoods.argmax(axis=0)
 
     def _known(self) -> Codes | None:
         """Returns the metrics of ``classes_`` where the parameters say them; None where they depend on rows."""
@@ -198,7 +215,12 @@ class MuSL(SeparateLearner):
             return at_random(len(present), self.n_metrics_, training.generator)
         return None
 
+    def _total(self) -> int | None:
+        return self.n_bits if self.objective == PAPER else None
+
     def _check_parameters(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise ValueError(f"objective={self.objective!r} must be one of {', '.join(OBJECTIVES)}")
         if isinstance(self.assignment, str) and self.assignment not in NAMES:
             raise ValueError(f"assignment={self.assignment!r} must be one of {', '.join(NAMES)}, or classes' metrics")
         if self.n_metrics != PER_CLASS and not _is_count(self.n_metrics):
@@ -207,8 +229,13 @@ class MuSL(SeparateLearner):
             value = getattr(self, parameter)
             if not _is_count(value) or value < least:
                 raise ValueError(f"{parameter}={value!r} must be a whole number of at least {least}")
-        if not 0.0 < self.alpha < np.inf or not 0.0 < self.r < np.inf:
-            raise ValueError(f"alpha={self.alpha} and r={self.r} must be positive and finite")
+        for parameter, number in (
+            ("alpha", self.alpha),
+            ("joint_alpha", self.joint_alpha),
+            ("r", RS[0] if self.r is None else self.r),
+        ):
+            if not 0.0 < number < np.inf:
+                raise ValueError(f"{parameter}={number} must be positive and finite")
 
     def _project(self, rows: Rows, view: int) -> Rows:
         bits: Rows = Stumps(self.columns_[view], self.thresholds_[view]).bits(rows).astype(np.float64)

@@ -17,23 +17,26 @@ Distances = NDArray[np.intp]
 class Pairs:
     """All ordered pairs (i, j) of n rows: a pair is of the class of j, and positive if i is of that class too.
 
-    After t bits a pair at Hamming distance h is positive with probability sigma(alpha (t/2 - h)). The paper's (3) has
-    T/2 from the first bit on: then all pairs count as positive at first, and the first half of the bits, chosen to tell
-    negative pairs apart, serves every class alike.
+    After t bits a pair at Hamming distance h is positive with probability sigma(alpha (t/2 - h)). Of the pairs of a
+    class, which weigh as much as it has rows, the positive ones are given half of the weight and the negative ones
+    half. So the distances of metrics for few and for many classes have the same scale, and a neighbour under one can be
+    compared with one under another.
 
-    Of the pairs of a class, which weigh as much as it has rows, the positive ones are given half of the weight and the
-    negative ones half: the distances of metrics for few and for many classes then have the same scale. The weights of
-    all pairs add up to 1. A row makes no pair with itself.
+    In the paper all pairs weigh the same and the offset in (3) is T/2 from the first bit on: then most of what is asked
+    for is to tell negative pairs apart, and how near that leaves positive ones is another matter in every metric. Both
+    variants are here. The weights of all pairs add up to 1; a row makes no pair with itself.
 
     Attributes:
         codes: (n,) classes, 0 to C - 1.
         count: C.
         alpha: by how much one bit changes the log odds of a pair.
+        total: T, for the paper's weights and offset; None: those above.
     """
 
     codes: Codes
     count: int
     alpha: float
+    total: int | None = None
 
     @cached_property
     def same(self) -> NDArray[np.bool_]:
@@ -44,6 +47,8 @@ class Pairs:
     def weights(self) -> NDArray[np.float64]:
         """(C, 2): what a negative and what a positive pair of each class weighs."""
         n, sizes = len(self.codes), np.bincount(self.codes, minlength=self.count)
+        if self.total is not None:
+            return np.full((self.count, 2), 1 / (n * (n - 1)))
         others = np.column_stack([n - sizes, sizes - 1])
         return np.asarray(0.5 / (n * np.maximum(others, 1)))
 
@@ -81,7 +86,8 @@ class Pairs:
 
     def _margins(self, width: int) -> NDArray[np.float64]:
         """The log odds at every distance that there may be, 0 to ``width`` - 1."""
-        return np.asarray(self.alpha * ((width - 1) / 2 - np.arange(width)))
+        offset = (width - 1 if self.total is None else self.total) / 2
+        return np.asarray(self.alpha * (offset - np.arange(width)))
 
 
 def hamming(first: Bits, second: Bits) -> Distances:

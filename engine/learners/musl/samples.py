@@ -33,7 +33,7 @@ class Training:
         rows: (n, d).
         codes: (n,) classes, 0 to C - 1, each of two rows or more.
         stumps: the candidates.
-        alpha: see ``Pairs``.
+        alpha, total: see ``Pairs``.
         max_rows: up to so many rows are all used in every round.
         generator: what draws are made with.
     """
@@ -42,6 +42,7 @@ class Training:
     codes: Codes
     stumps: Stumps
     alpha: float
+    total: int | None
     max_rows: int
     generator: np.random.RandomState
 
@@ -64,5 +65,5 @@ class Training:
         return np.sort(order[rank < wanted[self.codes[order]]])
 
     def _sample(self, which: NDArray[np.intp]) -> Sample:
-        pairs = Pairs(self.codes[which], int(self.codes.max()) + 1, self.alpha)
+        pairs = Pairs(self.codes[which], int(self.codes.max()) + 1, self.alpha, self.total)
         return Sample(pairs, self.stumps.bits(self.rows[which]))

@@ -11,19 +11,27 @@ from engine.learners.musl.pairs import Pairs, hamming
 from engine.learners.musl.samples import Sample, Training
 from engine.learners.musl.stumps import Stumps
 
-CASES = {"seed": st.integers(0, 2**32 - 1), "t": st.integers(0, 6), "classes": st.integers(2, 4)}
+CASES = {
+    "seed": st.integers(0, 2**32 - 1),
+    "t": st.integers(0, 6),
+    "classes": st.integers(2, 4),
+    "total": st.sampled_from([None, 8]),
+}
 
 
-def case(seed, t, classes, most=5):
+def case(seed, t, classes, total=None, most=5):
     """Bits of rows in classes of two rows or more, and the rows' pairs."""
     generator = np.random.default_rng(seed)
     codes = generator.permutation(np.repeat(np.arange(classes), generator.integers(2, most, size=classes)))
     bits = generator.integers(2, size=(len(codes), t)).astype(np.float32)
-    return Pairs(codes, classes, alpha=0.7), bits, generator
+    return Pairs(codes, classes, 0.7, total), bits, generator
 
 
 def weight(pairs, i, j):
-    """Half of a class's weight, which is its share of the rows, has its positive pairs, the other half the others."""
+    """Half of a class's weight, which is its share of the rows, have its positive pairs, the other half the others; or
+    all weigh the same."""
+    if pairs.total is not None:
+        return 1 / (len(pairs.codes) * (len(pairs.codes) - 1))
     own = int((pairs.codes == pairs.codes[j]).sum())
     partners = own - 1 if pairs.codes[i] == pairs.codes[j] else len(pairs.codes) - own
     return 0.5 * own / len(pairs.codes) / (own * partners)
@@ -34,7 +42,7 @@ def slow_likelihoods(pairs, distances, t):
     found = np.zeros(pairs.count)
     for i in range(len(pairs.codes)):
         for j in range(len(pairs.codes)):
-            margin = pairs.alpha * (t / 2 - distances[i, j])
+            margin = pairs.alpha * ((pairs.total or t) / 2 - distances[i, j])
             if i != j:
                 sign = 1 if pairs.codes[i] == pairs.codes[j] else -1
                 found[pairs.codes[j]] += weight(pairs, i, j) * log_expit(sign * margin)
@@ -43,9 +51,9 @@ def slow_likelihoods(pairs, distances, t):
 
 @settings(max_examples=30, deadline=None)
 @given(**CASES)
-def test_likelihoods_are_the_sum_over_pairs(seed, t, classes):
+def test_likelihoods_are_the_sum_over_pairs(seed, t, classes, total):
     """The table of counts gives what a loop over all pairs gives; the weights of all pairs add up to 1."""
-    pairs, bits, _ = case(seed, t, classes)
+    pairs, bits, _ = case(seed, t, classes, total)
     slow = slow_likelihoods(pairs, np.abs(bits[:, None] - bits).sum(axis=2).astype(float), t)
     np.testing.assert_allclose(pairs.likelihoods(bits), slow, rtol=1e-10)
     n = len(bits)
@@ -54,9 +62,9 @@ def test_likelihoods_are_the_sum_over_pairs(seed, t, classes):
 
 @settings(max_examples=15, deadline=None)
 @given(**CASES)
-def test_slopes_are_derivatives_of_the_objective(seed, t, classes):
+def test_slopes_are_derivatives_of_the_objective(seed, t, classes, total):
     """Slopes times alpha are the derivatives, by finite differences, of the soft maximum (8) by each distance."""
-    pairs, bits, generator = case(seed, t, classes, most=4)
+    pairs, bits, generator = case(seed, t, classes, total, most=4)
     others = slow_likelihoods(pairs, generator.uniform(0, t, size=(len(bits),) * 2), t)
     distances, r, step = hamming(bits, bits).astype(float), 20.0, 1e-5
 
@@ -77,16 +85,16 @@ def test_slopes_are_derivatives_of_the_objective(seed, t, classes):
 
 @settings(max_examples=30, deadline=None)
 @given(**CASES)
-def test_best_candidate_errs_least(seed, t, classes):
+def test_best_candidate_errs_least(seed, t, classes, total):
     """One matrix product finds the candidate whose weighted error over the pairs of the classes at hand is least."""
-    pairs, bits, generator = case(seed, t, classes)
+    pairs, bits, generator = case(seed, t, classes, total)
     candidates = np.hstack([bits, generator.integers(2, size=(len(bits), 9))]).astype(np.float32)
     shares = generator.integers(3, size=classes) / 2
     shares[generator.integers(classes)] = 1.0
     errors = np.zeros(t + 9)
     for i, j in np.argwhere(~np.eye(len(bits), dtype=bool)):
         positive = pairs.codes[i] == pairs.codes[j]
-        likely = expit(pairs.alpha * (t / 2 - np.abs(bits[i] - bits[j]).sum()))
+        likely = expit(pairs.alpha * ((pairs.total or t) / 2 - np.abs(bits[i] - bits[j]).sum()))
         asked = shares[pairs.codes[j]] * weight(pairs, i, j) * abs(likely - positive)
         errors += asked * (np.abs(candidates[i] - candidates[j]) == positive)
     found = rises(candidates, *pairs.slopes(bits, shares))
@@ -131,13 +139,13 @@ def test_samples_hold_every_class_in_its_share():
     generator = np.random.default_rng(0)
     codes = generator.permutation(np.repeat([0, 1, 2], [300, 97, 3]))
     rows = generator.normal(size=(400, 2))
-    training = Training(rows, codes, Stumps.candidates(rows, 1), 0.5, 100, np.random.RandomState(0))
+    training = Training(rows, codes, Stumps.candidates(rows, 1), 0.5, None, 100, np.random.RandomState(0))
     samples = training.samples()
     first, second = next(samples), next(samples)
     for sample in (first, second):
         assert np.bincount(sample.pairs.codes).tolist() == [75, 24, 2]
     assert not np.array_equal(first.candidates, second.candidates)
-    whole = Training(rows, codes, training.stumps, 0.5, 400, np.random.RandomState(0)).samples()
+    whole = Training(rows, codes, training.stumps, 0.5, None, 400, np.random.RandomState(0)).samples()
     assert next(whole) is next(whole)
 
 

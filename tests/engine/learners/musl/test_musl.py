@@ -39,6 +39,14 @@ def test_retraining_raises_the_objective():
     assert objectives[1] > objectives[0]
 
 
+def test_the_best_of_several_r_is_taken():
+    """Where none is asked for, the groups are those of the one with the highest objective."""
+    parameters = {"retrain": False, "joint_alpha": 0.6}  # the likelihoods that are kept are then those compared
+    each = [fitted(r=r, **parameters)[0] for r in (500.0, 1000.0, 2000.0)]
+    best = max(each, key=lambda learner: learner.likelihoods_[0].max(axis=0).sum())
+    np.testing.assert_array_equal(fitted(**parameters)[0].columns_[0], best.columns_[0])
+
+
 def test_more_metrics_than_one_make_classes_likelier():
     """One for each class beats three, and three beat one."""
     objectives = [fitted(n_metrics=count)[0].likelihoods_[0].max(axis=0).sum() for count in (1, 3, "class")]
@@ -82,7 +90,7 @@ def test_groupings_may_be_given():
     rows, labels, groups = planted()
     names = sorted(set(labels))
     by_name = MuSL(assignment=dict(zip(names, groups.tolist(), strict=True))).fit(rows, labels)
-    in_order = MuSL(assignment=groups.tolist()).fit(rows, labels)
+    in_order = MuSL(assignment=groups).fit(rows, labels)
     assert by_name.parts == 3
     np.testing.assert_array_equal(by_name.columns_[0], in_order.columns_[0])
     numbers = np.searchsorted(names, labels)
@@ -90,8 +98,9 @@ def test_groupings_may_be_given():
     drawn = [fitted(assignment="random", random_state=seed)[0].assignments_[0] for seed in (0, 0, 1)]
     assert np.bincount(drawn[0]).tolist() == [4, 4, 4]
     assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()
-    assert fitted(n_metrics=1)[0].assignments_[0].tolist() == [0] * 12
-    assert fitted(n_metrics="class")[0].assignments_[0].tolist() == list(range(12))
+    for again in (True, False):
+        assert fitted(n_metrics=1, retrain=again)[0].assignments_[0].tolist() == [0] * 12
+        assert fitted(n_metrics="class", retrain=again)[0].assignments_[0].tolist() == list(range(12))
     assert fitted(n_metrics=50, n_bits=2)[0].parts == 12
 
 
@@ -114,6 +123,20 @@ def test_novel_categories_find_their_group(seed):
     assert len(learner.categories_[0]) == 15
 
 
+def test_the_paper_s_objective_learns_too():
+    """Equal weights of all pairs and a fixed offset give other metrics, as likely to place a novel category."""
+    rows, labels, _ = planted()
+    novel = labels == "a3"
+    kept, other = (
+        MuSL(assignment=np.repeat([0, 1, 2], [3, 4, 4]), objective=objective, alpha=0.1).fit(
+            rows[~novel], labels[~novel]
+        )
+        for objective in ("paper", "balanced")
+    )
+    assert not np.array_equal(kept.columns_[0], other.columns_[0])
+    assert kept.assign(rows[novel]) == 0
+
+
 def test_unlabelled_rows_are_left_out():
     """Rows alone in their class change nothing."""
     rows, labels, _ = planted()
@@ -133,7 +156,9 @@ def test_unlabelled_rows_are_left_out():
         ({"n_thresholds": 0}, "n_thresholds=0"),
         ({"max_rows": 1}, "max_rows=1"),
         ({"alpha": 0.0}, r"alpha=0\.0"),
+        ({"joint_alpha": np.inf}, "joint_alpha=inf"),
         ({"r": np.nan}, "r=nan"),
+        ({"objective": "mean"}, "objective='mean'"),
         ({"assignment": "k-means"}, "learned, kmeans, random"),
         ({"assignment": {"a0": 0}}, "no metric for: a1"),
         ({"assignment": [0, 1]}, "12 classes"),

@@ -1,0 +1,60 @@
+"""The pictures of the MuSL benchmark, described by forest words that are learned from training pictures alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features import Forest, decode
+
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"}
+LEAST_CLASSES = 3
+"""Classes of a kind, at least: with fewer, what stands before a name's first underscore is no kind."""
+
+Labels = NDArray[np.str_]
+Positions = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Files and their classes.
+
+    Attributes:
+        paths: n files.
+        labels: (n,) class names.
+    """
+
+    paths: tuple[Path, ...]
+    labels: Labels
+
+    @property
+    def classes(self) -> Labels:
+        """(C,) the class names, sorted."""
+        return np.unique(self.labels)
+
+    @property
+    def kinds(self) -> Labels:
+        """(C,) what the class names begin with, up to the underscore; all one where that says nothing."""
+        kinds = np.array([name.partition("_")[0] for name in self.classes])
+        said = np.unique(kinds, return_counts=True)[1].min() >= LEAST_CLASSES
+        return kinds if said else np.full(len(kinds), "")
+
+    def words(self, train: Positions, seed: int) -> NDArray[np.float64]:
+        """Returns (n, 2000) counts of forest words; the trees are grown on the pictures ``train`` and their classes."""
+        samples = [Forest().sample(self._image(i)) for i in train]
+        forest = Forest().fit(samples, seed, [(str(self.labels[i]),) for i in train])
+        return np.array([forest.extract(self._image(i)) for i in range(len(self.paths))], dtype=np.float64)
+
+    def _image(self, position: int | np.intp) -> NDArray[Any]:
+        return decode(self.paths[position].read_bytes()).image
+
+
+def pictures(data: Path) -> Pictures:
+    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``; SystemExit where there are none."""
+    root = data / "images" if (data / "images").is_dir() else data
+    paths = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
+    if not paths:
+        raise SystemExit(f"{data} holds no pictures in class folders")
+    return Pictures(tuple(paths), np.array([path.parent.name for path in paths]))
