@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 
-import metric_learn  # type: ignore[import-not-found]
+import metric_learn  # type: ignore[import-not-found]  # only in the other interpreter
 import numpy as np
 
 

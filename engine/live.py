@@ -1,7 +1,8 @@
 """A space that answers: its indexes, loaded from snapshots, kept up with the catalog, rebuilt when damaged."""
 
 import logging
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.catalog import Transaction
 from engine.errors import StorageError
 from engine.locks import ReadWriteLock
 from engine.space import Space, Vectors, source
+from engine.views import find_view
 from index import Index, Neighbors, SnapshotError
 
 _log = logging.getLogger(__name__)
@@ -45,16 +47,18 @@ class LiveSpace:
     def follow(self, tx: Transaction, targets: Iterable[str]) -> None:
         """Take over every change of the catalog that is not in the targets' indexes yet."""
         sequence = tx.sequence()
+        behind: dict[str, list[str]] = defaultdict(list)
         for name in targets:
-            if name in self._targets and self._targets[name].covered >= sequence:
-                continue
+            if name not in self._targets or self._targets[name].covered < sequence:
+                behind[source(name)].append(name)
+        for view, names in behind.items():
             with self._lock.write():
-                if name not in self._targets:
-                    self._targets[name] = self._load(tx, name, sequence)
-                if self._targets[name].covered < sequence:
+                for name in names:
+                    if name not in self._targets:
+                        self._targets[name] = self._load(tx, name, sequence)
+                for covered in sorted({self._targets[name].covered for name in names} - {sequence}):
                     self.space.check_revisions(tx.views.all())
-                    self._replay(tx, name)
-                    self._targets[name].covered = sequence
+                    self._replay(tx, view, covered, [n for n in names if self._targets[n].covered == covered], sequence)
 
     def search(self, target: str, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors:
         """Return the k nearest items of a target among the ids in ``only``, by its index as it is now."""
@@ -91,15 +95,19 @@ class LiveSpace:
             _log.warning("rebuilding an index: %s", error)
         return _Target(empty, -1)
 
-    def _replay(self, tx: Transaction, name: str) -> None:
-        target = self._targets[name]
-        changes = tx.items.changed_since(target.covered)
-        target.index.remove(np.array(changes.live + changes.deleted, np.int64))
-        views = {view.name: view for view in tx.views.all()}
+    def _replay(self, tx: Transaction, view: str, covered: int, names: Sequence[str], sequence: int) -> None:
+        """Bring targets of one view from one sequence number to another: its rows are read and placed once for all."""
+        targets = {name: self._targets[name] for name in names}
+        changes = tx.items.changed_since(covered)
+        for target in targets.values():
+            target.index.remove(np.array(changes.live + changes.deleted, np.int64))
+        record = find_view(tx, view)
         for start in range(0, len(changes.live), _PLACED_AT_ONCE):
             ids = changes.live[start : start + _PLACED_AT_ONCE]
-            view = source(name)
             labels = tx.items.labels(ids) if self.space.comparable else {}  # labels choose among several metrics only
-            placed = self.space.place({view: tx.rows.get(views[view], ids)}, labels)
-            target.index.add(*placed[name])
-        target.unsaved += len(changes.live) + len(changes.deleted)
+            placed = self.space.place({view: tx.rows.get(record, ids)}, labels)
+            for name, target in targets.items():
+                target.index.add(*placed[name])
+        for target in targets.values():
+            target.unsaved += len(changes.live) + len(changes.deleted)
+            target.covered = sequence

@@ -16,6 +16,7 @@ from engine.learning import learn, learn_later
 from engine.neighborhoods import check_pairs, count_constraints, told
 from engine.pipeline import build
 from engine.progress import Progress
+from engine.query import Filter
 from engine.recipe import Recipe
 from engine.space import RAW, Space
 from engine.tuning import tune
@@ -145,20 +146,22 @@ def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
             f"space {space.name!r} has one metric for all labels: items of a new one are found as they are; "
             "several has musl"
         )
-    found = examples(tx, space.views)
-    found = found.take(found.classes() == label)
-    pipeline = copy.deepcopy(space.pipeline)
-    for view, (rows, there) in enumerate(zip(found.rows.values(), found.mask.T, strict=True)):
-        if not there.any():
+    labels = tx.items.labels(tx.items.matching(Filter(labels=(label,))).tolist())
+    ids = [item for item, mine in labels.items() if mine == (label,)]
+    found = {view: tx.rows.get(find_view(tx, view), ids) for view in space.views}
+    if not any(len(rows.ids) for rows in found.values()):
+        raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
+    pipeline, seen = copy.deepcopy(space.pipeline), set[int]()
+    for view, rows in enumerate(found.values()):
+        if not len(rows.ids):
             continue
         try:
-            pipeline.assign(rows[there], label, view)
+            pipeline.assign(rows.rows, label, view)
         except ValueError as error:
             raise InvalidInputError(f"label {label!r} cannot be assigned a metric: {error}") from error
-    if not len(found):
-        raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
-    keys = space.training_keys | frozenset(found.keys)
-    return replace(space, generation=generation, pipeline=pipeline, training_keys=keys)
+        seen.update(rows.ids.tolist())
+    keys = (item.key for item in tx.items.by_id(sorted(seen)).values())
+    return replace(space, generation=generation, pipeline=pipeline, training_keys=space.training_keys | frozenset(keys))
 
 
 def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:

@@ -92,7 +92,7 @@ class _Trial:
 
     def _measured(self, pipeline: Chain, fold: int) -> Iterator[NDArray[Any]]:
         """Yield, by crossing, the measure of every query of a fold."""
-        mask, views = self.training.mask, list(self.training.rows)
+        mask, views, classes = self.training.mask, list(self.training.rows), self.training.classes()
         asking, there = self.folds == fold, self.folds != fold
         for query, target in _crossings(pipeline, len(views)):
             queries = np.flatnonzero(asking & mask[:, query] & self._known())
@@ -100,7 +100,7 @@ class _Trial:
             if len(queries) and len(items):
                 probes = vectors(pipeline, self.training.rows[views[query]][queries], query)
                 placed = vectors(pipeline, self.training.rows[views[target]][items], target)
-                metrics = filed(pipeline, self.training.take(items).classes(), target)
+                metrics = filed(pipeline, classes[items], target)
                 yield self._quality(probes, placed, metrics, queries, items)
 
     def _known(self) -> NDArray[np.bool_]:

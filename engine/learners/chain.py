@@ -178,9 +178,9 @@ class Chain(MultiViewLearner):
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Finds the metric for a category by the last step, from rows as the first step takes them; errors as there."""
-        for step in self.steps[:-1]:
-            X = step.transform(X, view=view)
-        return self.steps[-1].assign(X, category, view) if self.steps else super().assign(X, category, view)
+        if not self.steps:
+            return super().assign(X, category, view)
+        return self.steps[-1].assign(self._before_last(X, view), category, view)
 
     def coded(self, X: ArrayLike, view: int) -> tuple[Rows, Rows]:
         """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and what they stand for, (n, D).
@@ -190,10 +190,15 @@ class Chain(MultiViewLearner):
         """
         if not isinstance(hasher := self.steps[-1], Hasher):
             raise ValueError(f"{hasher.name} makes no codes")
+        rows = self._before_last(X, view)
+        return hasher.transform(rows, view=view), hasher.unhashed(rows, view)
+
+    def _before_last(self, X: ArrayLike, view: int) -> Rows:
+        """Rows of one view as the last step takes them."""
         rows: Rows = self._checked_rows(X, view).astype(float, copy=False)
         for step in self.steps[:-1]:
             rows = step.transform(rows, view=view)
-        return hasher.transform(rows, view=view), hasher.unhashed(rows, view)
+        return rows
 
     def to_state(self) -> dict[str, Any]:
         """Returns the states of the steps, by position, and the widths of the views."""

@@ -13,7 +13,7 @@ from .linear import LinearLearner
 from .nearest import nearest_items
 from .neighborhoods import attracting, kinds
 from .problem import Problem, View
-from .relations import Numbers, SameClass, Similarity, listed, shared_labels
+from .relations import Numbers, Similarity, similarity_of
 from .scisd import Scisd
 from .start import start, start_held
 from .subproblem import Regularizer
@@ -197,15 +197,11 @@ class MultiNPP(LinearLearner):
         return self
 
     def _similarity(self, views: list[Rows], there: Mask, labels: Any, neighbors: Any) -> Similarity:
-        if neighbors is not None:
-            return listed(neighbors, len(there))
-        if self.similar == "knn":
+        if neighbors is None and self.similar == "knn":
             if not 0 <= self.neighbor_view < len(views):
                 raise ValueError(f"neighbor_view={self.neighbor_view!r} but there are {len(views)} views, from 0")
             return nearest_items(views[self.neighbor_view], there[:, self.neighbor_view], self.n_neighbors)
-        if np.ndim(labels) == 2:
-            return shared_labels(labels)
-        return SameClass(np.unique(labels, return_inverse=True)[1])
+        return similarity_of(labels, neighbors, len(there))
 
     def _frozen(self, count: int) -> list[int]:
         given = [] if self.frozen is None else [self.frozen] if isinstance(self.frozen, int) else list(self.frozen)

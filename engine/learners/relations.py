@@ -225,6 +225,15 @@ def shared_labels(indicator: Any) -> SharedLabels:
     return SharedLabels(labels, labels)
 
 
+def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
+    """Returns what is similar by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
+    if neighbors is not None:
+        return listed(neighbors, count)
+    if np.ndim(labels) == 2:
+        return shared_labels(labels)
+    return SameClass(np.unique(labels, return_inverse=True)[1])
+
+
 def listed(neighbors: Any, count: int) -> Listed:
     """Returns the pairs that lists of neighbours say.
 

@@ -68,11 +68,9 @@ def search(
     """
     if sum(given is not None for given in (image, text, key, vector)) != 1:
         raise typer.BadParameter("search with exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
-    if merge and group_by:
-        raise typer.BadParameter("lists are either merged or grouped by target")
+    joined = _joined(merge, group_by)
     from engine.query import Filter
 
-    joined = True if merge else False if group_by else None
     condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
     queries = _queries(view, image, text, key, vector)
     with opened_collection(name, home, server) as collection:
@@ -87,6 +85,13 @@ def search(
         _print(queries, results)
         if sheet is not None:
             typer.echo(f"wrote {sheet}")
+
+
+def _joined(merge: bool, group_by: str | None) -> bool | None:
+    """Whether lists are merged; None leaves it to the space."""
+    if merge and group_by:
+        raise typer.BadParameter("lists are either merged or grouped by target")
+    return True if merge else False if group_by else None
 
 
 def _queries(view: str, image: Path | None, text: str | None, key: str | None, vector: Path | None) -> "list[Query]":

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner, Result
+from terminal import BACKENDS, done, run
 
 from engine.home import Home
-from server.cli import COMMANDS, app
+from server.cli import COMMANDS
 from server.client import Client
 from server.commands.serve import is_loopback
 from server.listen import RunningServer
@@ -23,17 +23,7 @@ COMMAND = (sys.executable, "-m", "server.cli")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-@pytest.fixture(params=["local", "remote"])
+@pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, server: RunningServer) -> list[str]:
     """The options that choose the backend; both lead to the same home."""
     if request.param == "local":

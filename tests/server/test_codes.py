@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from terminal import BACKENDS, done, fill_rows, reached, run
 
 from engine.home import Home
-from engine.item import NewItem
 from engine.query import Query
-from server.cli import app
 from server.client import Client
 from server.listen import RunningServer
 from server.pb.crossview.v1 import search_pb2 as pb
@@ -20,38 +18,13 @@ from server.pb.crossview.v1.search_pb2_grpc import SearchServiceStub
 GROUPS = ("cat", "dog")
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-@pytest.fixture(params=["local", "remote"])
+@pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
     """The options that choose the backend of a home with the collection ``rows``: two groups with colours and gist."""
     home = Home(tmp_path / "home")
-    generator = np.random.default_rng(0)
-    with home.create("rows", ("color", "gist")) as made:
-        for number, group in enumerate(GROUPS):
-            rows = {
-                view: generator.uniform(0, 1, (20, width)) + np.roll(np.eye(width)[0] * 9, number)
-                for view, width in (("color", 64), ("gist", 512))
-            }
-            made.import_items(
-                [
-                    NewItem(f"{group}/{i}", rows={view: rows[view][i] for view in rows}, labels=(group,))
-                    for i in range(20)
-                ]
-            )
-    if request.param == "local":
-        yield ["--home", str(home.path)]
-        return
-    with RunningServer(home, port=0) as running:
-        yield ["--server", running.address]
+    fill_rows(home, 20)
+    with reached(home, request.param) as options:
+        yield options
 
 
 def hits(where: list[str], *options: object) -> list[tuple[str, float]]:

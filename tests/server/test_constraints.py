@@ -7,29 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from terminal import BACKENDS, done, reached, run
 
 from engine.comparisons import ItemComparisons
 from engine.home import Home
 from engine.item import NewItem
 from engine.learners.metrics.comparisons import Comparisons
-from server.cli import app
 from server.convert_training import from_comparisons
 from server.limits import MESSAGE_BYTES
-from server.listen import RunningServer
 
 COUNT = 50
 WIDTH = 5
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def told() -> np.ndarray:
@@ -37,7 +25,7 @@ def told() -> np.ndarray:
     return np.random.default_rng(0).uniform(0, 1, COUNT)
 
 
-@pytest.fixture(params=["local", "remote"])
+@pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
     """The options that choose the backend of a home with the collections ``rows`` and ``some``.
 
@@ -52,11 +40,8 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
         with home.create(name, (f"view=vectors:dim={WIDTH}",)) as made:
             tags = [labels[number] if name == "some" and number % 2 else () for number in range(COUNT)]
             made.import_items([NewItem(f"item/{i}", rows={"view": rows[i]}, labels=tags[i]) for i in range(COUNT)])
-    if request.param == "local":
-        yield ["--home", str(home.path)]
-        return
-    with RunningServer(home, port=0) as running:
-        yield ["--server", running.address]
+    with reached(home, request.param) as options:
+        yield options
 
 
 def written(file: Path, kind: str) -> int:

@@ -1,30 +1,17 @@
 """Several metrics of one view, from the command line, here and over gRPC: filed by label, merged, asked for apart."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from terminal import BACKENDS, reached, run, told
 
 from engine.home import Home
 from engine.item import NewItem
-from server.cli import app
-from server.listen import RunningServer
 
 LABELS = ("ash", "elm", "fir")
 TARGETS = ["view:1", "view:2", "view:3"]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def told(*arguments: object) -> dict:
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def items(label: str, numbers: range, tag: str) -> list[NewItem]:
@@ -37,18 +24,15 @@ def items(label: str, numbers: range, tag: str) -> list[NewItem]:
     return made
 
 
-@pytest.fixture(params=["local", "remote"])
+@pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
     """The options that choose the backend of a home with the collection ``trees``."""
     home = Home(tmp_path / "home")
     with home.create("trees", ("view=vectors:dim=9",)) as made:
         for label in LABELS:
             made.import_items(items(label, range(10), label))
-    if request.param == "local":
-        yield ["--home", str(home.path)]
-        return
-    with RunningServer(home, port=0) as running:
-        yield ["--server", running.address]
+    with reached(home, request.param) as options:
+        yield options
 
 
 def test_several_metrics_over_the_command_line(where, tmp_path):

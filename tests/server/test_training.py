@@ -4,52 +4,23 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from terminal import BACKENDS, done, fill_rows, reached, run
 
 from engine.errors import BusyError
 from engine.home import Home
-from engine.item import NewItem
-from server.cli import app
 from server.collection_service import _while_wanted
-from server.listen import RunningServer
 
 GROUPS = ("cat", "dog")
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-@pytest.fixture(params=["local", "remote"])
+@pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
     """The options that choose the backend of a home with the collection ``rows``: two groups with colours and gist."""
     home = Home(tmp_path / "home")
-    generator = np.random.default_rng(0)
-    with home.create("rows", ("color", "gist")) as made:
-        for number, group in enumerate(GROUPS):
-            rows = {
-                view: generator.uniform(0, 1, (10, width)) + np.roll(np.eye(width)[0] * 9, number)
-                for view, width in (("color", 64), ("gist", 512))
-            }
-            made.import_items(
-                [
-                    NewItem(f"{group}/{i}", rows={view: rows[view][i] for view in rows}, labels=(group,))
-                    for i in range(10)
-                ]
-            )
-    if request.param == "local":
-        yield ["--home", str(home.path)]
-        return
-    with RunningServer(home, port=0) as running:
-        yield ["--server", running.address]
+    fill_rows(home, 10)
+    with reached(home, request.param) as options:
+        yield options
 
 
 def test_tuning_is_told_and_remembered(where: list[str]) -> None:
@@ -113,7 +84,7 @@ def test_a_learner_need_not_be_named(where: list[str]) -> None:
 )
 def test_options_that_cannot_be_meant_together(options: list[str], words: str) -> None:
     """Exit code 2, and what to write instead."""
-    result = CliRunner().invoke(app, ["train", "rows", "--views", "color", *options], env={"COLUMNS": "200"})
+    result = run("train", "rows", "--views", "color", *options)
     assert result.exit_code == 2
     assert words in result.output
 

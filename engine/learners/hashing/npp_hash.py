@@ -13,7 +13,7 @@ from ..base import Mask, MultiView, Rows
 from ..neighborhoods import kinds
 from ..pca import principal_components
 from ..problem import some
-from ..relations import SameClass, Similarity, listed, shared_labels
+from ..relations import Similarity, similarity_of
 from ..start import groups
 from .hasher import Hasher, check_bits
 from .itq import rotation
@@ -128,7 +128,7 @@ class NPPHash(Hasher):
         if not self.eta >= 0 or self.max_iter < 0 or self.max_rows < 2:
             raise ValueError("eta and max_iter must not be negative, and max_rows at least 2")
         views, labels, there = self._validate(X, y, mask, neighbors is None)
-        self._learn(*_known(views, there, _similarity(labels, neighbors, len(there))), progress)
+        self._learn(*_known(views, there, similarity_of(labels, neighbors, len(there))), progress)
         return self
 
     def add_view(
@@ -141,7 +141,7 @@ class NPPHash(Hasher):
     ) -> Self:
         """Fits the functions of one further view, the last of ``X``, while the others stay; arguments as in ``fit``."""
         views, labels, there = self._validate_added(X, y, mask, neighbors is None)
-        self._learn_added(*_known(views, there, _similarity(labels, neighbors, len(there))), progress)
+        self._learn_added(*_known(views, there, similarity_of(labels, neighbors, len(there))), progress)
         return self
 
     def _learn(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
@@ -208,14 +208,6 @@ class NPPHash(Hasher):
     def _scores(self, rows: Rows, view: int) -> Rows:
         scores: Rows = (rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view]
         return scores
-
-
-def _similarity(labels: Any, neighbors: Any, count: int) -> Similarity:
-    if neighbors is not None:
-        return listed(neighbors, count)
-    if np.ndim(labels) == 2:
-        return shared_labels(labels)
-    return SameClass(np.unique(labels, return_inverse=True)[1])
 
 
 def _known(views: list[Rows], there: Mask, similar: Similarity) -> tuple[list[Rows], Mask, Similarity]:

@@ -66,10 +66,9 @@ class Impostors:
     number of (i, j), and a regulariser, which has the pull.
 
     Weinberger and Saul (JMLR 2009), equation (12). Of all (i, l) only those are looked at that were impostors, nearer
-    to i than margin beyond its furthest target neighbour, at the last check, or nearly so:
-    far more were so once, on the way. A check goes through the rows in blocks, so n^2 k triplets are never listed. A
-    pair stands for its k triplets, which share their distances, so a step costs a distance a pair and not two a
-    triplet.
+    to i than margin beyond its furthest target neighbour, at the last check, or nearly so: far more were so once, on
+    the way. A check goes through the rows in blocks, so n^2 k triplets are never listed. A pair stands for its k
+    triplets, which share their distances, so a step costs a distance a pair and not two a triplet.
 
     Args:
         features: the rows.
