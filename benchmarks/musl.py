@@ -20,7 +20,7 @@ from rich.console import Console
 from benchmarks import musl_report as report
 from benchmarks.musl_features import pictures
 from benchmarks.musl_figures import progress, rows
-from benchmarks.musl_trial import ALPHAS, AS_PRINTED, EXAMPLES, FOLDS, NEIGHBORS, NOVEL_PER_KIND, TRAIN, run
+from benchmarks.musl_trial import ALPHAS, AS_PRINTED, DRAWS, EXAMPLES, FOLDS, NEIGHBORS, NOVEL_PER_KIND, TRAIN, run
 from benchmarks.record import record, usable_cores, write_json
 from benchmarks.seeds import over
 from engine.learners.musl.musl import MuSL
@@ -58,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "novel per kind": NOVEL_PER_KIND,
         "alphas": ALPHAS,
         "folds": FOLDS,
+        "random groupings": DRAWS,
         "learner": MuSL().get_params(),
         "as printed": AS_PRINTED,
         "workers": options.workers,

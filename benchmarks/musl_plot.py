@@ -24,7 +24,7 @@ def plot(path: Path, trials: Trials) -> None:
     except ImportError:
         raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     parts = [part for part in LABELS if abouts(trials, part)]
     figure, axes = pyplot.subplots(1, len(parts), figsize=(5 * len(parts), 4.5), layout="constrained")
@@ -36,6 +36,7 @@ def plot(path: Path, trials: Trials) -> None:
                 level = 100 * float(np.mean(single(trials, method, MAIN)))
                 axis.axhline(level, color="black", linestyle=style, label=method)
         axis.set_xlabel("metrics")
+        axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axis.set_ylabel(LABELS[part])
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)

@@ -12,7 +12,7 @@ from planted import planted
 from benchmarks import musl, musl_features, musl_trial
 from benchmarks.musl_features import Pictures, pictures
 from benchmarks.musl_figures import stability
-from benchmarks.musl_trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, PER_CLASS, PRINTED, RETRAINED
+from benchmarks.musl_trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
 from features import Forest
 
@@ -117,6 +117,7 @@ def test_writes_figures_of_every_method(data, tmp_path, monkeypatch):
         assert {(row["method"], row["metrics"]) for row in trial["novel"]} == {
             (RETRAINED, 1),
             (PRINTED[0], 1),
+            (ONE_WIDE, 1),
             (RETRAINED, 3),
             (KMEANS, 3),
             (RETRAINED, 6),
