@@ -21,6 +21,8 @@ class Method:
     kernel: bool = False
     """Whether the data's kernel is among its steps."""
     exhaustive: bool = True
+    across: bool = True
+    """Whether its codes of one view can be compared with those of another."""
 
     @property
     def coded(self) -> bool:
@@ -62,6 +64,8 @@ METHODS: tuple[Method, ...] = (
     Method("kernel semantic", "semantic", fixed=_UNSCALED, **_KERNEL_RIDGE),
     Method("kernel semantic, lsh", "semantic,lsh:{bits}", fixed=_UNSCALED | _behind("lsh"), **_KERNEL_RIDGE),
     Method("kernel npp-hash", "npp-hash:{bits}", fixed=_SEEDED | _LANDMARKS, kernel=True, **_HASH),
+    Method("musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, {"n_metrics": 1}, across=False),
+    Method("musl, five metrics", "musl:{bits}", {}, {"n_metrics": 5, "r": 1000.0}, across=False),
 )
 COMPARED = (("npp-hash", "multi-npp, itq"), ("kernel npp-hash", "kernel multi-npp, itq"))
 """Which codes are compared with which, seed by seed."""

@@ -66,7 +66,7 @@ def plot(path: Path, document: Mapping[str, Any]) -> None:
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
     for axis, (data, title) in zip(axes, TITLES.items(), strict=True):
         trials = _trials(document, data)
-        for number, method in enumerate(method for method in METHODS if method.coded):
+        for number, method in enumerate(method for method in METHODS if method.coded and method.across):
             values = [np.mean([means(trial, method.name, b, "map", None, "across") for trial in trials]) for b in bits]
             style = "-" if method.kernel else "--"
             color = COLORS[number % 4 + (4 if "npp-hash" in method.name else 0)]
@@ -90,7 +90,7 @@ def plot(path: Path, document: Mapping[str, Any]) -> None:
 def _lines(document: Mapping[str, Any], data: str, metric: str, k: int | None, where: str) -> list[list[str]]:
     bits = document["settings"]["bits"]
     lines = [["method", "embeddings", *(f"{b} bits" for b in bits)]]
-    for method in METHODS:
+    for method in (method for method in METHODS if method.across or where == "within"):
         lengths = [None, *bits]
         cells = ["" if (length is None) == method.coded else _cell(
             [means(trial, method.name, length, metric, k, where) for trial in _trials(document, data)]

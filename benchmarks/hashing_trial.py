@@ -19,7 +19,8 @@ from engine.learners.chain import Chain, parse_chain
 from engine.learners.selection import Kept, Selection, distances, select
 
 CROSSINGS = ((0, 1), (1, 0))
-PAIRS = (*CROSSINGS, (0, 0), (1, 1))
+WITHIN = ((0, 0), (1, 1))
+PAIRS = (*CROSSINGS, *WITHIN)
 CUTS = (50, 100)
 FOLDS = 3
 TEST_SIZE = 0.2
@@ -94,30 +95,37 @@ def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[in
 
 
 def tuned(method: Method, split: Split) -> Selection:
-    """Returns the settings with the best mAP across views in the training part."""
+    """Returns the settings with the best mAP across views in the training part.
+
+    Where codes of different views do not compare it is that within views, and the other folds are the database: an
+    item of the fold must not find itself.
+    """
+    spec = method.written(split.steps_of(method), TUNED_BITS)
+    if not method.grid:
+        return Selection(spec, dict(method.fixed), np.nan)
     return select(
-        {"spec": [method.written(split.steps_of(method), TUNED_BITS)], **method.grid},
+        {"spec": [spec], **method.grid},
         split.train,
         split.train_labels,
         fixed=method.fixed,
         exhaustive=method.exhaustive,
         measure=mean_average_precision,
-        crossings=CROSSINGS,
+        crossings=CROSSINGS if method.across else WITHIN,
         folds=FOLDS,
         seed=split.seed,
-        unseen=split.unseen,
-        kept=split.kept,
+        unseen=split.unseen and method.across,
+        kept=split.kept if method.across else None,
     )
 
 
 def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | None) -> Iterator[dict[str, Any]]:
-    """Yields the figures of a method's codes of some length, or of its embeddings, for every pair of views."""
+    """Yields the figures of a method's codes of some length, or of its embeddings, for all pairs of views it serves."""
     spec = method.written(split.steps_of(method), bits or TUNED_BITS)
     before = time.monotonic()
     chain = parse_chain(spec, settings).fit(split.train, split.train_labels)
     seconds = time.monotonic() - before
     yield {"data": split.data, "method": method.name, "bits": bits, "metric": "seconds", "value": seconds}
-    for query, database in PAIRS:
+    for query, database in PAIRS if method.across else WITHIN:
         squared, relevant = _searched(chain, split, query, database)
         key = {"data": split.data, "method": method.name, "bits": bits}
         key |= {"query_view": split.views[query], "database_view": split.views[database]}
@@ -135,9 +143,25 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     """Returns the distances of the queries to the database, and what is relevant; none meets itself."""
     items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
     asked = chain.transform(split.test[query], view=query)
-    squared = distances(asked, chain.transform(items[database], view=database))
+    stored = chain.transform(items[database], view=database)
+    squared = _under_metrics(asked, stored, chain.parts, None if split.unseen else chain.parts_of(labels, database))
     relevant = split.test_labels[:, None] == labels[None]
     if split.unseen and query == database:
         others = ~np.eye(len(labels), dtype=bool)
         return squared[others].reshape(len(labels), -1), relevant[others].reshape(len(labels), -1)
     return squared, relevant
+
+
+def _under_metrics(asked: Rows, stored: Rows, parts: int, metrics: NDArray[np.intp] | None) -> Rows:
+    """Squared distances, (q, n), of rows whose embeddings are K metrics' side by side.
+
+    Each is under the stored row's own metric, of (n,) ``metrics``; None: under the one that brings the two nearest, as
+    for items without a label.
+    """
+    if parts == 1:
+        return distances(asked, stored)
+    found = np.array(
+        [distances(q, d) for q, d in zip(np.split(asked, parts, 1), np.split(stored, parts, 1), strict=True)]
+    )
+    nearest: Rows = found.min(axis=0) if metrics is None else found[metrics, :, np.arange(len(stored))].T
+    return nearest

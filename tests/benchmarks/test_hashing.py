@@ -44,15 +44,27 @@ def split(unseen):
 @pytest.mark.parametrize("unseen", [False, True])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_method_is_tuned_and_measured(method, unseen):
-    """Each finds settings of its own grid, and has a mAP and precisions for all four pairs of views."""
+    """Each finds settings of its own grid, and has a mAP and precisions for all pairs of views that it serves."""
     data = split(unseen)
     short = Method(**{**vars(method), "grid": {name: values[:1] for name, values in method.grid.items()}})
     selection = hashing_trial.tuned(short, data)
     rows = list(hashing_trial.figures(short, selection.settings, data, 16 if method.coded else None))
-    assert [row["metric"] for row in rows] == ["seconds", *["map", "precision", "precision"] * 4]
+    pairs = 4 if method.across else 2
+    assert [row["metric"] for row in rows] == ["seconds", *["map", "precision", "precision"] * pairs]
     assert all(0 <= row["value"] <= 1 for row in rows[1:])
     for row in rows[1:]:
         assert (row["query_view"], row["database_view"]) in itertools.product(("one", "two"), repeat=2)
+        assert method.across or row["query_view"] == row["database_view"]
+
+
+def test_a_stored_row_is_compared_by_its_own_metric():
+    """With several metrics a distance is under the stored row's, or the least where it has none."""
+    asked, stored = np.array([[0.0, 0, 1, 1]]), np.array([[1.0, 1, 1, 1], [1.0, 0, 0, 0]])
+    under = hashing_trial._under_metrics
+    np.testing.assert_array_equal(under(asked, stored, 2, np.array([0, 1])), [[2, 2]])
+    np.testing.assert_array_equal(under(asked, stored, 2, np.array([1, 0])), [[0, 1]])
+    np.testing.assert_array_equal(under(asked, stored, 2, None), [[0, 1]])
+    np.testing.assert_array_equal(under(asked, stored, 1, np.array([0, 0])), [[2, 3]])
 
 
 def test_no_document_meets_itself():
@@ -68,9 +80,15 @@ def test_no_document_meets_itself():
 class Learnt:
     """Stands for a fitted chain: the first columns as they are."""
 
+    parts = 1
+
     def transform(self, rows, view):
         """Returns the first six columns."""
         return rows[:, :6]
+
+    def parts_of(self, labels, view):
+        """Returns the only metric."""
+        return np.zeros(len(labels), dtype=np.intp)
 
 
 def trials():
@@ -101,7 +119,8 @@ def test_report_shows_every_method_and_the_comparisons(tmp_path):
     }
     text = hashing_report.markdown(document)
     for method in METHODS:
-        assert sum(line.startswith(f"| {method.name} |") for line in text.splitlines()) == 12
+        tables = 12 if method.across else 6
+        assert sum(line.startswith(f"| {method.name} |") for line in text.splitlines()) == tables
     one, other = (
         [hashing_report.means(trial, name, 64, "map", None, "across") for trial in trials()[1:]] for name in COMPARED[0]
     )
