@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands import collections, demo, index, learn, search, serve
+from server.commands import collections, demo, embed, index, learn, search, serve
 from server.commands.common import debug, reported
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
@@ -38,6 +38,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "assign": learn.assign,
     "activate": learn.activate,
     "search": search.search,
+    "embed": embed.embed,
     "evaluate": learn.evaluate,
     "list": collections.list_,
     "show": collections.show_,

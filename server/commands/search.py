@@ -21,6 +21,7 @@ from server.commands.common import (
     table,
 )
 from server.commands.learn import SpaceOption, TargetsOption
+from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
 
 if TYPE_CHECKING:
     from engine.query import HitList, Query
@@ -28,19 +29,14 @@ if TYPE_CHECKING:
 
 def search(
     name: NameArgument,
-    view: Annotated[str, typer.Option(help="The query view.")],
-    image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="The picture to search with.")] = None,
+    view: ViewOption,
+    image: ImageArgument = None,
     targets: TargetsOption = None,
     k: Annotated[int, typer.Option("-k", "--k", help="Hits in each list.")] = 10,
     space: SpaceOption = "",
-    key: Annotated[str | None, typer.Option(metavar="KEY", help="Search with an item of the collection.")] = None,
-    text: Annotated[
-        str | None, typer.Option(metavar="WORDS", help='Search with words, in a view of texts: --text "red flowers".')
-    ] = None,
-    vector: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.npy", help="Search with feature rows of the view: shape (d,) or (n, d)."),
-    ] = None,
+    key: KeyOption = None,
+    text: TextOption = None,
+    vector: VectorOption = None,
     merge: Annotated[bool, typer.Option("--merge", help="One list, merged over the targets.")] = False,
     group_by: Annotated[
         Literal["target"] | None,
@@ -66,13 +62,11 @@ def search(
 
     The query is a picture, words, an item of the collection, or feature rows in a file.
     """
-    if sum(given is not None for given in (image, text, key, vector)) != 1:
-        raise typer.BadParameter("search with exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
+    queries = to_queries(view, image, text, key, vector)
     joined = _joined(merge, group_by)
     from engine.query import Filter
 
     condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
-    queries = _queries(view, image, text, key, vector)
     with opened_collection(name, home, server) as collection:
         results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
         if sheet is not None:
@@ -92,32 +86,6 @@ def _joined(merge: bool, group_by: str | None) -> bool | None:
     if merge and group_by:
         raise typer.BadParameter("lists are either merged or grouped by target")
     return True if merge else False if group_by else None
-
-
-def _queries(view: str, image: Path | None, text: str | None, key: str | None, vector: Path | None) -> "list[Query]":
-    from engine.query import Query
-
-    if image is not None:
-        return [Query(view, image=image.read_bytes())]
-    if text is not None:
-        return [Query(view, text=text)]
-    if key is not None:
-        return [Query(view, key=key)]
-    return [Query(view, vector=row) for row in _rows(vector)]
-
-
-def _rows(path: Path | None) -> "Sequence[Sequence[float]]":
-    import numpy as np
-
-    from engine.errors import InvalidInputError
-
-    try:
-        rows = np.atleast_2d(np.load(str(path), allow_pickle=False).astype(np.float32))
-    except (ValueError, EOFError) as error:
-        raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
-    if rows.ndim != 2:
-        raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (d,) or (n, d)")
-    return list(rows)
 
 
 def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
