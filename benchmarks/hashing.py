@@ -4,8 +4,8 @@
 
 DIR holds ``corel1k`` (photographs in folders of classes: colour histograms and colour SIFT words, 80/20 splits, the
 training part being the database and the test part the queries) and ``wikipedia_crossmodal`` (the split of its authors;
-the test documents are queries and database both). Sign, LSH and ITQ behind learned embeddings stand beside npp-hash,
-whose bits are learned, and beside the embeddings themselves; MuSL's codes, which do not compare across views, are
+the test documents are queries and database both). Sign, LSH and ITQ behind learned embeddings stand beside npp-hash and
+SCM, which learn their bits, and beside the embeddings themselves; MuSL's codes, which do not compare across views, are
 measured within them. Settings are chosen by cross-validation inside each training part, at 64 bits, and serve all
 lengths.
 

@@ -4,6 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.scm import SemanticCorrelation
+from engine.learners.registry import LEARNERS
+
+LEARNERS[SemanticCorrelation.name] = SemanticCorrelation  # so that the chains below can name it
+
 TUNED_BITS = 64
 """The length that settings are chosen at; they serve all lengths."""
 
@@ -43,6 +48,7 @@ _FEW = {"init": "labels", "ridge": 1e-3, "max_iter": 1, **_SEEDED, **_LANDMARKS}
 _RIDGE: Mapping[str, Sequence[Any]] = {"alpha": [None, 1e-2], "normalize": [True, False]}
 _KERNEL_RIDGE: Mapping[str, Any] = {"grid": _RIDGE, "kernel": True}
 _UNSCALED = {"standardize": False, **_LANDMARKS}
+_SCM: Mapping[str, Any] = {"grid": {"shrinkage": ["auto", 1e-6, 0.3, 0.9]}}
 _HASH: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-4, 1.0, 10.0]}}
 
 
@@ -56,6 +62,7 @@ METHODS: tuple[Method, ...] = (
     Method("multi-npp, lsh", "multi-npp:{dim},lsh:{bits}", fixed=_SEEDED | _behind("lsh"), **_NPP),
     Method("multi-npp, itq", "multi-npp:{dim},itq:{bits}", fixed=_SEEDED | _behind("itq"), **_NPP),
     Method("semantic", "semantic", _RIDGE),
+    Method("scm", "scm:{bits}", **_SCM),
     Method("npp-hash", "npp-hash:{bits}", fixed=_SEEDED, **_HASH),
     Method("kernel multi-npp", "multi-npp:64", fixed=_FEW, **_KERNEL_NPP),
     Method("kernel multi-npp, sign", "multi-npp:{bits},sign", fixed=_FEW, **_KERNEL_NPP),
@@ -63,6 +70,7 @@ METHODS: tuple[Method, ...] = (
     Method("kernel multi-npp, itq", "multi-npp:{dim},itq:{bits}", fixed=_FEW | _behind("itq"), **_KERNEL_NPP),
     Method("kernel semantic", "semantic", fixed=_UNSCALED, **_KERNEL_RIDGE),
     Method("kernel semantic, lsh", "semantic,lsh:{bits}", fixed=_UNSCALED | _behind("lsh"), **_KERNEL_RIDGE),
+    Method("kernel scm", "scm:{bits}", fixed=_LANDMARKS, kernel=True, **_SCM),
     Method("kernel npp-hash", "npp-hash:{bits}", fixed=_SEEDED | _LANDMARKS, kernel=True, **_HASH),
     Method("musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, {"n_metrics": 1}, across=False),
     Method("musl, five metrics", "musl:{bits}", {}, {"n_metrics": 5, "r": 1000.0}, across=False),

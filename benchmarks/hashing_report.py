@@ -10,8 +10,15 @@ from benchmarks.hashing_methods import COMPARED, METHODS, TUNED_BITS
 
 WITHIN = {"across": False, "within": True}
 TITLES = {"corel": "Photographs", "wikipedia": "Wikipedia documents"}
-# Told apart in the common kinds of colour blindness; in the order of the methods that make codes.
-COLORS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#555555", "#000000")
+# Told apart in the common kinds of colour blindness; with a kernel the line is solid.
+COLORS = {
+    "multi-npp, sign": "#E69F00",
+    "multi-npp, lsh": "#0072B2",
+    "multi-npp, itq": "#009E73",
+    "semantic, lsh": "#CC79A7",
+    "scm": "#56B4E9",
+    "npp-hash": "#000000",
+}
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -66,10 +73,10 @@ def plot(path: Path, document: Mapping[str, Any]) -> None:
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
     for axis, (data, title) in zip(axes, TITLES.items(), strict=True):
         trials = _trials(document, data)
-        for number, method in enumerate(method for method in METHODS if method.coded and method.across):
+        for method in (method for method in METHODS if method.coded and method.across):
             values = [np.mean([means(trial, method.name, b, "map", None, "across") for trial in trials]) for b in bits]
             style = "-" if method.kernel else "--"
-            color = COLORS[number % 4 + (4 if "npp-hash" in method.name else 0)]
+            color = COLORS[method.name.removeprefix("kernel ")]
             axis.plot(bits, values, style, color=color, marker="o", markersize=3, label=method.name)
         for method in (method for method in METHODS if not method.coded):
             value = np.mean([means(trial, method.name, None, "map", None, "across") for trial in trials])
