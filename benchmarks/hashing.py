@@ -51,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for trial in over([WIKIPEDIA, *seeds], run, images, cache, documents, options.bits, workers=options.workers):
         progress.print(f"{trial['data']}, seed {trial['seed']}: {trial['seconds']:.0f} s", highlight=False)
         trials.append(trial)
+        write_json(
+            cache / f"{trial['data']}-{trial['seed']}.json", trial
+        )  # so that an interruption loses only what runs
     settings = {
         "seeds": list(seeds),
         "bits": list(options.bits),

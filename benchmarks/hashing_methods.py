@@ -48,6 +48,7 @@ _FEW = {"init": "labels", "ridge": 1e-3, "max_iter": 1, **_SEEDED, **_LANDMARKS}
 _RIDGE: Mapping[str, Sequence[Any]] = {"alpha": [None, 1e-2], "normalize": [True, False]}
 _KERNEL_RIDGE: Mapping[str, Any] = {"grid": _RIDGE, "kernel": True}
 _UNSCALED = {"standardize": False, **_LANDMARKS}
+_SAMPLED = {"max_rows": 1000, "random_state": 0}
 _SCM: Mapping[str, Any] = {"grid": {"shrinkage": ["auto", 1e-6, 0.3, 0.9]}}
 _HASH: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-4, 1.0, 10.0]}}
 
@@ -72,8 +73,8 @@ METHODS: tuple[Method, ...] = (
     Method("kernel semantic, lsh", "semantic,lsh:{bits}", fixed=_UNSCALED | _behind("lsh"), **_KERNEL_RIDGE),
     Method("kernel scm", "scm:{bits}", fixed=_LANDMARKS, kernel=True, **_SCM),
     Method("kernel npp-hash", "npp-hash:{bits}", fixed=_SEEDED | _LANDMARKS, kernel=True, **_HASH),
-    Method("musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, {"n_metrics": 1}, across=False),
-    Method("musl, five metrics", "musl:{bits}", {}, {"n_metrics": 5, "r": 1000.0}, across=False),
+    Method("musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, _SAMPLED | {"n_metrics": 1}, across=False),
+    Method("musl, five metrics", "musl:{bits}", {}, _SAMPLED | {"n_metrics": 5, "r": 1000.0}, across=False),
 )
 COMPARED = (("npp-hash", "multi-npp, itq"), ("kernel npp-hash", "kernel multi-npp, itq"))
 """Which codes are compared with which, seed by seed."""

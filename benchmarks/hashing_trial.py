@@ -86,8 +86,8 @@ def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[in
             began = time.monotonic()
             selection = tuned(method, split)
             chosen.append(
-                {"method": method.name, "settings": selection.settings, "score": selection.score,
-                 "tuning": round(time.monotonic() - began, 1)}
+                {"method": method.name, "settings": selection.settings,
+                 "score": selection.score if method.grid else None, "tuning": round(time.monotonic() - began, 1)}
             )  # fmt: skip
             for length in bits if method.coded else [None]:
                 rows += figures(method, selection.settings, split, length)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks import hashing, hashing_report, hashing_trial, ties
 from benchmarks.hashing_methods import COMPARED, METHODS, Method
+from benchmarks.record import write_json
 from engine.measures import average_precision, precision_at_k
 
 
@@ -55,6 +56,20 @@ def test_every_method_is_tuned_and_measured(method, unseen):
     for row in rows[1:]:
         assert (row["query_view"], row["database_view"]) in itertools.product(("one", "two"), repeat=2)
         assert method.across or row["query_view"] == row["database_view"]
+
+
+def test_a_trial_can_be_written(tmp_path, monkeypatch):
+    """What was chosen is among its figures, also of a method with nothing to choose."""
+    methods = [method for method in METHODS if method.name in ("npp-hash", "musl, five metrics")]
+    monkeypatch.setattr(hashing_trial, "METHODS", methods)
+    monkeypatch.setattr(hashing_trial, "corel", lambda *arguments: split(False))
+    trial = hashing_trial.run(0, tmp_path, tmp_path, tmp_path, (16,))
+    write_json(tmp_path / "trial.json", trial)
+    assert json.loads((tmp_path / "trial.json").read_text(encoding="utf-8"))["chosen"] == trial["chosen"]
+    assert [(one["method"], one["score"] is None) for one in trial["chosen"]] == [
+        ("npp-hash", False),
+        ("musl, five metrics", True),
+    ]
 
 
 def test_a_stored_row_is_compared_by_its_own_metric():
