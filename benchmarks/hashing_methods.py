@@ -50,7 +50,7 @@ _KERNEL_RIDGE: Mapping[str, Any] = {"grid": _RIDGE, "kernel": True}
 _UNSCALED = {"standardize": False, **_LANDMARKS}
 _SAMPLED = {"max_rows": 1000, "random_state": 0}
 _SCM: Mapping[str, Any] = {"grid": {"shrinkage": ["auto", 1e-6, 0.3, 0.9]}}
-_HASH: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-4, 1.0, 10.0]}}
+_HASH: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-4, 1.0, 100.0]}}
 
 
 def _behind(hasher: str) -> dict[str, Any]:

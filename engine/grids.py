@@ -27,7 +27,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "gamma": _WEIGHTS,
         "max_iter": (1, 2, 5),
     },
-    "npp-hash": {KERNEL: _KERNELS, "eta": (1e-4, 1.0, 10.0)},
+    "npp-hash": {KERNEL: _KERNELS, "eta": (1e-4, 1.0, 100.0)},
     "hybrid": {
         "n_components": _DIMS,
         "nearest": (20, 10, None),

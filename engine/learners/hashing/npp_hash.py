@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike, NDArray
-from sklearn.linear_model import RidgeCV
 from sklearn.utils import check_random_state
 
 from ..base import Mask, MultiView, Rows
@@ -17,12 +16,11 @@ from ..relations import Similarity, similarity_of
 from ..start import groups
 from .hasher import Hasher, check_bits
 from .itq import rotation
+from .regression import Regression
 from .relaxed import PairLoss, RelaxedCodes
 
 Matrix = NDArray[np.float64]
 Progress = Callable[[int, int], None]
-
-_ALPHAS = np.logspace(-5, 1, 13)
 
 
 class _Scaled(NamedTuple):
@@ -48,8 +46,9 @@ class NPPHash(Hasher):
     the pairs of rows of different views: what Quadrianto and Lampert (ICML 2011) leave to future work, "merging the
     phases of metric learning and the hash code generation into a single learning problem". The functions start as each
     view's regression on the classes (or on the groups that similar items form otherwise), rotated by iterative
-    quantisation, and are held to that by ``eta``. Views are centred and scaled to unit mean square for it, so that eta
-    means the same for counts and for frequencies.
+    quantisation, and are held to that by ``eta``. What is rotated are predictions by regressions that each leave their
+    row out: those of rows that were learned from look surer than those of rows to come. Views are centred and scaled to
+    unit mean square for it, so that eta means the same for counts and for frequencies.
 
     A view that is added starts as the regression on the mean code of what is similar in the others, whose codes stay.
     Items may lack views: whatever rows there are take part.
@@ -149,10 +148,13 @@ class NPPHash(Hasher):
         items, drawn, pairs = self._pairs(there, similar, random)
         targets = groups(similar, self.n_bits, random)
         scaled = [_Scaled.of(rows[these]) for rows, these in zip(views, items, strict=True)]
-        regressions = [_ridge(one.rows, targets[these])[0] for one, these in zip(scaled, items, strict=True)]
         few = [one.rows[these] for one, these in zip(scaled, drawn, strict=True)]
+        regressions, predicted = [], []
+        for one, these, chosen in zip(scaled, items, drawn, strict=True):
+            regressions.append(Regression.of(one.rows, targets[these]))
+            predicted.append(regressions[-1].left_out(one.rows, targets[these], chosen))
         losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
-        relaxed = RelaxedCodes(few, losses, self.eta, _turned(few, regressions, self.n_bits, random))
+        relaxed = RelaxedCodes(few, losses, self.eta, _turned(regressions, np.vstack(predicted), self.n_bits, random))
         self.means_, self.weights_, self.offsets_ = [], [], []
         self._keep(scaled, relaxed, progress)
 
@@ -169,9 +171,9 @@ class NPPHash(Hasher):
         scaled = _Scaled.of(views[new][items[new]])
         few = scaled.rows[drawn[new]]
         wanted = sums[reached, :-1] / sums[reached, -1:]
-        weights, constants = _ridge(few[reached], wanted)
+        start = Regression.of(few[reached], wanted)
         losses = {(v, new): PairLoss(pairs[v, new]) for v in range(new)}
-        relaxed = RelaxedCodes([few], losses, self.eta, [np.column_stack([weights, constants])], held)
+        relaxed = RelaxedCodes([few], losses, self.eta, [np.column_stack([start.weights, start.constants])], held)
         self._keep([scaled], relaxed, progress)
 
     def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
@@ -219,10 +221,9 @@ def _known(views: list[Rows], there: Mask, similar: Similarity) -> tuple[list[Ro
 
 
 def _turned(
-    views: Sequence[Rows], regressions: Sequence[Matrix], n_bits: int, random: np.random.RandomState
+    regressions: Sequence[Regression], predicted: Rows, n_bits: int, random: np.random.RandomState
 ) -> list[Matrix]:
-    """Returns (B, d_v + 1) per view: its (K, d_v) regression, turned so that rows of all views are near their signs."""
-    predicted = np.vstack([rows @ W.T for rows, W in zip(views, regressions, strict=True)])
+    """Returns (B, d_v + 1) per view: its regression, turned so that (m, K) predictions of all views are near signs."""
     lengths = np.linalg.norm(predicted, axis=1, keepdims=True)
     directions = predicted / np.where(lengths > 0, lengths, 1.0)
     components, _ = principal_components(directions, min(n_bits, *directions.shape))
@@ -230,15 +231,4 @@ def _turned(
     padded[:, : len(components)] = directions @ components.T
     turned = rotation(padded, random)[: len(components)].T @ components
     size = float(np.abs(predicted @ turned.T).mean()) or 1.0
-    return [np.column_stack([turned @ W / size, np.zeros(n_bits)]) for W in regressions]
-
-
-def _ridge(rows: Rows, targets: Rows) -> tuple[Matrix, NDArray[np.float64]]:
-    """Returns the (K, d) projection and (K,) constants of ridge regression, the penalty by leave-one-out.
-
-    They are scaled so that the predictions, constants aside, have unit mean square.
-    """
-    model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
-    weights = np.atleast_2d(model.coef_)
-    size = float(np.sqrt(((rows @ weights.T) ** 2).mean())) or 1.0
-    return np.asarray(weights / size), np.atleast_1d(model.intercept_) / size
+    return [np.column_stack([turned @ one.weights / size, np.zeros(n_bits)]) for one in regressions]

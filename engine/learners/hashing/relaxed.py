@@ -61,8 +61,9 @@ class PairLoss:
 class RelaxedCodes:
     """The objective of the hash functions tanh(W x + b) of several views.
 
-    The sum over pairs of views of :class:`PairLoss`, + eta / B times the sum of |W - W_0|^2 over the views, W_0 being
-    the start: what the pairs say moves the functions, and what they leave open stays.
+    The sum over pairs of views of :class:`PairLoss`, + eta / B times the sum of |W - W_0|^2 + |b - b_0|^2 over the
+    views, W_0 and b_0 being the start: what the pairs say moves the functions, and what they leave open stays. Offsets
+    that are not held lose accuracy where rows have a kernel: codes of rows learned from hardly need them.
 
     Args:
         views: (n_v, d_v) centred rows of each view.
@@ -85,7 +86,7 @@ class RelaxedCodes:
         self.losses = losses
         self.start = np.concatenate([one.ravel() for one in start])
         self._shapes = [one.shape for one in start]
-        self._penalties = np.concatenate([_penalties(one.shape, eta).ravel() for one in start])
+        self._penalty = np.concatenate([np.full(one.size, eta / len(one)) for one in start])
 
     def parted(self, flat: Matrix) -> list[Matrix]:
         """Returns the (B, d_v + 1) of each view."""
@@ -97,7 +98,7 @@ class RelaxedCodes:
         relaxed = [np.tanh(rows @ one.T) for rows, one in zip(self.views, self.parted(flat), strict=True)]
         codes = self.held + relaxed
         moved = flat - self.start
-        value = float(self._penalties @ (moved * moved))
+        value = float(self._penalty @ (moved * moved))
         slopes = [np.zeros_like(one) for one in codes]
         for (v, w), loss in self.losses.items():
             found, *pair = loss(codes[v], codes[w])
@@ -107,11 +108,4 @@ class RelaxedCodes:
         free = slopes[len(self.held) :]
         chained = (slope * (1.0 - one * one) for slope, one in zip(free, relaxed, strict=True))
         gradients = [(slope.T @ rows).ravel() for slope, rows in zip(chained, self.views, strict=True)]
-        return value, 2.0 * self._penalties * moved + np.concatenate(gradients)
-
-
-def _penalties(shape: tuple[int, int], eta: float) -> Matrix:
-    """Returns the weight of each entry: eta / B, and none for the last column."""
-    weights = np.full(shape, eta / shape[0])
-    weights[:, -1] = 0.0
-    return weights
+        return value, 2.0 * self._penalty * moved + np.concatenate(gradients)

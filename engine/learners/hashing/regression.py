@@ -1,0 +1,57 @@
+"""Ridge regression that leaves rows out: to choose its penalty, and to tell what it says of rows it has not seen."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from sklearn.linear_model import RidgeCV
+
+from ..base import Rows
+
+_PENALTIES = np.logspace(-5, 1, 13)  # a row
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Predicts targets, scaled so that predictions, constants aside, have unit mean square.
+
+    Attributes:
+        weights: (K, d).
+        constants: (K,).
+        penalty: on the squares of the unscaled weights.
+        size: what weights and constants were divided by.
+    """
+
+    weights: NDArray[np.float64]
+    constants: NDArray[np.float64]
+    penalty: float
+    size: float
+
+    @classmethod
+    def of(cls, rows: Rows, targets: Rows) -> Self:
+        """Returns the regression of (n, K) targets on (n, d) rows."""
+        model = RidgeCV(alphas=_PENALTIES * len(rows)).fit(rows, targets)
+        weights = np.atleast_2d(model.coef_)
+        size = float(np.sqrt(((rows @ weights.T) ** 2).mean())) or 1.0
+        return cls(weights / size, np.atleast_1d(model.intercept_) / size, float(model.alpha_), size)
+
+    def left_out(self, rows: Rows, targets: Rows, which: NDArray[np.intp]) -> Rows:
+        """Returns what regressions on all rows but one say of that one, constants aside.
+
+        Args:
+            rows: (n, d), centred, as given to ``of``.
+            targets: (n, K), likewise.
+            which: (m,) positions of the rows.
+
+        Returns:
+            (m, K), by the rows' leverages, with the penalty of them all.
+        """
+        asked = rows[which]
+        gram = rows.T @ rows
+        gram.flat[:: len(gram) + 1] += self.penalty
+        leverage = 1 / len(rows) + np.einsum("md,dm->m", asked, scipy.linalg.solve(gram, asked.T, assume_a="pos"))
+        wanted = targets[which] / self.size - self.constants
+        predicted: Rows = wanted - (wanted - asked @ self.weights.T) / (1 - leverage)[:, None]
+        return predicted
