@@ -78,10 +78,12 @@ def plot(path: Path, document: Mapping[str, Any]) -> None:
             style = "-" if method.kernel else "--"
             color = COLORS[method.name.removeprefix("kernel ")]
             axis.plot(bits, values, style, color=color, marker="o", markersize=3, label=method.name)
-        for method in (method for method in METHODS if not method.coded):
+        for number, method in enumerate(method for method in METHODS if not method.coded):
             value = np.mean([means(trial, method.name, None, "map", None, "across") for trial in trials])
             axis.axhline(value, color="#999999", linestyle="-" if method.kernel else "--", linewidth=0.8)
-            axis.annotate(method.name, (bits[-1], value), fontsize=6, ha="right", va="bottom", color="#777777")
+            side = ("left", "right")[number % 2]  # names of equally good embeddings must not lie on each other
+            place = (bits[0] if side == "left" else bits[-1], value)
+            axis.annotate(method.name, place, fontsize=6, ha=side, va="bottom", color="#777777")
         axis.set_title(f"{title}: across views")
         axis.set_xscale("log", base=2)
         axis.set_xticks(bits, [str(b) for b in bits])
