@@ -51,14 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for trial in over([WIKIPEDIA, *seeds], run, images, cache, documents, options.bits, workers=options.workers):
         progress.print(f"{trial['data']}, seed {trial['seed']}: {trial['seconds']:.0f} s", highlight=False)
         trials.append(trial)
-        write_json(
-            cache / f"{trial['data']}-{trial['seed']}.json", trial
-        )  # so that an interruption loses only what runs
+        # So that an interruption loses only what runs.
+        write_json(cache / f"{trial['data']}-{trial['seed']}.json", trial)
     settings = {
         "seeds": list(seeds),
         "bits": list(options.bits),
         "test_size": TEST_SIZE,
-        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP across views, at {TUNED_BITS} bits",
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP across views, at {TUNED_BITS} bits; "
+        "MuSL's alpha within views, and of five metrics the default",
         "ties": "means over all their orders",
         "methods": {m.name: {"chain": m.spec, **m.grid, "fixed": m.fixed, "kernel": m.kernel} for m in METHODS},
     }

@@ -56,7 +56,8 @@ class LiveSpace:
                 for name in names:
                     if name not in self._targets:
                         self._targets[name] = self._load(tx, name, sequence)
-                for covered in sorted({self._targets[name].covered for name in names} - {sequence}):
+                reached = {self._targets[name].covered for name in names}
+                for covered in sorted(one for one in reached if one < sequence):  # a later reader may have been here
                     self.space.check_revisions(tx.views.all())
                     self._replay(tx, view, covered, [n for n in names if self._targets[n].covered == covered], sequence)
 

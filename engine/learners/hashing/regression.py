@@ -48,10 +48,18 @@ class Regression:
         Returns:
             (m, K), by the rows' leverages, with the penalty of them all.
         """
-        asked = rows[which]
-        gram = rows.T @ rows
-        gram.flat[:: len(gram) + 1] += self.penalty
-        leverage = 1 / len(rows) + np.einsum("md,dm->m", asked, scipy.linalg.solve(gram, asked.T, assume_a="pos"))
+        leverage = 1 / len(rows) + _leverages(rows, which, self.penalty)
         wanted = targets[which] / self.size - self.constants
-        predicted: Rows = wanted - (wanted - asked @ self.weights.T) / (1 - leverage)[:, None]
+        predicted: Rows = wanted - (wanted - rows[which] @ self.weights.T) / (1 - leverage)[:, None]
         return predicted
+
+
+def _leverages(rows: Rows, which: NDArray[np.intp], penalty: float) -> NDArray[np.float64]:
+    """Returns entries of the diagonal of X (X^T X + p I)^-1 X^T, by the smaller of the two Gram matrices."""
+    count, width = rows.shape
+    if width > count:
+        inverse = np.linalg.inv(rows @ rows.T + penalty * np.eye(count))
+        return np.asarray(1 - penalty * inverse.diagonal()[which])
+    gram = rows.T @ rows + penalty * np.eye(width)
+    asked = rows[which]
+    return np.asarray(np.einsum("md,dm->m", asked, scipy.linalg.solve(gram, asked.T, assume_a="pos")))
