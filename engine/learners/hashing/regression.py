@@ -55,11 +55,11 @@ class Regression:
 
 
 def _leverages(rows: Rows, which: NDArray[np.intp], penalty: float) -> NDArray[np.float64]:
-    """Returns entries of the diagonal of X (X^T X + p I)^-1 X^T, by the smaller of the two Gram matrices."""
+    """Returns entries of the diagonal of X (X^T X + p I)^-1 X^T; of wide rows without that matrix."""
     count, width = rows.shape
     if width > count:
-        inverse = np.linalg.inv(rows @ rows.T + penalty * np.eye(count))
-        return np.asarray(1 - penalty * inverse.diagonal()[which])
+        left, values, _ = np.linalg.svd(rows, full_matrices=False)
+        return np.asarray(left[which] ** 2 @ (values**2 / (values**2 + penalty)))
     gram = rows.T @ rows + penalty * np.eye(width)
     asked = rows[which]
     return np.asarray(np.einsum("md,dm->m", asked, scipy.linalg.solve(gram, asked.T, assume_a="pos")))
