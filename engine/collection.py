@@ -13,8 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.annotating import annotate
+from engine.annotations import Annotations
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
+from engine.checking import findings
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, StorageError
 from engine.evaluation import evaluate
@@ -22,7 +25,7 @@ from engine.fitting import fit_views
 from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem, Picture
+from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
@@ -33,6 +36,7 @@ from engine.search import answer, check_queries, embed
 from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
 from engine.training import add_views, assign, check_space_name, train
+from engine.updating import update_items
 from engine.vectors import index_vectors, put_vectors
 from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
@@ -110,6 +114,16 @@ class Collection:
                 tx.description(),
             )
 
+    def findings(self) -> tuple[str, ...]:
+        """Return what is odd in the collection, such as one file that is two items: a sentence each."""
+        with self._read() as tx:
+            return findings(tx)
+
+    def deleted_pictures(self) -> list[DeletedPicture]:
+        """Return what is remembered of items that were deleted and had a picture, in the order of keys."""
+        with self._read() as tx:
+            return tx.items.deleted_pictures()
+
     def views(self) -> tuple[ViewInfo, ...]:
         """Return the views."""
         with self._read() as tx:
@@ -163,28 +177,62 @@ class Collection:
         progress: Progress | None = None,
         seed: int = 0,
         captions: str | Path | None = None,
+        replace_labels: bool = False,
+        include_deleted: bool = False,
     ) -> ImportReport:
         """Index the pictures below folders, and files named themselves, on ``workers`` processes (all cores).
 
-        Keys are the root's alias and the path below it. Files that are done already are left out, so an interrupted
-        run is finished by the same call; a file that cannot be read is a failure of the report. Views that need it are
-        fitted first, on a sample. ``labels`` is ``folder``, a CSV file, or None (labels stay as they are); ``captions``
-        a CSV of lines ``path,caption``, which become the items' texts. A caption of no picture is a failure, too.
+        Keys are the root's alias and the path below it. A file is one item, however it is reached, under the key that
+        it had first. Files that are done already are left out, so an interrupted run is finished by the same call; a
+        file that cannot be read is a failure of the report. Views that need it are fitted first, on a sample. Files
+        whose items were deleted stay out, unless they are named themselves, have changed, or ``include_deleted``.
+
+        ``labels`` is ``folder`` (each picture has the name of the folder that it is in; labels that somebody chose
+        stay), a CSV file (see ``engine.annotations.AnnotationFile``), or None; ``captions`` a CSV file of texts. What
+        they do not name stays, an empty value clears; with ``replace_labels``, pictures that ``labels`` do not name
+        lose theirs, and folders replace chosen ones. A line of no picture is a failure, too.
 
         A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """
+        annotations = Annotations(labels, captions, replace_labels)
         with self._write():
-            return index_files(self._catalog, paths, labels, workers, progress, seed, captions)
+            return index_files(self._catalog, paths, annotations, workers, progress, seed, include_deleted)
+
+    def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+        """Change labels, attributes and texts of items that are there; what an update does not name stays.
+
+        Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
+        full or below its root; one of several items with that path changes all. An update of no item is a failure of
+        the report.
+
+        Raises BusyError, StorageError.
+        """
+        with self._write():
+            return update_items(self._catalog, updates, match_paths)
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
+
+        What is not named of an item that exists stays, an empty value clears; see ``NewItem``.
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
         with self._write():
             return import_items(self._catalog, items, workers)
+
+    def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
+        """Give items what a CSV file says of them: labels, captions and attributes (``engine.annotations``).
+
+        Items go by key, path below the root, or full path, with or without pictures. What the file does not name stays,
+        an empty cell clears; with ``replace_labels``, items that it gives no label lose theirs. Without a first line
+        that names the columns, the second ``cell`` is a "label" or a "caption". A line of no item is a failure.
+
+        Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
+        """
+        with self._write():
+            return annotate(self, path, cell, replace_labels)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

@@ -1,7 +1,8 @@
 """Importing items that a program hands over: pictures as bytes, texts, ready feature rows, or several of them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -9,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog import Catalog, NewRecord, PictureRecord, Transaction, ViewRecord
+from engine.catalog.keys import normal
 from engine.errors import InvalidInputError
 from engine.extraction import content_hash, extract
-from engine.item import Failure, ImportReport, Item, NewItem
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.search import check_row
 from engine.texts import check_text, text_rows
+from engine.updating import changed_record
 from engine.views import check_fitted, image_extractors, text_extractors, views_of
 from engine.writing import check_key, put_records
 from features import ImageError, ImageExtractor, TextExtractor
@@ -28,10 +31,12 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
         for name in sorted({name for item in items for name in item.rows if name in views}):
             check_fitted(tx, views[name])
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
-        same = _unchanged(tx, items, views_of(tx, "image"))
+        known = _known(tx, items)
+        same = _unchanged(tx, items, known, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        answers = list(pool.map(lambda item: _record(item, extractors), todo))
+        answers = list(pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo))
+    answers = list(_with_features(answers, known))
     records = [answer for answer in answers if isinstance(answer, NewRecord)]
     added = 0
     if records:
@@ -40,6 +45,13 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
     failures = tuple(answer for answer in answers if isinstance(answer, Failure))
     updated = len({record.key for record in records}) - added
     return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
+
+
+def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
+    """Return the items that there are, by the keys of new ones."""
+    ids = tx.items.ids_of(item.key for item in items)
+    stored = tx.items.by_id(list(ids.values()))
+    return {key: stored[number] for key, number in ids.items()}
 
 
 @dataclass(frozen=True)
@@ -56,44 +68,65 @@ def _wants(item: NewItem, view: str) -> bool:
     return item.image is not None and view not in item.rows
 
 
-def _unchanged(tx: Transaction, items: Sequence[NewItem], views: Sequence[ViewRecord]) -> set[str]:
+def _with_features(answers: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
+    """Yield the answers, a failure in place of a new item with nothing that it could be found by."""
+    there = {normal(key) for key in known}
+    for answer in answers:
+        if isinstance(answer, Failure):
+            yield answer
+        elif normal(answer.key) in there or answer.picture is not None or answer.text is not None or answer.rows:
+            there.add(normal(answer.key))
+            yield answer
+        else:
+            yield Failure(answer.key, "a new item needs an image, a text or feature rows")
+
+
+def _unchanged(
+    tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
+) -> set[str]:
     """Return the keys of items with a picture and no ready rows that are already there just as they would become."""
-    ids = tx.items.ids_of(item.key for item in items)
-    stored = tx.items.by_id(list(ids.values()))
+    ids = tx.items.ids_of(known)
     complete = set(ids.values())
     for view in views:
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
-    return {item.key for item in items if ids.get(item.key) in complete and _same(item, stored[ids[item.key]])}
+    given = tx.items.with_given_labels(list(ids.values()))
+    times = Counter(item.key for item in items)
+    alone = [item for item in items if times[item.key] == 1 and ids.get(item.key) in complete]
+    return {item.key for item in alone if _same(item, known[item.key], ids[item.key] in given)}
 
 
-def _same(new: NewItem, stored: Item) -> bool:
-    return (
-        new.image is not None
-        and not new.rows
-        and content_hash(new.image) == stored.content_hash
-        and tuple(sorted(set(new.labels))) == stored.labels
-        and dict(new.attributes) == dict(stored.attributes)
-        and new.text in (None, stored.text)
-    )
+def _same(new: NewItem, stored: Item, given: bool) -> bool:
+    if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
+        return False
+    update = ItemUpdate(new.key, new.labels, new.attributes, (), new.text, new.labels_given)
+    return changed_record(update, stored, given) is None
 
 
-def _record(item: NewItem, extractors: _Extractors) -> NewRecord | Failure:
+def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewRecord | Failure:
     try:
         check_key(item.key)
         given = _given_rows(item, extractors.views)
-        if item.image is None and item.text is None and not given:
-            raise InvalidInputError("an item needs an image, a text or feature rows")
         text = None if item.text is None else check_text(item.text)
         rows = text_rows(extractors.texts, text)
         picture, source = None, item.source or None
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
             rows |= found.rows
-            source = item.source
             picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
+            if stored is None or stored.content_hash != found.content_hash:
+                source = item.source  # where another picture came from is not known any more
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
-    return NewRecord(item.key, item.labels, item.attributes, text, source, picture, {**rows, **given})
+    return NewRecord(
+        item.key,
+        item.labels,
+        item.labels_given,
+        item.attributes,
+        text=text,
+        source=source,
+        picture=picture,
+        rows={**rows, **given},
+    )
 
 
 def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:

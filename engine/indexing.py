@@ -2,28 +2,33 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from engine.annotations import Annotations, annotation_update
 from engine.catalog import Catalog, NewRecord, PictureRecord, Stored, Transaction
 from engine.catalog.batches import batches
-from engine.extraction import Extracted, Workers, content_hash, extract_file, read_file, sample_file
+from engine.extraction import Extracted, Workers, extract_file, sample_file
+from engine.file_keys import deleted_before, is_unchanged, match_files, moved_items
 from engine.fitting import fit_missing_texts, fit_view, sample_size, unfitted
 from engine.item import Failure, ImportReport
 from engine.progress import Progress
-from engine.said import Said
 from engine.texts import place_texts, text_rows
+from engine.updating import changed_records
 from engine.views import image_extractors, text_extractors, views_of
 from engine.walk import SourceFile, readable, walk
 from engine.writing import put_records
-from features import ImageError, ImageExtractor, TextExtractor
+from features import ImageExtractor, TextExtractor
 
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 2.0
 _CHANGES_AT_ONCE = 1_000
+
+DELETED = "deleted from the collection earlier"
+"""The kind of files that are left out because their items were deleted."""
 
 
 @dataclass(frozen=True)
@@ -35,52 +40,71 @@ class _Plan:
     lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The views that those of them lack whose pictures are known; the others are computed in every view."""
     change: dict[str, NewRecord] = field(default_factory=dict)
-    """New labels and texts of items whose pictures need not be read, by key."""
+    """New annotations of items whose pictures need not be read, by key."""
     stamps: dict[int, int] = field(default_factory=dict)
 
 
 def index_files(
     catalog: Catalog,
     paths: Sequence[Path | str],
-    labels: str | Path | None = None,
+    annotations: Annotations,
     workers: int | None = None,
     progress: Progress | None = None,
     seed: int = 0,
-    captions: str | Path | None = None,
+    include_deleted: bool = False,
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``. The caller holds the writer lock."""
     began = time.monotonic()
-    said = Said(labels, captions)
-    files = list(walk(paths))
-    unused = said.unused(files)
+    found = walk(paths)
     with catalog.write() as tx:
-        keyed = _keys(tx, files)
+        known = tx.items.known()
+        sources = {key: stored.source for key, stored in known.items()}
+        matched = match_files(found.files, found.folders, sources, tx.roots.aliases(), tx.roots.add)
+    keyed = dict(matched.files)
+    unused = annotations.unused(keyed)
+    if not include_deleted:
+        with catalog.read() as tx:
+            left_out = deleted_before(keyed, known, tx.items.deleted_pictures())
+        keyed = {key: file for key, file in keyed.items() if key not in left_out}
+        found.skipped[DELETED] += len(left_out)
     with catalog.read() as tx:
-        plan = _plan(tx, keyed, said)
+        plan = _plan(tx, keyed, known, annotations)
         missing = unfitted(tx.views.all())
     with Workers(workers) as processes:
         if missing and plan.extract:
-            _fit(catalog, plan, said, missing, processes, progress, seed)
+            _fit(catalog, plan, annotations, missing, processes, progress, seed)
         _change(catalog, plan)
-        added, updated, failures = _extract(catalog, plan, said, processes, progress)
+        added, updated, failures = _extract(catalog, plan, annotations, processes, progress)
     unfit = fit_missing_texts(catalog, seed)
     place_texts(catalog, progress)
-    unchanged = len(keyed) - len(plan.extract) - len(plan.change)
-    failed = (*failures, *unused, *unfit)
-    return ImportReport(added, updated + len(plan.change), unchanged, failed, time.monotonic() - began)
+    with catalog.read() as tx:
+        content = {key: stored.content_hash for key, stored in tx.items.known().items()} if matched.gone else {}
+    return ImportReport(
+        added,
+        updated + len(plan.change),
+        len(keyed) - len(plan.extract) - len(plan.change),
+        (*failures, *unused, *unfit),
+        time.monotonic() - began,
+        dict(+found.skipped),
+        matched.gone,
+        moved_items(matched.gone, content, keyed),
+        label_notes(annotations, keyed),
+    )
 
 
-def _keys(tx: Transaction, files: Iterable[SourceFile]) -> dict[str, SourceFile]:
-    aliases: dict[Path, str] = {}
-    for root in dict.fromkeys(file.root for file in files):
-        aliases[root] = tx.roots.add(readable(root), readable(Path(root.name)) if root.name else "root")
-    return {f"{aliases[file.root]}/{file.relative}": file for file in files}
+def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
+    """Return a sentence where labels were asked for and no picture has got any."""
+    if not keyed or not annotations.speak_of_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
+        return ()
+    return ("no picture got a label",)
 
 
-def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], said: Said) -> _Plan:
-    known, plan = tx.items.known(), _Plan()
-    texts = tx.items.texts() if said.captions else {}
+def _plan(
+    tx: Transaction, keyed: Mapping[str, SourceFile], known: Mapping[str, Stored], annotations: Annotations
+) -> _Plan:
+    plan = _Plan()
     having = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
+    there: list[str] = []
     for key, file in keyed.items():
         stored = known.get(key)
         if stored is None or not _same(file, stored, plan):
@@ -88,25 +112,17 @@ def _plan(tx: Transaction, keyed: Mapping[str, SourceFile], said: Said) -> _Plan
         elif lacking := tuple(view for view, ids in having.items() if stored.id not in ids):
             plan.extract[key], plan.lacking[key] = file, lacking
         else:
-            labels, text = said.labels(file), said.text(file)
-            labels = None if labels == stored.labels else labels
-            text = None if text == texts.get(stored.id, "") else text
-            if labels is not None or text is not None:
-                plan.change[key] = NewRecord(key, labels, text=text)
+            there.append(key)
+    known_of = {key: annotations.of(keyed[key], key) for key in there}
+    updates = [annotation_update(key, one, annotations.given) for key, one in known_of.items() if one]
+    plan.change.update((record.key, record) for record in changed_records(tx, updates, text_extractors(tx)))
     return plan
 
 
 def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
-    """Whether the file is the one that was extracted: by size and time, else by its content."""
-    if file.size != stored.size:
-        return False
-    if file.modified_ns == stored.modified_ns:
-        return True
-    try:
-        same = content_hash(read_file(file.path)) == stored.content_hash
-    except (OSError, ImageError):
-        return False
-    if same:
+    """Whether the file is the one that was extracted; notes its time where only that is new."""
+    same = is_unchanged(file, stored)
+    if same and file.modified_ns != stored.modified_ns:
         plan.stamps[stored.id] = file.modified_ns
     return same
 
@@ -114,7 +130,7 @@ def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
 def _fit(
     catalog: Catalog,
     plan: _Plan,
-    said: Said,
+    annotations: Annotations,
     missing: Mapping[str, ImageExtractor],
     processes: Workers,
     progress: Progress | None,
@@ -133,7 +149,7 @@ def _fit(
             progress("fitting", done, len(sampled))
     with catalog.read() as tx:
         known = tx.items.known()
-    labels = [_labels(said.labels(plan.extract[key]), known.get(key)) for key in samples]
+    labels = [_labels(annotations.of(plan.extract[key], key).labels, known.get(key)) for key in samples]
     for view in missing:
         fit_view(catalog, view, [sample[view] for sample in samples.values()], seed, list(samples), labels=labels)
 
@@ -146,15 +162,13 @@ def _change(catalog: Catalog, plan: _Plan) -> None:
     """Write what is known without reading pictures."""
     with catalog.write() as tx:
         tx.items.refresh(plan.stamps)
-        texts = text_extractors(tx)
     for batch in batches(plan.change.values(), _CHANGES_AT_ONCE):
-        records = [replace(record, rows=text_rows(texts, record.text)) for record in batch]
         with catalog.write() as tx:
-            put_records(tx, records)
+            put_records(tx, batch)
 
 
 def _extract(
-    catalog: Catalog, plan: _Plan, said: Said, processes: Workers, progress: Progress | None
+    catalog: Catalog, plan: _Plan, annotations: Annotations, processes: Workers, progress: Progress | None
 ) -> tuple[int, int, list[Failure]]:
     added = updated = 0
     failures: list[Failure] = []
@@ -169,7 +183,7 @@ def _extract(
             if isinstance(result, Failure):
                 failures.append(Failure(readable(file.path), result.reason))
             else:
-                records.append(_record(key, file, said, result, texts))
+                records.append(_record(key, file, annotations, result, texts))
         if records:
             with catalog.write() as tx:
                 new = put_records(tx, records)
@@ -218,8 +232,19 @@ def _batches(results: Iterator[Answer], total: int, progress: Progress | None) -
         yield done, batch
 
 
-def _record(key: str, file: SourceFile, said: Said, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
-    text = said.text(file)
+def _record(
+    key: str, file: SourceFile, annotations: Annotations, found: Extracted, texts: Mapping[str, TextExtractor]
+) -> NewRecord:
+    known = annotations.of(file, key)
     picture = PictureRecord(file.size, file.modified_ns, found.content_hash, found.width, found.height, found.thumbnail)
-    rows = {**found.rows, **text_rows(texts, text)}
-    return NewRecord(key, said.labels(file), text=text, source=readable(file.path), picture=picture, rows=rows)
+    return NewRecord(
+        key,
+        known.labels,
+        annotations.given,
+        known.attributes or None,
+        known.removed_attributes,
+        known.text,
+        readable(file.path),
+        picture,
+        {**found.rows, **text_rows(texts, known.text)},
+    )

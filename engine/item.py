@@ -41,21 +41,56 @@ class Item:
 
 
 @dataclass(frozen=True)
+class DeletedPicture:
+    """What is remembered of an item that was deleted and had a picture."""
+
+    key: str
+    source: str
+    """Path of the file it was read from, where there was one."""
+    content_hash: str
+    size: int
+    """Bytes of the file."""
+    modified_ns: int = 0
+    """When the file was last written, in nanoseconds; 0 where that is not known."""
+
+
+@dataclass(frozen=True)
 class NewItem:
     """One item to import: a picture's bytes, a text, ready feature rows, or several; given rows win over computed ones.
 
-    Without a picture, an item that exists keeps the one it has.
+    An item that exists keeps everything that is not named here; an empty value clears.
     """
 
     key: str
     image: bytes | None = None
     rows: Mapping[str, NDArray[np.float32] | Sequence[float]] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
-    labels: tuple[str, ...] = ()
-    attributes: Attributes = field(default_factory=dict)
+    labels: tuple[str, ...] | None = None
+    """None keeps the labels that the item has, () removes them."""
+    attributes: Attributes | None = None
+    """They are added to those that the item has, in place of those of the same name; {} removes all, None none."""
     source: str = ""
+    """Path of the file that the picture was read from."""
     text: str | None = None
     """None keeps the text that the item has, "" removes it."""
+    labels_given: bool = True
+    """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
+
+
+@dataclass(frozen=True)
+class ItemUpdate:
+    """A change of one item's labels, attributes or text. None keeps what it has, an empty value clears."""
+
+    key: str
+    """The item's key; or, where paths are asked for too, the path of its file, full or below its root."""
+    labels: tuple[str, ...] | None = None
+    attributes: Attributes | None = None
+    """They are added to those that the item has, in place of those of the same name; {} removes all."""
+    removed_attributes: tuple[str, ...] = ()
+    """Names of attributes that it has no longer."""
+    text: str | None = None
+    labels_given: bool = True
+    """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
 
 
 @dataclass(frozen=True)
@@ -75,3 +110,11 @@ class ImportReport:
     unchanged: int = 0
     failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Files that were left out because of what they are, by kind, such as "PDF" or "hidden"."""
+    gone: tuple[str, ...] = ()
+    """Keys of items whose files are no longer below the folders that were searched; the items stay."""
+    moved: Mapping[str, str] = field(default_factory=dict)
+    """Of these, those whose very content is now another item: its key by the old key."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what is worth knowing, such as that no picture got a label."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog import Catalog, NewRecord
+from engine.catalog.keys import normal
 from engine.errors import InvalidInputError
 from engine.info import ViewInfo
 from engine.item import ImportReport, Item
@@ -89,7 +90,7 @@ def index_vectors(
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
     """Write rows of a view by key, in one change; see ``Collection.put_vectors``. The caller holds the writer lock."""
     began = time.monotonic()
-    if len(keys) != len(rows) or len(set(keys)) < len(keys):
+    if len(keys) != len(rows) or len(set(map(normal, keys))) < len(keys):
         raise InvalidInputError(f"{len(set(keys))} different keys for {len(rows)} rows: each row needs its own")
     with catalog.read() as tx:
         view = find_view(tx, name)
@@ -164,9 +165,11 @@ def _check_rows(file: _File) -> None:
             raise InvalidInputError(f"there are {len(file.keys):,} keys for the {len(file.rows):,} rows of {file.path}")
         seen: set[str] = set()
         for number, key in enumerate(file.keys, 1):
-            if check_key(key) in seen:
-                raise InvalidInputError(f"key {key!r} is there twice, the second time for row {number} of {file.path}")
-            seen.add(key)
+            if normal(check_key(key)) in seen:
+                raise InvalidInputError(
+                    f"key {key!r} is duplicated in row {number} of {file.path}: each row needs its own"
+                )
+            seen.add(normal(key))
     for start, rows in _parts(file.rows):
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(bad):

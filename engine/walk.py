@@ -1,14 +1,26 @@
 """Walking folders for files to index."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import InvalidInputError
+from features import SUFFIXES
 
-SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
-"""Names that promise a picture. A named file is always taken, whatever its suffix."""
+HIDDEN = "hidden"
+_KINDS = {
+    "HEIC": (".heic", ".heif", ".hif"),
+    "AVIF": (".avif",),
+    "JPEG XL": (".jxl",),
+    "RAW": (".arw", ".cr2", ".cr3", ".dng", ".nef", ".orf", ".pef", ".raf", ".rw2", ".srw"),
+    "PSD": (".psb", ".psd"),
+    "PDF": (".pdf",),
+    "SVG": (".svg",),
+    "video": (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"),
+}
+_KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
 
 
 @dataclass(frozen=True)
@@ -22,44 +34,82 @@ class SourceFile:
     path: Path
     size: int
     modified_ns: int
+    named: bool = False
+    """Whether it was named itself, and not found below a folder."""
 
 
-def walk(paths: Iterable[Path | str]) -> Iterator[SourceFile]:
-    """Yield the picture files of folders, in the order of their paths, and every file that is named itself.
+@dataclass(frozen=True)
+class Walk:
+    """What is below some paths."""
 
-    Hidden files and folders are left out, links to folders are not followed, and a file is yielded once a root.
-    A file that vanishes meanwhile is yielded with size -1, so that reading it reports why.
+    files: tuple[SourceFile, ...]
+    folders: tuple[Path, ...]
+    """The folders that were searched, absolute."""
+    skipped: Counter[str]
+    """Files and folders that were left out, by kind."""
 
-    Raises InvalidInputError for a path that does not exist, before anything is yielded.
+
+def walk(paths: Iterable[Path | str]) -> Walk:
+    """Find the picture files of folders, in the order of their paths, and every file that is named itself.
+
+    Hidden files and folders are left out, links to folders are not followed, and a file is found once a root. One that
+    vanishes meanwhile has size -1, so that reading it reports why.
+
+    Raises InvalidInputError for a path that does not exist.
     """
-    roots = [Path(os.path.abspath(Path(path).expanduser())) for path in paths]
+    roots = list(dict.fromkeys(Path(os.path.abspath(Path(path).expanduser())) for path in paths))
     for root in roots:
         if not root.exists():
-            raise InvalidInputError(f"there is no file or folder {root}")
-    return _walk(dict.fromkeys(roots))
+            raise InvalidInputError(f"there is no file or folder {readable(root)}")
+    skipped: Counter[str] = Counter()
+    files = tuple(file for root in roots for file in _files(root, skipped))
+    return Walk(files, tuple(root for root in roots if root.is_dir()), skipped)
 
 
-def _walk(roots: Iterable[Path]) -> Iterator[SourceFile]:
-    for root in roots:
-        if not root.is_dir():
-            yield _source(root.parent, root)
-            continue
-        for folder, folders, files in os.walk(root):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(files):
-                if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                    yield _source(root, Path(folder) / name)
+def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
+    if not root.is_dir():
+        yield _source(root.parent, root, named=True)
+        return
+    for folder, folders, files in os.walk(root):
+        shown = sorted(name for name in folders if not name.startswith("."))
+        skipped[HIDDEN] += len(folders) - len(shown)
+        links = {name for name in shown if os.path.islink(os.path.join(folder, name))}
+        skipped["links to folders"] += len(links)
+        folders[:] = [name for name in shown if name not in links]
+        for name in sorted(files):
+            suffix = os.path.splitext(name)[1].lower()
+            if name.startswith("."):
+                skipped[HIDDEN] += 1
+            elif suffix in SUFFIXES:
+                yield _source(root, Path(folder) / name)
+            else:
+                skipped[_KIND_OF.get(suffix, "other files")] += 1
 
 
-def _source(root: Path, path: Path) -> SourceFile:
+def _source(root: Path, path: Path, named: bool = False) -> SourceFile:
     try:
         found = path.stat()
         size, modified = found.st_size, found.st_mtime_ns
     except OSError:
         size, modified = -1, 0
-    return SourceFile(root, readable(path.relative_to(root)), path, size, modified)
+    return SourceFile(root, readable(path.relative_to(root)), path, size, modified, named)
 
 
 def readable(path: Path) -> str:
     """Return a path as text that can be stored and printed, whatever bytes its name has."""
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+
+
+class RealPaths:
+    """Paths with their links resolved; a folder is looked up once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, path: Path | str) -> str:
+        """Return the real path of a file or folder, as text that can be stored."""
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        whole = os.path.join(self._folders[folder], name)
+        return readable(Path(os.path.realpath(whole) if os.path.islink(whole) else whole))

@@ -1,12 +1,13 @@
 """Writing items: one change of the catalog for each batch, rows and all."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog import NewRecord, Transaction, ViewRecord
+from engine.catalog.keys import normal
 from engine.errors import InvalidInputError
 
 _MAX_KEY = 1024
@@ -20,11 +21,29 @@ def check_key(key: str) -> str:
 
 
 def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:
-    """Write items with their rows under one sequence number; return how many are new. Of equal keys the last counts."""
-    distinct = list({record.key: record for record in records}.values())
-    ids, added = tx.items.put(distinct, tx.next_sequence())
+    """Write items with their rows under one sequence number, in order; return how many are new."""
+    sequence = tx.next_sequence() if records else 0
+    return sum(_put_distinct(tx, distinct, sequence) for distinct in _distinct(tx, records))
+
+
+def _distinct(tx: Transaction, records: Sequence[NewRecord]) -> list[list[NewRecord]]:
+    """Return the records in lists that name each item once; those of one item stay in order."""
+    known = tx.items.ids_of(record.key for record in records)
+    seen: Counter[int | str] = Counter()
+    lists: list[list[NewRecord]] = []
+    for record in records:
+        identity = known.get(record.key, normal(record.key))
+        if seen[identity] == len(lists):
+            lists.append([])
+        lists[seen[identity]].append(record)
+        seen[identity] += 1
+    return lists
+
+
+def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int) -> int:
+    ids, added = tx.items.put(records, sequence)
     by_view: dict[str, dict[int, NDArray[np.float32] | None]] = defaultdict(dict)
-    for record, item in zip(distinct, ids, strict=True):
+    for record, item in zip(records, ids, strict=True):
         for name, row in record.rows.items():
             by_view[name][item] = row
     for view in tx.views.all():

@@ -12,6 +12,7 @@ from features.errors import (
     TruncatedImageError,
 )
 from features.forest import Forest
+from features.formats import KNOWN, SUFFIXES
 from features.gist import Gist
 from features.image import Image
 from features.registry import EXTRACTORS, extractor
@@ -22,7 +23,9 @@ from features.vectors import Vectors
 
 __all__ = [
     "EXTRACTORS",
+    "KNOWN",
     "MAX_PIXELS",
+    "SUFFIXES",
     "WORKING_SIDE",
     "Color",
     "EmptyImageError",

@@ -11,6 +11,7 @@ from PIL import Image as Pillow
 from PIL import ImageFile
 
 from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
+from features.formats import KNOWN, formats
 from features.image import Image, shrink, turn
 from features.modes import to_bgr
 
@@ -18,7 +19,6 @@ MAX_PIXELS = 100_000_000
 """Pictures that declare more pixels are refused before any pixel is decoded."""
 WORKING_SIDE = 640
 """Longest side, in pixels, of the images that features are extracted from."""
-FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF")
 
 _ORIENTATION = 0x0112
 _SIGNATURES = {
@@ -42,7 +42,7 @@ class Picture:
 
 
 def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> Picture:
-    """Decode a JPEG, PNG, WebP, TIFF, BMP or GIF (first frame) to a BGR image.
+    """Decode a JPEG, PNG, WebP, AVIF, TIFF, BMP or GIF (first frame), or a HEIC where possible, to a BGR image.
 
     Transparency is laid on white, 16-bit and floating point values are scaled to 8 bits, EXIF orientation is applied,
     and the longest side is shrunk to ``max_side`` pixels (never enlarged; None keeps the size).
@@ -65,7 +65,7 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
 def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
     """The picture with its header read and its pixels not yet decoded."""
     try:
-        opened = Pillow.open(io.BytesIO(data), formats=FORMATS)
+        opened = Pillow.open(io.BytesIO(data), formats=formats())
     except Pillow.DecompressionBombError as error:
         raise _too_large(str(error), max_pixels) from error
     # Pillow's readers meet hostile headers with whatever exception comes first: ValueError, OverflowError, KeyError ...
@@ -115,8 +115,12 @@ def _unreadable(data: bytes, error: Exception) -> ImageError:
             return TruncatedImageError(f"the file begins as {name} but its header is cut short or damaged")
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return TruncatedImageError("the file begins as WEBP but its header is cut short or damaged")
-    known = "JPEG, PNG, WebP, TIFF, BMP or GIF"
-    return NotAnImageError(f"the file is not a picture that can be read here ({known})")
+    return NotAnImageError(f"the file is not a picture that can be read here ({KNOWN}){_hint(data)}")
+
+
+def _hint(data: bytes) -> str:
+    heic = data[4:8] == b"ftyp" and data[8:11] in (b"hei", b"hev", b"mif")
+    return ": HEIC needs the package pillow-heif, pip install 'crossview[heic]'" if heic else ""
 
 
 def _too_large(what: str, max_pixels: int) -> ImageTooLargeError:

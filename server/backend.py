@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem, Picture
+from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -25,6 +25,12 @@ class CollectionBackend(Protocol):
 
     def info(self) -> CollectionInfo:
         """What it tells of itself."""
+
+    def findings(self) -> tuple[str, ...]:
+        """What is odd in it."""
+
+    def deleted_pictures(self) -> list[DeletedPicture]:
+        """What is remembered of items that were deleted and had a picture."""
 
     def views(self) -> tuple[ViewInfo, ...]:
         """Its views."""
@@ -43,8 +49,16 @@ class CollectionBackend(Protocol):
         progress: Progress | None = None,
         *,
         captions: str | Path | None = None,
+        replace_labels: bool = False,
+        include_deleted: bool = False,
     ) -> ImportReport:
         """Indexes the pictures below paths of this machine."""
+
+    def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+        """Changes labels, attributes and texts of items."""
+
+    def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
+        """Gives items what a CSV file of this machine says of them."""
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands import collections, demo, embed, index, learn, search, serve
+from server.commands import collections, demo, embed, index, label, learn, search, serve
 from server.commands.common import debug, reported
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
@@ -34,6 +34,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "add-view": collections.add_view,
     "index": index.index,
     "fit": index.fit,
+    "label": label.label,
+    "set": label.set_,
     "train": learn.train,
     "assign": learn.assign,
     "activate": learn.activate,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem, Picture
+from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -23,6 +23,8 @@ from server.convert import (
     from_picture,
     from_query,
     from_row,
+    from_update,
+    to_deleted,
     to_embeddings,
     to_hit_lists,
     to_item,
@@ -120,6 +122,22 @@ class RemoteCollection:
         """What it tells of itself."""
         return to_collection(self.client.call(self._stub.GetCollection, pb.GetCollectionRequest(name=self.resource)))
 
+    def findings(self) -> tuple[str, ...]:
+        """What is odd in it."""
+        request = pb.CheckCollectionRequest(name=self.resource)
+        return tuple(self.client.call(self._stub.CheckCollection, request).findings)
+
+    def deleted_pictures(self) -> list[DeletedPicture]:
+        """What is remembered of items that were deleted and had a picture, in the order of keys."""
+        found: list[DeletedPicture] = []
+        request = pb.ListDeletedItemsRequest(parent=self.resource, page_size=pages.LARGEST_SIZE)
+        while True:
+            page = self.client.call(self._stub.ListDeletedItems, request)
+            found += map(to_deleted, page.items)
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
+
     def views(self) -> tuple[ViewInfo, ...]:
         """Its views."""
         return self.info().views
@@ -142,11 +160,28 @@ class RemoteCollection:
         progress: Progress | None = None,
         *,
         captions: str | Path | None = None,
+        replace_labels: bool = False,
+        include_deleted: bool = False,
     ) -> ImportReport:
         """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
+        from engine.annotations import Annotations
         from server.remote_index import index
 
-        return index(self, paths, labels, progress, captions)
+        return index(self, paths, Annotations(labels, captions, replace_labels), progress, include_deleted)
+
+    def update_items(self, updates: Iterable[ItemUpdate], match_paths: bool = False) -> ImportReport:
+        """Changes labels, attributes and texts of items, in batches below the message limit."""
+        reports = []
+        for batch in batches(map(from_update, updates), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
+            request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
+            reports.append(to_report(self.client.call(self._stub.UpdateItems, request)))
+        return merged(reports)
+
+    def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
+        """Gives items what a file of this machine says of them; see ``Collection.annotate``."""
+        from engine.annotating import annotate
+
+        return annotate(self, path, cell, replace_labels)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

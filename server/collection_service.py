@@ -13,7 +13,7 @@ from engine.progress import Progress
 from server import pages
 from server.batches import batches
 from server.cache import OpenCollections
-from server.convert import from_item, from_report, to_filter, to_new_item, to_picture, to_row
+from server.convert import from_deleted, from_item, from_report, to_filter, to_new_item, to_picture, to_row, to_update
 from server.convert_info import from_collection, from_evaluation, from_space, from_view
 from server.convert_training import to_comparisons, to_pairs, to_tune
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
@@ -93,6 +93,31 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         with self.collections.use(parse_collection(request.parent)) as collection:
             items = [to_new_item(item) for item in request.items]
             return from_report(collection.import_items(items, workers=self.workers))
+
+    def UpdateItems(self, request: pb.UpdateItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+        """Changes labels, attributes and texts."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            updates = [to_update(update) for update in request.updates]
+            return from_report(collection.update_items(updates, request.match_paths))
+
+    def ListDeletedItems(
+        self, request: pb.ListDeletedItemsRequest, context: grpc.ServicerContext
+    ) -> pb.ListDeletedItemsResponse:
+        """A page of what is remembered of deleted items."""
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = [one for one in collection.deleted_pictures() if one.key > after]
+        return pb.ListDeletedItemsResponse(
+            items=map(from_deleted, found[:size]),
+            next_page_token=pages.to_token(found[size - 1].key) if len(found) > size else "",
+        )
+
+    def CheckCollection(
+        self, request: pb.CheckCollectionRequest, context: grpc.ServicerContext
+    ) -> pb.CheckCollectionResponse:
+        """What is odd in a collection."""
+        with self.collections.use(parse_collection(request.name)) as collection:
+            return pb.CheckCollectionResponse(findings=collection.findings())
 
     def PutVectors(self, request: pb.PutVectorsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Rows from outside."""

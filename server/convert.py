@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
-from engine.item import Failure, ImportReport, Item, NewItem, Picture
+from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.query import Embedding, Filter, Hit, HitList, Query
 from server.names import item_name
 from server.pb.crossview.v1 import collections_pb2, search_pb2, types_pb2
@@ -175,11 +176,27 @@ def to_new_item(message: collections_pb2.NewItem) -> NewItem:
         key=message.key,
         image=message.image or None,
         rows={view: to_row(row) for view, row in message.rows.items()},
-        labels=tuple(message.labels),
-        attributes=from_struct(message.attributes),
         source=message.source,
-        text=message.text if message.HasField("text") else None,
+        **_to_annotations(message),
     )
+
+
+def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
+    """A change of an item."""
+    removed = tuple(message.removed_attributes)
+    return ItemUpdate(key=message.key, removed_attributes=removed, **_to_annotations(message))
+
+
+def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
+    """What a message says of labels, attributes and text, None where it says nothing."""
+    if message.labels and message.clear_labels:
+        raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
+    return {
+        "labels": tuple(message.labels) if message.labels or message.clear_labels else None,
+        "attributes": from_struct(message.attributes) if message.HasField("attributes") else None,
+        "text": message.text if message.HasField("text") else None,
+        "labels_given": not message.default_labels,
+    }
 
 
 def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:
@@ -199,11 +216,36 @@ def from_new_item(item: NewItem) -> collections_pb2.NewItem:
         key=item.key,
         image=item.image or b"",
         rows={view: from_row(row) for view, row in item.rows.items()},
-        labels=item.labels,
-        attributes=to_struct(item.attributes),
         source=item.source,
-        text=item.text,
+        **_from_annotations(item),
     )
+
+
+def from_update(update: ItemUpdate) -> collections_pb2.ItemUpdate:
+    """The message of a change of an item."""
+    return collections_pb2.ItemUpdate(
+        key=update.key, removed_attributes=update.removed_attributes, **_from_annotations(update)
+    )
+
+
+def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
+    return {
+        "labels": item.labels or (),
+        "clear_labels": item.labels == (),
+        "attributes": None if item.attributes is None else to_struct(item.attributes),
+        "text": item.text,
+        "default_labels": not item.labels_given,
+    }
+
+
+def to_deleted(message: collections_pb2.DeletedItem) -> DeletedPicture:
+    """What is remembered of an item that was deleted."""
+    return DeletedPicture(message.key, message.source, message.content_hash, message.size)
+
+
+def from_deleted(one: DeletedPicture) -> collections_pb2.DeletedItem:
+    """The message of what is remembered of an item that was deleted."""
+    return collections_pb2.DeletedItem(key=one.key, source=one.source, content_hash=one.content_hash, size=one.size)
 
 
 def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:

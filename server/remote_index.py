@@ -2,17 +2,21 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from engine.annotations import Annotations, annotation_update
+from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
 from engine.extraction import content_hash, read_file
+from engine.file_keys import deleted_before, match_files, moved_items
 from engine.fitting import sample_size
-from engine.item import Failure, ImportReport, Item, NewItem, Picture
+from engine.indexing import DELETED, label_notes
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
-from engine.said import Said
+from engine.updating import changed_record
 from engine.views import input_of
 from engine.walk import SourceFile, readable, walk
 from features.errors import ImageError
@@ -24,91 +28,89 @@ from server.pages import LARGEST_SIZE
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
 """What fits into a message beside the item's other fields."""
 
-
-@dataclass(frozen=True)
-class _Known:
-    """What the server has, and where it was read from."""
-
-    items: Mapping[str, Item]
-    roots: Mapping[str, str]
-    """Folder by alias, as far as the items' sources tell."""
+_Entry = NewItem | ItemUpdate | None
+"""What is sent of a file; None: nothing."""
 
 
 def index(
     collection: CollectionBackend,
-    paths: Sequence[Path],
-    labels: str | Path | None,
+    paths: Sequence[Path | str],
+    annotations: Annotations,
     progress: Progress | None,
-    captions: str | Path | None = None,
+    include_deleted: bool = False,
 ) -> ImportReport:
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
-    said = Said(labels, captions)
-    files = list(walk(paths))
-    unused = said.unused(files)
-    keyed = _keys(files, known := _known(collection))
-    _fit(collection, files, said, progress)
-    views = {view.name for view in collection.views() if input_of(view) == "image"}
-    failures: list[Failure] = []
-    reports: list[ImportReport] = []
-    skipped = done = 0
-    entries = _entries(keyed, known.items, views, said, failures)
-    for batch in batches(entries, lambda entry: len(entry.image or b"") if entry is not None else 0):
-        new = [entry for entry in batch if entry is not None]
-        if new:
-            reports.append(collection.import_items(new))
-        done, skipped = done + len(batch), skipped + len(batch) - len(new)
-        if progress:
-            progress("indexing", done, len(keyed))
+    found = walk(paths)
+    known = _known(collection)
+    sources = {key: item.source for key, item in known.items()}
+    aliases = _aliases(known)
+
+    def add_alias(root: str, wanted: str) -> str:
+        aliases[root] = free_alias(wanted, aliases.values())
+        return aliases[root]
+
+    matched = match_files(found.files, found.folders, sources, aliases, add_alias)
+    keyed = dict(matched.files)
+    unused = annotations.unused(keyed)
+    if not include_deleted:
+        left_out = deleted_before(keyed, known, collection.deleted_pictures())
+        keyed = {key: file for key, file in keyed.items() if key not in left_out}
+        found.skipped[DELETED] += len(left_out)
+    _fit(collection, keyed, annotations, progress)
+    report = _send(collection, keyed, known, annotations, progress)
     unfit = _fit_texts(collection)
-    report = merged(reports)
-    unchanged = report.unchanged + skipped - len(failures)
-    failed = (*failures, *_named(report.failures, keyed), *unused, *unfit)
-    return ImportReport(report.added, report.updated, unchanged, failed, time.monotonic() - began)
+    content = {key: item.content_hash for key, item in _known(collection).items()} if matched.gone else {}
+    return replace(
+        report,
+        failures=(*report.failures, *unused, *unfit),
+        seconds=time.monotonic() - began,
+        skipped=dict(+found.skipped),
+        gone=matched.gone,
+        moved=moved_items(matched.gone, content, keyed),
+        notes=label_notes(annotations, keyed),
+    )
 
 
-def _known(collection: CollectionBackend) -> _Known:
+def _known(collection: CollectionBackend) -> dict[str, Item]:
+    """Every item of the collection by key."""
     items: dict[str, Item] = {}
-    roots: dict[str, str] = {}
     after = ""
     while page := collection.items(after=after, limit=LARGEST_SIZE):
-        for item in page:
-            items[item.key] = item
-            alias, _, relative = item.key.partition("/")
-            if item.source.endswith(f"/{relative}"):
-                roots.setdefault(alias, item.source.removesuffix(f"/{relative}"))
+        items.update((item.key, item) for item in page)
         after = page[-1].key
-    return _Known(items, roots)
+    return items
 
 
-def _keys(files: Sequence[SourceFile], known: _Known) -> dict[str, SourceFile]:
-    """Files by key: an alias of their root, its name where no other folder has it, and the path below the root."""
-    roots = dict(known.roots)
-    for root in dict.fromkeys(readable(file.root) for file in files):
-        if root not in roots.values():
-            wanted = Path(root).name or "root"
-            number, alias = 1, wanted
-            while alias in roots:
-                number += 1
-                alias = f"{wanted}-{number}"
-            roots[alias] = root
-    aliases = {root: alias for alias, root in roots.items()}
-    return {f"{aliases[readable(file.root)]}/{file.relative}": file for file in files}
+def _aliases(known: Mapping[str, Item]) -> dict[str, str]:
+    """The alias of each root by its path, as far as the items' sources tell."""
+    roots: dict[str, str] = {}
+    for item in known.values():
+        alias, _, relative = item.key.partition("/")
+        if item.source.endswith(f"/{relative}"):
+            roots.setdefault(alias, item.source.removesuffix(f"/{relative}"))
+    return {root: alias for alias, root in roots.items()}
 
 
 def _fit(
-    collection: CollectionBackend, files: Sequence[SourceFile], said: Said, progress: Progress | None, seed: int = 0
+    collection: CollectionBackend,
+    keyed: Mapping[str, SourceFile],
+    annotations: Annotations,
+    progress: Progress | None,
+    seed: int = 0,
 ) -> None:
     names = [view.name for view in collection.views() if not view.fitted and input_of(view) == "image"]
-    if not files or not names:
+    if not keyed or not names:
         return
+    files = list(keyed.items())
     chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
 
     def pictures() -> Iterator[Picture]:
         for done, number in enumerate(sorted(chosen), 1):
-            data = _read(files[number])
+            key, file = files[number]
+            data = _read(file)
             if isinstance(data, bytes) and data:
-                yield Picture(data, said.labels(files[number]) or ())
+                yield Picture(data, annotations.of(file, key).labels or ())
             if progress:
                 progress("fitting", done, len(chosen))
 
@@ -127,13 +129,43 @@ def _fit_texts(collection: CollectionBackend) -> list[Failure]:
     return []
 
 
+def _send(
+    collection: CollectionBackend,
+    keyed: Mapping[str, SourceFile],
+    known: Mapping[str, Item],
+    annotations: Annotations,
+    progress: Progress | None,
+) -> ImportReport:
+    """Sends what the server lacks, in batches."""
+    views = {view.name for view in collection.views() if input_of(view) == "image"}
+    failures: list[Failure] = []
+    reports: list[ImportReport] = []
+    skipped = done = 0
+    entries = _entries(keyed, known, views, annotations, failures)
+    for batch in batches(entries, _weight):
+        if new := [entry for entry in batch if isinstance(entry, NewItem)]:
+            reports.append(collection.import_items(new))
+        if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
+            reports.append(collection.update_items(updates))
+        done, skipped = done + len(batch), skipped + batch.count(None)
+        if progress:
+            progress("indexing", min(done, len(keyed)), len(keyed))
+    report = merged(reports)
+    unchanged = report.unchanged + skipped - len(failures)
+    return replace(report, unchanged=unchanged, failures=(*failures, *_named(report.failures, keyed)))
+
+
+def _weight(entry: _Entry) -> int:
+    return len(entry.image or b"") if isinstance(entry, NewItem) else 0
+
+
 def _entries(
     keyed: Mapping[str, SourceFile],
     known: Mapping[str, Item],
     views: set[str],
-    said: Said,
+    annotations: Annotations,
     failures: list[Failure],
-) -> Iterator[NewItem | None]:
+) -> Iterator[_Entry]:
     """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``."""
     for key, file in keyed.items():
         data = _read(file)
@@ -141,16 +173,19 @@ def _entries(
             failures.append(data)
             yield None
             continue
-        there = known.get(key)
-        wanted, text = said.labels(file), said.text(file)
-        labels = wanted if wanted is not None else there.labels if there else ()
-        attributes = there.attributes if there else {}
-        same = there is not None and there.content_hash == content_hash(data) and views <= set(there.views)
-        if there and same and there.labels == tuple(sorted(labels)):
-            new = None if text in (None, there.text) else NewItem(key, labels=labels, attributes=attributes, text=text)
-            yield new
+        there, annotation = known.get(key), annotations.of(file, key)
+        update = annotation_update(key, annotation, annotations.given)
+        if there is None or there.content_hash != content_hash(data) or not views <= set(there.views):
+            yield _new_item(data, file, update)
+            if there is not None and annotation.removed_attributes:
+                yield ItemUpdate(key, removed_attributes=annotation.removed_attributes)
         else:
-            yield NewItem(key, data, labels=labels, attributes=attributes, source=readable(file.path), text=text)
+            yield update if changed_record(update, there, annotations.given) else None
+
+
+def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
+    source = readable(file.path)
+    return NewItem(one.key, data, {}, one.labels, one.attributes, source, one.text, one.labels_given)
 
 
 def _read(file: SourceFile) -> bytes | Failure:

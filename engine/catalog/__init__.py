@@ -6,4 +6,13 @@ from engine.catalog.rows import ViewRows
 from engine.catalog.spaces import Generation
 from engine.catalog.views import ViewRecord
 
-__all__ = ["Catalog", "Generation", "NewRecord", "PictureRecord", "Stored", "Transaction", "ViewRecord", "ViewRows"]
+__all__ = [
+    "Catalog",
+    "Generation",
+    "NewRecord",
+    "PictureRecord",
+    "Stored",
+    "Transaction",
+    "ViewRecord",
+    "ViewRows",
+]

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from engine.errors import BusyError, StorageError
 
-HEAD = "0002"
+HEAD = "0003"
 """The schema version that this code reads and writes (the newest migration)."""
 
 _WRITE = "crossview_write"

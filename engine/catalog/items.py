@@ -1,7 +1,10 @@
-"""Items in the catalog: written under a sequence number, deleted to tombstones, read by key, filter or change."""
+"""Items in the catalog: written under a sequence number, deleted to tombstones, read by key, filter or change.
+
+Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form that it was first given.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,9 +12,11 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from engine.catalog.batches import SIZE as BATCH
 from engine.catalog.batches import batches
+from engine.catalog.keys import normal
 from engine.catalog.schema import items, labels, thumbnails
-from engine.item import Item
+from engine.item import Attributes, DeletedPicture, Item
 from engine.query import Filter
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
@@ -35,7 +40,11 @@ class NewRecord:
 
     key: str
     labels: tuple[str, ...] | None = None
-    attributes: Mapping[str, Any] | None = None
+    labels_given: bool = True
+    """False for the name of a folder: it labels only items whose labels nobody chose."""
+    attributes: Attributes | None = None
+    """They are added to those that it has, in place of those of the same name; none at all removes all."""
+    removed_attributes: tuple[str, ...] = ()
     text: str | None = None
     source: str | None = None
     picture: PictureRecord | None = None
@@ -51,6 +60,7 @@ class Stored(NamedTuple):
     modified_ns: int
     content_hash: str
     labels: tuple[str, ...]
+    source: str
 
 
 class Changes(NamedTuple):
@@ -69,20 +79,65 @@ class Items:
     # -- reading
 
     def known(self) -> dict[str, Stored]:
-        """Return every item by key."""
-        found = self._connection.execute(
-            sa.select(items.c.key, items.c.id, items.c.size, items.c.modified_ns, items.c.content_hash).where(_live)
-        )
+        """Return every item by key, in the order of ids."""
+        picture = (items.c.size, items.c.modified_ns, items.c.content_hash, items.c.source)
+        found = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(_live).order_by(items.c.id))
         tags = self._labels(None)
-        return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ())) for r in found}
+        return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source) for r in found}
+
+    def deleted_pictures(self) -> list[DeletedPicture]:
+        """Return what is remembered of deleted items that had a picture, each key once, as it was last."""
+        query = sa.select(*(items.c[name] for name in DeletedPicture.__dataclass_fields__))
+        last: dict[str, DeletedPicture] = {}
+        for row in self._connection.execute(query.where(~_live, items.c.content_hash != "").order_by(items.c.id)):
+            last[normal(row.key)] = DeletedPicture(*row)
+        return sorted(last.values(), key=lambda one: one.key)
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the ids of the keys that exist."""
-        return {
-            row.key: row.id
-            for batch in batches(keys)
-            for row in self._connection.execute(sa.select(items.c.key, items.c.id).where(_live, items.c.key.in_(batch)))
-        }
+        """Return the ids of the keys that exist, by the keys as they are asked for."""
+        found: dict[str, int] = {}
+        for batch in batches(keys, BATCH // 2):
+            forms = sorted({form for key in batch for form in (key, normal(key))})
+            same = sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms))
+            rows = self._connection.execute(sa.select(items.c.key, items.c.id).where(_live, same)).all()
+            exact = {row.key: row.id for row in rows}
+            equal = {normal(row.key): row.id for row in reversed(rows)}
+            for key in batch:
+                if (item := exact.get(key, equal.get(normal(key)))) is not None:
+                    found[key] = item
+        return found
+
+    def with_equal_sources(self) -> list[list[str]]:
+        """Return the keys of the items that were read from one file, for every file of several."""
+        once = sa.select(items.c.source).where(_live, items.c.source != "").group_by(items.c.source)
+        several = once.having(sa.func.count() > 1)
+        query = sa.select(items.c.source, items.c.key).where(_live, items.c.source.in_(several)).order_by(items.c.id)
+        return _grouped((row.source, row.key) for row in self._connection.execute(query))
+
+    def with_equal_keys(self) -> list[list[str]]:
+        """Return the keys that differ in their Unicode form only, for every key of several."""
+        others = self.in_other_forms()
+        forms = self._connection.scalars(sa.select(items.c.key).where(_live, items.c.key.in_(set(map(normal, others)))))
+        return [one for one in _grouped((normal(key), key) for key in (*forms, *others)) if len(one) > 1]
+
+    def in_other_forms(self) -> list[str]:
+        """Return the keys that are not in normal form."""
+        query = sa.select(items.c.key).where(_live, items.c.normal_key.is_not(None)).order_by(items.c.id)
+        return list(self._connection.scalars(query))
+
+    def with_given_labels(self, ids: Sequence[int]) -> set[int]:
+        """Return those of the items whose labels somebody chose."""
+        query = sa.select(items.c.id).where(items.c.labels_given.is_(True))
+        return {item for batch in batches(ids) for item in self._connection.scalars(query.where(items.c.id.in_(batch)))}
+
+    def with_sources(self, paths: Collection[str]) -> dict[str, list[str]]:
+        """Return the keys of the items that were read from files, by the path's normal form; they are all read."""
+        found: dict[str, list[str]] = defaultdict(list)
+        query = sa.select(items.c.key, items.c.source).where(_live, items.c.source != "").order_by(items.c.id)
+        for row in self._connection.execute(query):
+            if (path := normal(row.source)) in paths:
+                found[path].append(row.key)
+        return found
 
     def keys(self) -> dict[int, str]:
         """Return every item's key by id."""
@@ -149,24 +204,41 @@ class Items:
     # -- writing
 
     def put(self, records: Sequence[NewRecord], sequence: int) -> tuple[list[int], int]:
-        """Write items under one change; return their ids in the same order and how many of them are new."""
+        """Write items of different keys under one change; return their ids in order and how many of them are new."""
         known = self.ids_of(record.key for record in records)
         fresh = [record for record in records if record.key not in known]
+        there = [record for record in records if record.key in known]
         if fresh:
             inserted = self._connection.execute(
                 sa.insert(items).returning(items.c.id, items.c.key),
-                [_NEW | {"key": record.key, "sequence": sequence} | _columns(record) for record in fresh],
+                [_NEW | _identity(record) | {"sequence": sequence} | _columns(record) for record in fresh],
             )
             known |= {row.key: row.id for row in inserted}
-        new_keys = {record.key for record in fresh}
-        there = [record for record in records if record.key not in new_keys]
         self.touch([known[record.key] for record in there], sequence)
-        for record in there:
-            if values := _columns(record):
-                self._connection.execute(sa.update(items).where(items.c.id == known[record.key]).values(values))
+        self._update(there, known)
         ids = [known[record.key] for record in records]
-        self._put_parts(records, ids)
+        self._put_labels(records, ids, known_before={known[record.key] for record in there})
+        self._put_thumbnails(records, ids)
         return ids, len(fresh)
+
+    def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
+        """Write the columns of items that were there, their attributes beside those that they have."""
+        changing = [known[r.key] for r in records if r.attributes or r.removed_attributes]
+        attributes = self.attributes(changing)
+        for record in records:
+            item, values = known[record.key], _columns(record)
+            if item in attributes:
+                values["attributes"] = changed_attributes(attributes[item], record)
+            if values:
+                self._connection.execute(sa.update(items).where(items.c.id == item).values(values))
+
+    def attributes(self, ids: Sequence[int]) -> dict[int, Attributes]:
+        """Return the attributes of items by id."""
+        return {
+            row.id: row.attributes
+            for batch in batches(ids)
+            for row in self._connection.execute(sa.select(items.c.id, items.c.attributes).where(items.c.id.in_(batch)))
+        }
 
     def refresh(self, stamps: Mapping[int, int]) -> None:
         """Note new modification times of files whose content is the same; no change for anybody who searches."""
@@ -185,12 +257,10 @@ class Items:
         for batch in batches(ids):
             self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(sequence=sequence, **values))
 
-    def _put_parts(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
-        pairs = list(zip(records, ids, strict=True))
-        self._put_labels({item: record.labels for record, item in pairs if record.labels is not None})
+    def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
         pictures = [
             {"item_id": item, "jpeg": record.picture.thumbnail}
-            for record, item in pairs
+            for record, item in zip(records, ids, strict=True)
             if record.picture is not None and record.picture.thumbnail is not None
         ]
         if pictures:
@@ -198,10 +268,22 @@ class Items:
                 self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
             self._connection.execute(sa.insert(thumbnails), pictures)
 
-    def _put_labels(self, tags: Mapping[int, tuple[str, ...]]) -> None:
+    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], known_before: set[int]) -> None:
+        named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
+        kept = self.with_given_labels(
+            [item for record, item in named if item in known_before and not record.labels_given]
+        )
+        tags = {item: record for record, item in named if item not in kept}
         for batch in batches(tags):
             self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
-        pairs = [{"item_id": item, "label": label} for item, group in tags.items() for label in sorted(set(group))]
+        chosen = [item for item, record in tags.items() if item in known_before and record.labels_given]
+        for batch in batches(chosen):
+            self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(labels_given=True))
+        pairs = [
+            {"item_id": item, "label": label}
+            for item, record in tags.items()
+            for label in sorted(set(record.labels or ()))
+        ]
         if pairs:
             self._connection.execute(sa.insert(labels), pairs)
 
@@ -229,8 +311,30 @@ _NEW: dict[str, Any] = {"deleted": False, "attributes": {}, "text": "", "source"
 """Columns of an item that nothing is said of."""
 
 
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, key in pairs:
+        groups[name].append(key)
+    return list(groups.values())
+
+
+def _identity(record: NewRecord) -> dict[str, Any]:
+    """Return the columns of a new item that later changes leave alone, and whether its labels are chosen."""
+    form = normal(record.key)
+    given = record.labels is not None and record.labels_given
+    return {"key": record.key, "normal_key": None if form == record.key else form, "labels_given": given}
+
+
+def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, Any]:
+    """Return the attributes of an item after a change."""
+    if record.attributes is not None and not record.attributes:
+        return {}
+    kept = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
+    return {**kept, **(record.attributes or {})}
+
+
 def _columns(record: NewRecord) -> dict[str, Any]:
-    """Return what is said of an item."""
+    """Return what is written of an item, its attributes as if it had none before."""
     values: dict[str, Any] = {}
     if record.attributes is not None:
         values["attributes"] = dict(record.attributes)
@@ -251,9 +355,12 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
     if chosen.without_labels:
         conditions.append(items.c.id.not_in(_labelled(chosen.without_labels)))
     if chosen.keys:
-        conditions.append(items.c.key.in_(chosen.keys))
+        forms = sorted({form for key in chosen.keys for form in (key, normal(key))})
+        conditions.append(sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms)))
     if chosen.key_prefix:
-        conditions.append(items.c.key.startswith(chosen.key_prefix, autoescape=True))
+        prefixes = sorted({chosen.key_prefix, normal(chosen.key_prefix)})
+        columns = (items.c.key, items.c.normal_key)
+        conditions.append(sa.or_(*(c.startswith(one, autoescape=True) for c in columns for one in prefixes)))
     for name, value in chosen.attributes.items():
         conditions.append(_attribute(name, value))
     return conditions

@@ -1,5 +1,7 @@
 """Roots: the folders that items were indexed from, each under an alias that begins their keys."""
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 
 from engine.catalog.schema import roots
@@ -11,18 +13,21 @@ class Roots:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def alias(self, path: str) -> str | None:
-        """Return the alias of a root's absolute path."""
-        return self._connection.scalar(sa.select(roots.c.alias).where(roots.c.path == path))
+    def aliases(self) -> dict[str, str]:
+        """Return the alias of every root by its absolute path."""
+        return {row.path: row.alias for row in self._connection.execute(sa.select(roots))}
 
     def add(self, path: str, wanted: str) -> str:
-        """Return the root's alias, given to it now (``wanted``, or ``wanted-2`` ... where taken) if it is new."""
-        if (known := self.alias(path)) is not None:
-            return known
-        taken = set(self._connection.scalars(sa.select(roots.c.alias)))
-        alias, number = wanted, 1
-        while alias in taken:
-            number += 1
-            alias = f"{wanted}-{number}"
+        """Return the alias that a new root is given: ``wanted``, or ``wanted-2`` ... where that is taken."""
+        alias = free_alias(wanted, self.aliases().values())
         self._connection.execute(sa.insert(roots).values(alias=alias, path=path))
         return alias
+
+
+def free_alias(wanted: str, taken: Iterable[str]) -> str:
+    """Return the alias that is wanted, with the first free number behind it where it is taken."""
+    there, alias, number = set(taken), wanted, 1
+    while alias in there:
+        number += 1
+        alias = f"{wanted}-{number}"
+    return alias

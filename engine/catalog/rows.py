@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from engine.catalog.batches import batches
-from engine.catalog.schema import rows
+from engine.catalog.schema import rows, suspect_rows
 from engine.catalog.views import ViewRecord
 
 
@@ -39,6 +39,10 @@ class Rows(Protocol):
 
     def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return, by item, the ids of the views that it has a row for, of whichever revision."""
+        ...
+
+    def suspects(self, view: ViewRecord) -> list[int]:
+        """Return the ids of items whose rows of a view may be too large, as an earlier version let them in."""
         ...
 
     def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
@@ -90,6 +94,12 @@ class SqlRows:
             for item, view in self._connection.execute(query):
                 found[item].append(view)
         return {item: tuple(views) for item, views in found.items()}
+
+    def suspects(self, view: ViewRecord) -> list[int]:
+        """Return the ids of items whose rows of a view may be too large, as an earlier version let them in."""
+        return list(
+            self._connection.scalars(sa.select(suspect_rows.c.item_id).where(suspect_rows.c.view_id == view.id))
+        )
 
     def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
         """Remove the items' rows of a view, of every view by default."""

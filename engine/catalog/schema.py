@@ -48,6 +48,10 @@ items = sa.Table(
     sa.Column("width", sa.Integer, nullable=False),
     sa.Column("height", sa.Integer, nullable=False),
     sa.Column("attributes", sa.JSON, nullable=False),
+    # The key in Unicode normal form C where it is in another one; keys are equal if their normal forms are.
+    sa.Column("normal_key", sa.Text, index=True),
+    # Whether somebody chose the labels, be it none; those of a folder's name only fill in.
+    sa.Column("labels_given", sa.Boolean, nullable=False, server_default=sa.false()),
     # Last, so that statements that do not ask for it need not read it.
     sa.Column("text", sa.Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused, even that of the last item
@@ -58,6 +62,13 @@ live_key = sa.Index(
     unique=True,
     sqlite_where=items.c.deleted.is_(False),
     postgresql_where=items.c.deleted.is_(False),
+)
+# Behind long texts the column itself would be slow to read.
+given_labels = sa.Index(
+    "ix_items_labels_given",
+    items.c.labels_given,
+    sqlite_where=items.c.labels_given.is_(True),
+    postgresql_where=items.c.labels_given.is_(True),
 )
 
 labels = sa.Table(
@@ -101,6 +112,14 @@ rows = sa.Table(
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("data", sa.LargeBinary, nullable=False),
+)
+
+# Rows of earlier versions, which may be too large for distances in float32; later ones are refused.
+suspect_rows = sa.Table(
+    "suspect_rows",
+    metadata,
+    sa.Column("view_id", sa.Integer, sa.ForeignKey("views.id"), primary_key=True),
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True),
 )
 
 spaces = sa.Table(

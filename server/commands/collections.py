@@ -117,11 +117,14 @@ def show_(
     """Describe a collection, or one of its items."""
     with opened_collection(name, home, server) as collection:
         info = collection.info() if item is None else None
+        findings = collection.findings() if item is None else ()
         one = collection.item(item) if item is not None else None
     if as_json:
-        print_json(info or one)
+        print_json({**vars(info), "findings": findings} if info else one)
     elif info is not None:
         _show_collection(info)
+        for finding in findings:
+            typer.echo(f"note: {finding}")
     elif one is not None:
         _show_item(one)
 

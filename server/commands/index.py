@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,18 +19,21 @@ from server.commands.common import (
     print_json,
 )
 from server.commands.progress import progress_bar
+from server.commands.report import show_report
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
-
-FAILURES_SHOWN = 20
+    from server.backend import CollectionBackend
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
 ]
 LabelsOption = Annotated[
     str | None,
-    typer.Option(metavar="folder|FILE.csv", help="Labels: the folder a picture is in, or lines of path,label."),
+    typer.Option(
+        metavar="folder|FILE.csv",
+        help="Labels: the folder that a picture is in; or a CSV of path (or key), label, and attributes.",
+    ),
 ]
 WorkersOption = Annotated[
     int | None,
@@ -44,6 +48,15 @@ def index(
     captions: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Texts of the pictures: lines of path,caption.")
     ] = None,
+    replace_labels: Annotated[
+        bool,
+        typer.Option(
+            "--replace-labels", help="Pictures that --labels does not name lose theirs; folders win over you."
+        ),
+    ] = False,
+    include_deleted: Annotated[
+        bool, typer.Option("--include-deleted", help="Also pictures whose items were deleted.")
+    ] = False,
     view: Annotated[str | None, typer.Option(help="With --vectors: the view, which is added if it is new.")] = None,
     vectors: Annotated[
         Path | None,
@@ -64,19 +77,33 @@ def index(
 ) -> None:
     """Index pictures, leaving out what is done; or give a view rows from outside (--vectors).
 
-    Stopped with Ctrl-C, the same command goes on from there. Files that cannot be read are listed, never fatal.
+    What --labels and --captions do not name stays as it is, an empty cell clears. Stopped with Ctrl-C, the same command
+    goes on from there. Files that cannot be read are listed, never fatal.
     """
     if vectors is None and (not paths or view is not None or keys is not None):
         raise typer.BadParameter("index pictures by PATH..., or vectors by --view VIEW --vectors FILE [--keys FILE]")
-    if vectors is not None and (view is None or paths or labels is not None or captions is not None):
-        raise typer.BadParameter("--vectors goes with --view VIEW and perhaps --keys FILE, not with pictures")
+    if vectors is not None and (view is None or paths):
+        raise typer.BadParameter(
+            "--vectors FILE needs --view VIEW, and takes no PATH: index pictures by a call of its own"
+        )
+    if vectors is not None and (labels == "folder" or replace_labels or include_deleted):
+        raise typer.BadParameter("rows have no folders: with --vectors, --labels is a CSV file with keys")
     try:
         bar = progress_bar(not as_json, "rows" if vectors else "images")
         with opened_collection(name, home, server) as collection, bar as progress:
             if vectors is not None and view is not None:
                 report = collection.index_vectors(view, vectors, keys, progress)
+                report = _annotated(collection, report, labels, captions)
             else:
-                report = collection.index(paths or [], labels, workers, progress, captions=captions)
+                report = collection.index(
+                    paths or [],
+                    labels,
+                    workers,
+                    progress,
+                    captions=captions,
+                    replace_labels=replace_labels,
+                    include_deleted=include_deleted,
+                )
     except KeyboardInterrupt:
         typer.echo("stopped; what was indexed is kept. The same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -86,7 +113,17 @@ def index(
     if as_json:
         print_json(report)
     else:
-        _summarize(report)
+        _summarize(report, name)
+
+
+def _annotated(
+    collection: "CollectionBackend", report: "ImportReport", labels: str | None, captions: Path | None
+) -> "ImportReport":
+    """The report of rows, with what is known of their items beside them."""
+    files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
+    annotated = [collection.annotate(path, cell) for path, cell in files]
+    failures = tuple(failure for one in annotated for failure in one.failures)
+    return replace(report, failures=(*report.failures, *failures))
 
 
 def fit(
@@ -109,19 +146,20 @@ def fit(
     The first index does it by itself; here the pictures can be chosen. Those that are items' have the items' labels
     unless told otherwise. Text views need no PATH.
     """
+
+    from engine.annotations import Annotations
     from engine.errors import InvalidInputError
     from engine.item import Picture
-    from engine.said import Said
     from engine.walk import walk
 
-    said = Said(labels, None)
-    files = list(walk(paths or []))
+    annotations = Annotations(labels)
+    files = walk(paths or []).files
     if paths and not files:
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     chosen = random.Random(seed).sample(files, min(sample, len(files)))
     with opened_collection(name, home, server) as collection:
         fitted = collection.fit_views(
-            (Picture(file.path.read_bytes(), said.labels(file) or ()) for file in chosen),
+            (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in chosen),
             views=names(views) or None,
             seed=seed,
             workers=workers,
@@ -134,17 +172,11 @@ def fit(
         typer.echo((f"read {len(chosen)} pictures; " if chosen else "") + f"views: {revisions}")
 
 
-def _summarize(report: "ImportReport") -> None:
-    read = report.added + report.updated
-    if not read + report.unchanged + len(report.failures):
-        typer.echo("no pictures there: folders are searched for JPEG, PNG, WebP, TIFF, BMP and GIF files")
+def _summarize(report: "ImportReport", name: str) -> None:
+    found = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
+    if found or report.gone:
+        show_report(report, name)
         return
-    rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
-    typer.echo(
-        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
-        f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
-    )
-    for failure in report.failures[:FAILURES_SHOWN]:
-        typer.echo(f"  {failure.key}: {failure.reason}")
-    if len(report.failures) > FAILURES_SHOWN:
-        typer.echo(f"  and {len(report.failures) - FAILURES_SHOWN} more; --failures FILE or --json lists all")
+    from features.formats import KNOWN
+
+    typer.echo(f"no pictures there: folders are searched for {KNOWN} files")

@@ -92,9 +92,12 @@ def test_labels_come_from_a_csv_and_change_without_extracting_again(collection, 
     report = collection.index([pictures], labels=table, workers=1)
     assert collection.item("pictures/red/0.png").labels == ("square", "warm")
     assert collection.item("pictures/red/1.png").labels == ("old", "warm")
-    assert collection.item("pictures/blue/1.png").labels == ()
-    assert (report.updated, report.unchanged) == (18, 0)
+    assert collection.item("pictures/blue/1.png").labels == ("blue",)
+    assert (report.updated, report.unchanged) == (2, 16)
     assert collection.index([pictures], workers=1).unchanged == 18
+    report = collection.index([pictures], labels=table, workers=1, replace_labels=True)
+    assert (report.updated, report.unchanged) == (16, 2)
+    assert collection.info().labels == {"old": 1, "square": 1, "warm": 2}
 
 
 @pytest.mark.parametrize("text", ["red/0.png\n", ",x\n", "elsewhere/0.png,x\n"])

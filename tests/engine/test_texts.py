@@ -89,7 +89,7 @@ def test_captions_of_no_picture_are_reported(captioned, pictures, tmp_path):
     (failure,) = report.failures
     assert failure.key == "red/99.png"
     assert "more.csv, line 3: no such picture" in failure.reason
-    with pytest.raises(InvalidInputError, match="names none of 18 files"):
+    with pytest.raises(InvalidInputError, match="names none of the 18 pictures"):
         captioned.index([pictures], captions=table(csv, {"elsewhere.png": "a"}))
     with pytest.raises(InvalidInputError, match="captions cannot be read"):
         captioned.index([pictures], captions=tmp_path / "absent.csv")

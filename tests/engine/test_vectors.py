@@ -86,7 +86,7 @@ def test_rows_that_are_there_are_unchanged_and_new_ones_replace(home: Home, tmp_
     [
         (np.array([[1.0, np.nan], [1, 2]]), ["a", "b"], "row 1 of .* holds NaN"),
         (np.array([[1.0, 2], [1e300, 2]]), ["a", "b"], "row 2 of .* holds NaN or infinity"),
-        (np.zeros((2, 3)), ["a", "a"], "key 'a' is there twice, the second time for row 2"),
+        (np.zeros((2, 3)), ["a", "a"], "key 'a' is duplicated in row 2"),
         (np.zeros((2, 3)), ["a"], "1 keys for the 2 rows"),
         (np.zeros((2, 3)), ["a", ""], "a key has 1 to 1024"),
         (np.zeros((0, 3)), [], "n and d at least 1|mmap|holds no array"),

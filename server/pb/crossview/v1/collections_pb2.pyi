@@ -325,6 +325,8 @@ Global___FitViewsResponse: _TypeAlias = FitViewsResponse  # noqa: Y015
 
 @_typing.final
 class NewItem(_message.Message):
+    """An item to add, or to change: what is not named of one that exists stays."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     @_typing.final
@@ -355,20 +357,31 @@ class NewItem(_message.Message):
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    CLEAR_LABELS_FIELD_NUMBER: _builtins.int
+    DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
+    """Keys are equal in any Unicode normal form."""
     image: _builtins.bytes
     """An encoded picture; without one, an item that exists keeps the one it has."""
     source: _builtins.str
     text: _builtins.str
     """Unset: the item keeps the text that it has; empty: it has none from now on."""
+    clear_labels: _builtins.bool
+    """The item has no labels from now on."""
+    default_labels: _builtins.bool
+    """The labels are no choice of somebody's, but a default such as a folder's name: labels that somebody chose stay."""
     @_builtins.property
     def rows(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Vector]:
         """Ready feature rows by view; a given row wins over a computed one."""
 
     @_builtins.property
-    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All of its labels; none: it keeps those that it has, unless clear_labels is set."""
+
     @_builtins.property
-    def attributes(self) -> _struct_pb2.Struct: ...
+    def attributes(self) -> _struct_pb2.Struct:
+        """They are added to those that the item has, in place of those of the same name; set and empty: it has none from now on."""
+
     def __init__(
         self,
         *,
@@ -379,16 +392,221 @@ class NewItem(_message.Message):
         attributes: _struct_pb2.Struct | None = ...,
         source: _builtins.str = ...,
         text: _builtins.str | None = ...,
+        clear_labels: _builtins.bool = ...,
+        default_labels: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "image", b"image", "key", b"key", "labels", b"labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__text) -> _WhichOneofReturnType__text | None: ...
 
 Global___NewItem: _TypeAlias = NewItem  # noqa: Y015
+
+@_typing.final
+class ItemUpdate(_message.Message):
+    """A change of an item that exists."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    CLEAR_LABELS_FIELD_NUMBER: _builtins.int
+    ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    REMOVED_ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Its key; with match_paths also the path of its file, full or below its root."""
+    clear_labels: _builtins.bool
+    text: _builtins.str
+    """Unset: it keeps its text; empty: it has none from now on."""
+    default_labels: _builtins.bool
+    """The labels are no choice of somebody's, but a default such as a folder's name: labels that somebody chose stay."""
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All of its labels; none: it keeps those that it has, unless clear_labels is set."""
+
+    @_builtins.property
+    def attributes(self) -> _struct_pb2.Struct:
+        """They are added to those that the item has, in place of those of the same name; set and empty: it has none from now on."""
+
+    @_builtins.property
+    def removed_attributes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of attributes that it has no longer."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        labels: _abc.Iterable[_builtins.str] | None = ...,
+        clear_labels: _builtins.bool = ...,
+        attributes: _struct_pb2.Struct | None = ...,
+        removed_attributes: _abc.Iterable[_builtins.str] | None = ...,
+        text: _builtins.str | None = ...,
+        default_labels: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "removed_attributes", b"removed_attributes", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
+    _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text) -> _WhichOneofReturnType__text | None: ...
+
+Global___ItemUpdate: _TypeAlias = ItemUpdate  # noqa: Y015
+
+@_typing.final
+class UpdateItemsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    UPDATES_FIELD_NUMBER: _builtins.int
+    MATCH_PATHS_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    match_paths: _builtins.bool
+    """Updates may name items by paths, too."""
+    @_builtins.property
+    def updates(self) -> _containers.RepeatedCompositeFieldContainer[Global___ItemUpdate]: ...
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        updates: _abc.Iterable[Global___ItemUpdate] | None = ...,
+        match_paths: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["match_paths", b"match_paths", "parent", b"parent", "updates", b"updates"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateItemsRequest: _TypeAlias = UpdateItemsRequest  # noqa: Y015
+
+@_typing.final
+class ListDeletedItemsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    page_size: _builtins.int
+    """At most 1000; 0: 100."""
+    page_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDeletedItemsRequest: _TypeAlias = ListDeletedItemsRequest  # noqa: Y015
+
+@_typing.final
+class DeletedItem(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    CONTENT_HASH_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    source: _builtins.str
+    """Path of the file that it was read from."""
+    content_hash: _builtins.str
+    """BLAKE2b-128 of the file's bytes, hexadecimal, and how many there were."""
+    size: _builtins.int
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        source: _builtins.str = ...,
+        content_hash: _builtins.str = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_hash", b"content_hash", "key", b"key", "size", b"size", "source", b"source"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeletedItem: _TypeAlias = DeletedItem  # noqa: Y015
+
+@_typing.final
+class ListDeletedItemsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEMS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeletedItem]:
+        """In order of key."""
+
+    def __init__(
+        self,
+        *,
+        items: _abc.Iterable[Global___DeletedItem] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDeletedItemsResponse: _TypeAlias = ListDeletedItemsResponse  # noqa: Y015
+
+@_typing.final
+class CheckCollectionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckCollectionRequest: _TypeAlias = CheckCollectionRequest  # noqa: Y015
+
+@_typing.final
+class CheckCollectionResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        findings: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckCollectionResponse: _TypeAlias = CheckCollectionResponse  # noqa: Y015
 
 @_typing.final
 class PutVectorsRequest(_message.Message):

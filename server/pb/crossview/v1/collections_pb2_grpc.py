@@ -77,6 +77,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.PutVectorsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
                 _registered_method=True)
+        self.UpdateItems = channel.unary_unary(
+                '/crossview.v1.CollectionService/UpdateItems',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.UpdateItemsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
+                _registered_method=True)
         self.GetItem = channel.unary_unary(
                 '/crossview.v1.CollectionService/GetItem',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.GetItemRequest.SerializeToString,
@@ -96,6 +101,16 @@ class CollectionServiceStub:
                 '/crossview.v1.CollectionService/DeleteItem',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteItemRequest.SerializeToString,
                 response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
+        self.ListDeletedItems = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListDeletedItems',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.ListDeletedItemsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.ListDeletedItemsResponse.FromString,
+                _registered_method=True)
+        self.CheckCollection = channel.unary_unary(
+                '/crossview.v1.CollectionService/CheckCollection',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.CheckCollectionRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.CheckCollectionResponse.FromString,
                 _registered_method=True)
         self.DeleteItems = channel.unary_unary(
                 '/crossview.v1.CollectionService/DeleteItems',
@@ -189,7 +204,8 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ImportItems(self, request, context):
-        """Adds or updates items by key. A bad item is a failure in the answer and never stops the others.
+        """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
+        and never stops the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -198,6 +214,14 @@ class CollectionServiceServicer:
     def PutVectors(self, request, context):
         """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
         known of those that do stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateItems(self, request, context):
+        """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
+        in the answer and never stops the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -224,6 +248,20 @@ class CollectionServiceServicer:
 
     def DeleteItem(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDeletedItems(self, request, context):
+        """What is remembered of items that were deleted and had a picture.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckCollection(self, request, context):
+        """Says what is odd in a collection, such as one file that is two items: a sentence each.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -332,6 +370,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.PutVectorsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.SerializeToString,
             ),
+            'UpdateItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateItems,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.UpdateItemsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.SerializeToString,
+            ),
             'GetItem': grpc.unary_unary_rpc_method_handler(
                     servicer.GetItem,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.GetItemRequest.FromString,
@@ -351,6 +394,16 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.DeleteItem,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.DeleteItemRequest.FromString,
                     response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'ListDeletedItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDeletedItems,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.ListDeletedItemsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.ListDeletedItemsResponse.SerializeToString,
+            ),
+            'CheckCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckCollection,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.CheckCollectionRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.CheckCollectionResponse.SerializeToString,
             ),
             'DeleteItems': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteItems,
@@ -626,6 +679,33 @@ class CollectionService:
             _registered_method=True)
 
     @staticmethod
+    def UpdateItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/UpdateItems',
+            crossview_dot_v1_dot_collections__pb2.UpdateItemsRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetItem(request,
             target,
             options=(),
@@ -723,6 +803,60 @@ class CollectionService:
             '/crossview.v1.CollectionService/DeleteItem',
             crossview_dot_v1_dot_collections__pb2.DeleteItemRequest.SerializeToString,
             google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDeletedItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListDeletedItems',
+            crossview_dot_v1_dot_collections__pb2.ListDeletedItemsRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.ListDeletedItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/CheckCollection',
+            crossview_dot_v1_dot_collections__pb2.CheckCollectionRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.CheckCollectionResponse.FromString,
             options,
             channel_credentials,
             insecure,

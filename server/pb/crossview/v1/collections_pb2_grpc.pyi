@@ -47,16 +47,26 @@ class CollectionServiceStub:
     texts from the texts of the collection's items, whose rows are computed at once.
     """
     ImportItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]
-    """Adds or updates items by key. A bad item is a failure in the answer and never stops the others."""
+    """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
+    and never stops the others.
+    """
     PutVectors: _grpc.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]
     """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
     known of those that do stays.
+    """
+    UpdateItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.UpdateItemsRequest, _collections_pb2.ImportItemsResponse]
+    """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
+    in the answer and never stops the others.
     """
     GetItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]
     ListItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]
     """In order of key."""
     CountItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
+    ListDeletedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]
+    """What is remembered of items that were deleted and had a picture."""
+    CheckCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]
+    """Says what is odd in a collection, such as one file that is two items: a sentence each."""
     DeleteItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]
     """Deletes those that exist of many items."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
@@ -92,16 +102,26 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     texts from the texts of the collection's items, whose rows are computed at once.
     """
     ImportItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
-    """Adds or updates items by key. A bad item is a failure in the answer and never stops the others."""
+    """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
+    and never stops the others.
+    """
     PutVectors: _aio.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
     """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
     known of those that do stays.
+    """
+    UpdateItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.UpdateItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
+    """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
+    in the answer and never stops the others.
     """
     GetItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]  # type: ignore[assignment]
     ListItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]  # type: ignore[assignment]
     """In order of key."""
     CountItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]  # type: ignore[assignment]
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    ListDeletedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]  # type: ignore[assignment]
+    """What is remembered of items that were deleted and had a picture."""
+    CheckCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]  # type: ignore[assignment]
+    """Says what is odd in a collection, such as one file that is two items: a sentence each."""
     DeleteItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]  # type: ignore[assignment]
     """Deletes those that exist of many items."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
@@ -176,7 +196,9 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ImportItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
-        """Adds or updates items by key. A bad item is a failure in the answer and never stops the others."""
+        """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
+        and never stops the others.
+        """
 
     @_abc_1.abstractmethod
     def PutVectors(
@@ -186,6 +208,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
         """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
         known of those that do stays.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateItems(
+        self,
+        request: _collections_pb2.UpdateItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
+        """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
+        in the answer and never stops the others.
         """
 
     @_abc_1.abstractmethod
@@ -216,6 +248,22 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.DeleteItemRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]: ...
+
+    @_abc_1.abstractmethod
+    def ListDeletedItems(
+        self,
+        request: _collections_pb2.ListDeletedItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.ListDeletedItemsResponse, _abc.Awaitable[_collections_pb2.ListDeletedItemsResponse]]:
+        """What is remembered of items that were deleted and had a picture."""
+
+    @_abc_1.abstractmethod
+    def CheckCollection(
+        self,
+        request: _collections_pb2.CheckCollectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.CheckCollectionResponse, _abc.Awaitable[_collections_pb2.CheckCollectionResponse]]:
+        """Says what is odd in a collection, such as one file that is two items: a sentence each."""
 
     @_abc_1.abstractmethod
     def DeleteItems(

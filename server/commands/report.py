@@ -1,0 +1,45 @@
+"""What an import did, in words."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from engine.item import ImportReport
+
+SHOWN = 20
+"""Lines of a list."""
+
+
+def show_report(report: "ImportReport", name: str) -> None:
+    """Prints counts, what was left out and why, and what to do about items whose files are gone."""
+    rate = _rate(report)
+    typer.echo(
+        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
+        f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
+    )
+    if report.skipped:
+        typer.echo("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
+    for note in report.notes:
+        typer.echo(note)
+    _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
+    if report.gone:
+        typer.echo(
+            f"the files of {len(report.gone)} items are gone; the items stay. "
+            f"Delete them with: crossview delete {name} --items KEY..."
+        )
+        _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)
+
+
+def _rate(report: "ImportReport") -> str:
+    read = report.added + report.updated
+    return f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
+
+
+def _list(lines: Iterable[str]) -> None:
+    found = list(lines)
+    for line in found[:SHOWN]:
+        typer.echo(f"  {line}")
+    if len(found) > SHOWN:
+        typer.echo(f"  and {len(found) - SHOWN} more; --json lists all")
