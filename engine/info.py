@@ -108,6 +108,8 @@ class SpaceInfo:
     """Whether its vectors are codes, and distances the numbers of bits that differ."""
     rerank: int = 0
     """Codes found for each hit wanted, whose float vectors then give order and (Euclidean) distance; 0: none are."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what is worth knowing of its training."""
 
     def size(self, target: str) -> str:
         """Return how long a target's vectors are, in words."""

@@ -64,6 +64,8 @@ class Space:
     constraint_counts: ConstraintCounts | None = None
     rerank: int = 0
     """Codes found for each hit wanted, which are put in the order of their float vectors; 0: none are."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what is worth knowing of its training."""
 
     @property
     def binary(self) -> bool:
@@ -183,6 +185,7 @@ class Space:
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
                 "rerank": self.rerank,
+                "notes": self.notes,
             }
         )
 
@@ -207,6 +210,7 @@ class Space:
             ItemComparisons.from_state(tree["constraints"]) if tree.get("constraints") else None,
             ConstraintCounts(**tree["constraint_counts"]) if tree.get("constraint_counts") else None,
             tree.get("rerank", 0),
+            tuple(tree.get("notes", ())),
         )
 
 
@@ -259,6 +263,7 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
         "constraints": space.constraint_counts and asdict(space.constraint_counts),
         "binary": space.binary,
         "rerank": space.rerank,
+        "notes": list(space.notes),
     }
 
 
@@ -286,7 +291,7 @@ def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceIn
 def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
     """Return what is told of a space from its answering generation."""
     told = dict(answering.summary)
-    told |= {name: tuple(told.get(name, ())) for name in ("views", "targets", "added")}
+    told |= {name: tuple(told.get(name, ())) for name in ("views", "targets", "added", "notes")}
     if told.get("tuning"):
         told["tuning"] = Tuning.from_json(told["tuning"])
     if told.get("constraints"):

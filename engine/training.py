@@ -71,6 +71,18 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         constraints=recipe.constraints,
         constraint_counts=counts,
         rerank=recipe.rerank,
+        notes=_notes(pipeline, training),
+    )
+
+
+def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
+    """Return a sentence where a learner of similar items has none: no pairs, no constraints, no label on two items."""
+    given = training.similar is not None or training.constraints is not None
+    if given or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
+        return ()
+    return (
+        "no two training items have the same labels, so each is similar to nothing but itself: label them "
+        "(index --labels, or label --from), or say which are similar by --pairs",
     )
 
 

@@ -77,7 +77,8 @@ def _resolved(
 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
-    below = {f"{alias}/{name}": name for alias in tx.roots.aliases().values() for name in names}
+    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}  # a server's clients have the roots
+    below = {f"{top}/{name}": name for top in tops for name in names}
     found: dict[str, list[str]] = {}
     for key in tx.items.ids_of(below):
         found.setdefault(below[key], []).append(key)

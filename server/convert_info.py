@@ -67,6 +67,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         constraints=to_constraint_counts(message.constraints) if message.HasField("constraints") else None,
         binary=message.binary,
         rerank=message.rerank,
+        notes=tuple(message.notes),
     )
 
 
@@ -93,6 +94,7 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         constraints=None if space.constraints is None else types_pb2.ConstraintCounts(**asdict(space.constraints)),
         binary=space.binary,
         rerank=space.rerank,
+        notes=space.notes,
     )
 
 

@@ -150,6 +150,8 @@ def _tell(collection: str, made: "SpaceInfo") -> None:
         typer.echo(tuning(made.tuning))
     if made.constraints is not None:
         typer.echo(made.constraints.sentence())
+    for note in made.notes:
+        typer.echo(f"warning: {note}", err=True)
     typer.echo(f"targets: {dims}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 

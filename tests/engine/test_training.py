@@ -6,6 +6,7 @@ from drawn import draw, encode
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.item import ItemUpdate
 from engine.query import Query
 
 BOTH = ("color", "gist")
@@ -199,3 +200,14 @@ def test_several_views_are_held_by_name(three):
     assert distances(three, "sift", "color", "list") == distances(three, "sift", "color", "text")
     with pytest.raises(InvalidInputError, match="frozen='smell' is none of the views color, gist"):
         three.train("hybrid", BOTH, dim=3, settings={"frozen": "smell"})
+
+
+def test_a_training_without_similar_items_says_so(vectors_only):
+    """Where labels make no two items similar, a learner of similar items has nothing to learn but the items apart."""
+    with vectors_only(8) as rows:
+        assert rows.train("lda", ["color"]).notes == ()
+        rows.update_items([ItemUpdate(item.key, (item.key,)) for item in rows.items()])
+        (note,) = rows.train("semantic", ["color"]).notes
+        assert "no two training items have the same labels" in note
+        assert rows.space("semantic").notes == (note,)
+        assert rows.train("pca:2", ["color"]).notes == ()

@@ -294,6 +294,7 @@ class Space(_message.Message):
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
     BINARY_FIELD_NUMBER: _builtins.int
     RERANK_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -344,6 +345,10 @@ class Space(_message.Message):
     def constraints(self) -> Global___ConstraintCounts:
         """Unset where none were given."""
 
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Sentences on what is worth knowing of its training."""
+
     def __init__(
         self,
         *,
@@ -367,10 +372,11 @@ class Space(_message.Message):
         constraints: Global___ConstraintCounts | None = ...,
         binary: _builtins.bool = ...,
         rerank: _builtins.int = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "pairs", b"pairs", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,106 @@
+"""Labels, captions and attributes from the command line, here and through a server."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn import write_pictures
+from terminal import BACKENDS, done, reached, run, told
+
+from engine.home import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, home: Home, tmp_path: Path):
+    """The options by which commands reach a home with six pictures in three folders."""
+    write_pictures(tmp_path / "photos", 2)
+    home.create("pets", ["color"]).close()
+    with reached(home, request.param) as options:
+        yield options
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    return tmp_path / "photos"
+
+
+def labels(where: list[str]) -> dict[str, list[str]]:
+    return {item["key"]: item["labels"] for item in told("list", "pets", *where)}
+
+
+def test_vectors_are_labelled_as_they_come(where, tmp_path):
+    np.save(tmp_path / "rows.npy", np.eye(3, dtype=np.float32))
+    (tmp_path / "keys.txt").write_text("a\nb\nc\n")
+    (tmp_path / "labels.csv").write_text("key,label,year\na,first,1999\nb,,\nx,nothing,\n")
+    rows = ["--view", "clip", "--vectors", tmp_path / "rows.npy", "--keys", tmp_path / "keys.txt"]
+    out = done("index", "pets", *rows, "--labels", tmp_path / "labels.csv", *where)
+    assert out.startswith("3 added")
+    assert "x: " in out
+    assert "labels.csv, line 4" in out
+    assert labels(where) == {"a": ["first"], "b": [], "c": []}
+    assert told("show", "pets", "--item", "a", *where)["attributes"] == {"year": 1999}
+
+
+def test_any_item_is_labelled_from_a_file_or_by_name(where, photos, tmp_path):
+    done("index", "pets", photos, "--labels", "folder", *where)
+    (tmp_path / "l.csv").write_text("path,label,caption\nred/0.png,rose,a rose\ngreen/0.png,,\n")
+    assert done("label", "pets", "--from", tmp_path / "l.csv", *where).startswith("0 added, 2 updated, 0 unchanged")
+    red, green = ("photos/red/0.png", "photos/green/0.png")
+    done("set", "pets", red, "--attribute", "year=1999", "--attribute", "by=me", *where)
+    done("set", "pets", green, "--label", "leaf", "--label", "tree", "--text", "a tree", *where)
+    done("set", "pets", red, "--clear", "by", "--clear", "text", *where)
+    found = {item["key"]: item for item in told("list", "pets", *where)}
+    assert (found[red]["labels"], found[red]["attributes"], found[red]["text"]) == (["rose"], {"year": 1999}, "")
+    assert (found[green]["labels"], found[green]["text"]) == (["leaf", "tree"], "a tree")
+    assert found["photos/blue/0.png"]["labels"] == ["blue"]
+
+
+def test_the_next_index_undoes_no_label_and_no_deletion(where, photos, tmp_path):
+    done("index", "pets", photos, "--labels", "folder", *where)
+    done("set", "pets", "photos/red/0.png", "--label", "rose", *where)
+    done("delete", "pets", "--items", "photos/red/1.png", *where)
+    before = labels(where)
+    out = done("index", "pets", photos, "--labels", "folder", *where)
+    assert out.startswith("0 added, 0 updated, 5 unchanged")
+    assert "1 deleted from the collection earlier" in out
+    assert labels(where) == before
+    assert done("index", "pets", photos, "--include-deleted", *where).startswith("1 added")
+    done("index", "pets", photos, "--labels", "folder", "--replace-labels", *where)
+    assert labels(where)["photos/red/0.png"] == ["red"]
+
+
+def test_folders_themselves_and_single_files_are_labelled_once(where, photos):
+    done("index", "pets", photos / "red", photos / "green/0.png", "--labels", "folder", *where)
+    assert labels(where) == {"red/0.png": ["red"], "red/1.png": ["red"], "green/0.png": ["green"]}
+    out = done("index", "pets", photos, "--labels", "folder", *where)
+    assert out.startswith("3 added, 0 updated, 3 unchanged")
+
+
+def test_what_is_gone_and_what_is_no_picture_is_said(where, photos):
+    (photos / "scan.pdf").write_bytes(b"%PDF")
+    done("index", "pets", photos, *where)
+    (photos / "red/0.png").rename(photos / "green/new.png")
+    out = done("index", "pets", photos, *where)
+    assert "left out: 1 PDF" in out
+    assert "crossview delete pets --items" in out
+    assert "photos/red/0.png (now photos/green/new.png)" in out
+
+
+def test_what_cannot_be_labelled_is_an_error(where, tmp_path):
+    (tmp_path / "l.csv").write_text("nobody,x\n")
+    result = run("label", "pets", "--from", tmp_path / "l.csv", *where)
+    assert (result.exit_code, "names no item" in result.stderr) == (1, True)
+    result = run("set", "pets", "nobody", "--label", "x", *where)
+    assert (result.exit_code, result.stderr) == (1, "error: nobody: no item has this key\n")
+
+
+def test_a_training_that_finds_nothing_similar_warns(where, photos):
+    done("index", "pets", photos, *where)
+    result = run("train", "pets", "--learner", "semantic", "--views", "color", *where)
+    assert "warning: no two training items" in result.stderr
+    assert result.exit_code == 0
