@@ -202,12 +202,11 @@ def test_several_views_are_held_by_name(three):
         three.train("hybrid", BOTH, dim=3, settings={"frozen": "smell"})
 
 
-def test_a_training_without_similar_items_says_so(vectors_only):
+def test_a_training_without_similar_items_says_so(three):
     """Where labels make no two items similar, a learner of similar items has nothing to learn but the items apart."""
-    with vectors_only(8) as rows:
-        assert rows.train("lda", ["color"]).notes == ()
-        rows.update_items([ItemUpdate(item.key, (item.key,)) for item in rows.items()])
-        (note,) = rows.train("semantic", ["color"]).notes
-        assert "no two training items have the same labels" in note
-        assert rows.space("semantic").notes == (note,)
-        assert rows.train("pca:2", ["color"]).notes == ()
+    assert three.train("multi-npp", BOTH, dim=2).notes == ()
+    three.update_items([ItemUpdate(item.key, (item.key,)) for item in three.items()])
+    (note,) = three.train("multi-npp", BOTH, dim=2).notes
+    assert "no two training items have the same labels" in note
+    assert three.space("multi-npp").notes == (note,)
+    assert three.train("cca:2", BOTH).notes == ()

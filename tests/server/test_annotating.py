@@ -100,7 +100,8 @@ def test_what_cannot_be_labelled_is_an_error(where, tmp_path):
 
 
 def test_a_training_that_finds_nothing_similar_warns(where, photos):
-    done("index", "pets", photos, *where)
-    result = run("train", "pets", "--learner", "semantic", "--views", "color", *where)
+    done("create", "two", "--views", "color,gist", *where)
+    done("index", "two", photos, *where)
+    result = run("train", "two", "--learner", "multi-npp", "--views", "color,gist", "--dim", "2", *where)
     assert "warning: no two training items" in result.stderr
     assert result.exit_code == 0
