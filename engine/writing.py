@@ -61,7 +61,7 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
 
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:
     """Delete the items that exist of the keys; return how many."""
-    ids = list(tx.items.ids_of(keys).values())
+    ids = sorted(set(tx.items.ids_of(keys).values()))  # two forms of one key are one item
     if ids:
         tx.items.delete(ids, tx.next_sequence())
         tx.rows.remove(ids)

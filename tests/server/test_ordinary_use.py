@@ -142,7 +142,8 @@ class OrdinaryUse(RuleBasedStateMachine):
     @precondition(lambda self: self.files)
     @rule(by=st.sampled_from(["nothing", "folder", "replaced"]), named=st.booleans())
     def index(self, by: str, named: bool) -> None:
-        paths = [self.root / "photos"] if not named else [self.root / key for key in self.files]
+        named = named and any(known.pictured for known in self.model.values())  # their folder has its alias then
+        paths = [self.root / key for key in self.files] if named else [self.root / "photos"]
         labels = None if by == "nothing" else "folder"
         self.collection.index(paths, labels, 1, replace_labels=by == "replaced")
         for key, data in self.files.items():
