@@ -13,8 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.attributes import check_attributes
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
+from engine.characters import check_characters
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, StorageError
 from engine.evaluation import evaluate
@@ -23,6 +25,7 @@ from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem, Picture
+from engine.label import MAX_LABEL
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
@@ -472,11 +475,13 @@ class Collection:
 
 
 def _checked(chosen: Filter) -> Filter:
-    for name, value in chosen.attributes.items():
-        if not isinstance(value, str | int | float | bool | None):
+    for name, value in check_attributes(chosen.attributes).items():
+        if isinstance(value, dict | list):
             raise InvalidInputError(
                 f"attribute {name!r} compares with text, a number, a boolean or null, not {value!r}"
             )
+    for text in (*chosen.labels, *chosen.without_labels, *chosen.keys, chosen.key_prefix):
+        check_characters(text, "a label or key of a filter", MAX_LABEL)
     if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > 10_000:
         raise InvalidInputError("a filter names at most 10,000 labels or keys")
     return chosen

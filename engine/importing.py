@@ -3,15 +3,17 @@
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.attributes import check_attributes
 from engine.catalog import Catalog, NewRecord, PictureRecord, Transaction, ViewRecord
 from engine.errors import InvalidInputError
 from engine.extraction import content_hash, extract
 from engine.item import Failure, ImportReport, Item, NewItem
+from engine.label import check_labels
 from engine.search import check_row
 from engine.texts import check_text, text_rows
 from engine.views import check_fitted, image_extractors, text_extractors, views_of
@@ -22,6 +24,8 @@ from features import ImageError, ImageExtractor, TextExtractor
 def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
     """Add or update items by key; see ``Collection.import_items``. The caller holds the writer lock."""
     began = time.monotonic()
+    checked = [check_item(item) for item in items]
+    items = [item for item in checked if isinstance(item, NewItem)]
     with catalog.read() as tx:
         views = {view.name: view for view in tx.views.all()}
         needed = {view.name for view in views_of(tx, "image") if any(_wants(item, view.name) for item in items)}
@@ -37,9 +41,20 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
     if records:
         with catalog.write() as tx:
             added = put_records(tx, records)
-    failures = tuple(answer for answer in answers if isinstance(answer, Failure))
+    failures = tuple(answer for answer in (*checked, *answers) if isinstance(answer, Failure))
     updated = len({record.key for record in records}) - added
     return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
+
+
+def check_item(item: NewItem) -> NewItem | Failure:
+    """Return an item with its attributes as plain JSON, or why it cannot be stored; its picture and rows may be bad."""
+    try:
+        check_key(item.key)
+        if item.text is not None:
+            check_text(item.text)
+        return replace(item, labels=check_labels(item.labels), attributes=check_attributes(item.attributes))
+    except InvalidInputError as error:
+        return Failure(item.key, str(error))
 
 
 @dataclass(frozen=True)
@@ -79,12 +94,10 @@ def _same(new: NewItem, stored: Item) -> bool:
 
 def _record(item: NewItem, extractors: _Extractors) -> NewRecord | Failure:
     try:
-        check_key(item.key)
         given = _given_rows(item, extractors.views)
         if item.image is None and item.text is None and not given:
             raise InvalidInputError("an item needs an image, a text or feature rows")
-        text = None if item.text is None else check_text(item.text)
-        rows = text_rows(extractors.texts, text)
+        rows = text_rows(extractors.texts, item.text)
         picture, source = None, item.source or None
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
@@ -93,7 +106,7 @@ def _record(item: NewItem, extractors: _Extractors) -> NewRecord | Failure:
             picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
-    return NewRecord(item.key, item.labels, item.attributes, text, source, picture, {**rows, **given})
+    return NewRecord(item.key, item.labels, item.attributes, item.text, source, picture, {**rows, **given})
 
 
 def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:

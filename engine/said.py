@@ -6,6 +6,7 @@ from pathlib import Path
 from engine.captions import Captions
 from engine.errors import InvalidInputError
 from engine.item import Failure
+from engine.label import check_labels
 from engine.labels import labeller
 from engine.walk import SourceFile
 
@@ -19,8 +20,12 @@ class Said:
         self.captions = Captions(captions)
 
     def labels(self, file: SourceFile) -> tuple[str, ...] | None:
-        """Return a file's labels; None leaves those that its item has."""
-        return self._label(file)
+        """Return a file's labels; None leaves those that its item has. InvalidInputError for what is no label."""
+        found = self._label(file)
+        try:
+            return found if found is None else check_labels(found)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self._labels}: {error} ({file.relative})") from error
 
     def text(self, file: SourceFile) -> str | None:
         """Return a file's caption; None leaves the text that its item has."""
@@ -30,4 +35,6 @@ class Said:
         """Return what is said of none of the files; InvalidInputError where a table speaks of none at all."""
         if self._labels is not None and str(self._labels) != "folder" and files and not any(map(self._label, files)):
             raise InvalidInputError(f"{self._labels} names none of {len(files)} files found; paths are below the root")
+        for file in files:  # before any of them is read
+            self.labels(file)
         return self.captions.unused(files)

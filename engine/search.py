@@ -13,6 +13,7 @@ from engine.live import LiveSpace
 from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
 from engine.space import Space
 from engine.texts import check_text
+from engine.values import to_rows
 from engine.views import check_fitted, find_view, input_of
 from features import Extractor, ImageExtractor, TextExtractor, decode
 
@@ -63,7 +64,7 @@ def answer(
     wanted = k * _OVERFETCH if merge and not comparable else k
     lists: dict[int, list[HitList]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
-        rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
+        rows = _rows(tx, extractors, view, queries, numbers)
         own = [_own_id(tx, queries[number]) for number in numbers]
         probes = live.space.probe(view, rows, targets)
         live.follow(tx, probes)
@@ -89,7 +90,7 @@ def embed(
     dims = space.dims(tx.views.all())
     found: dict[int, list[Embedding]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
-        rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
+        rows = _rows(tx, extractors, view, queries, numbers)
         for target, vectors in space.probe(view, rows, targets).items():
             bits = dims[target] if space.binary else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
@@ -104,9 +105,20 @@ def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
     return groups
 
 
-def _rows(tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query]) -> NDArray[np.float32]:
+def _rows(
+    tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
+) -> NDArray[np.float32]:
+    """Return the rows of the queries of these numbers; InvalidInputError names the query where there are several."""
     view = find_view(tx, view_name)
-    return np.stack([_row(tx, extractors, view, query) for query in queries])
+    rows = []
+    for number in numbers:
+        try:
+            rows.append(_row(tx, extractors, view, queries[number]))
+        except InvalidInputError as error:
+            if len(queries) == 1:
+                raise
+            raise InvalidInputError(f"query {number}: {error}") from error
+    return np.stack(rows)
 
 
 def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
@@ -160,16 +172,18 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
 
 
 def check_row(values: "NDArray[np.float32] | Sequence[float]", view: ViewRecord) -> NDArray[np.float32]:
-    """Return a feature row as (d,) float32; InvalidInputError unless it is finite and of the view's dimension."""
+    """Return a feature row as (d,) float32; InvalidInputError for another dimension, or as ``to_rows`` does."""
+    what = f"a row of view {view.name!r}"
     try:
-        row = np.asarray(values, np.float32)
+        row = np.asarray(values)
+        row = row if row.dtype.kind in "fiu" else row.astype(np.float64)
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"a row of view {view.name!r} must be numbers: {error}") from error
+        raise InvalidInputError(f"{what} must be numbers: {error}") from error
     if row.shape != (view.dim,):
-        raise InvalidInputError(f"a row of view {view.name!r} has {view.dim} values, not {row.size}")
-    if not np.isfinite(row).all():
-        raise InvalidInputError(f"a row of view {view.name!r} holds NaN or infinity")
-    return row
+        found = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
+        raise InvalidInputError(f"{what} has {view.dim} values, not {found}")
+    checked: NDArray[np.float32] = to_rows(row[None], lambda _: what)[0]
+    return checked
 
 
 def _own_id(tx: Transaction, query: Query) -> int | None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import NewRecord, Transaction, ViewRecord
 from engine.errors import InvalidInputError
+from engine.label import check_labels
 
 _MAX_KEY = 1024
 
@@ -20,7 +21,12 @@ def check_key(key: str) -> str:
 
 
 def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:
-    """Write items with their rows under one sequence number; return how many are new. Of equal keys the last counts."""
+    """Write items with their rows under one sequence number; return how many are new. Of equal keys the last counts.
+
+    Raises InvalidInputError, before anything is written, for a label that cannot be one.
+    """
+    for record in records:
+        check_labels(record.labels or ())
     distinct = list({record.key: record for record in records}.values())
     ids, added = tx.items.put(distinct, tx.next_sequence())
     by_view: dict[str, dict[int, NDArray[np.float32] | None]] = defaultdict(dict)

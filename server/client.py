@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError
+from engine.importing import check_item
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import ImportReport, Item, NewItem, Picture
+from engine.item import Failure, ImportReport, Item, NewItem, Picture
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -189,11 +191,12 @@ class RemoteCollection:
 
     def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
         """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
+        failures: list[Failure] = []
         reports = []
-        for batch in batches(map(from_new_item, items), pb.NewItem.ByteSize):
+        for batch in batches(_messages(items, failures), pb.NewItem.ByteSize):
             request = pb.ImportItemsRequest(parent=self.resource, items=batch)
             reports.append(to_report(self.client.call(self._stub.ImportItems, request)))
-        return merged(reports)
+        return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def items(self, filter: Filter = EVERY, after: str = "", limit: int = 100) -> list[Item]:
         """Items in order of key, those after ``after``."""
@@ -343,3 +346,16 @@ class RemoteCollection:
 
     def close(self) -> None:
         """Nothing to let go of: the server keeps the collection."""
+
+
+def _messages(items: Iterable[NewItem], failures: list[Failure]) -> Iterator[pb.NewItem]:
+    """The messages of items; those that no message can hold join ``failures``."""
+    for item in items:
+        checked = check_item(item)
+        if isinstance(checked, Failure):
+            failures.append(checked)
+            continue
+        try:
+            yield from_new_item(checked)
+        except InvalidInputError as error:
+            failures.append(Failure(item.key, str(error)))

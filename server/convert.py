@@ -50,8 +50,12 @@ def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
 
 
 def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
-    """Raises InvalidInputError where the row is not of shape (d,)."""
-    values = np.asarray(row, dtype=np.float32)
+    """Raises InvalidInputError where the row is no numbers of shape (d,)."""
+    try:
+        with np.errstate(over="ignore"):  # the server refuses infinity
+            values = np.asarray(row, dtype=np.float32)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"a vector must be numbers: {error}") from error
     if values.ndim != 1:
         raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
     return types_pb2.Vector(values=values.tolist())
@@ -180,6 +184,18 @@ def to_new_item(message: collections_pb2.NewItem) -> NewItem:
         source=message.source,
         text=message.text if message.HasField("text") else None,
     )
+
+
+def to_new_items(messages: Iterable[collections_pb2.NewItem]) -> tuple[list[NewItem], tuple[Failure, ...]]:
+    """Items to import, and those whose attributes are no JSON."""
+    items: list[NewItem] = []
+    failures: list[Failure] = []
+    for message in messages:
+        try:
+            items.append(to_new_item(message))
+        except InvalidInputError as error:
+            failures.append(Failure(message.key, str(error)))
+    return items, tuple(failures)
 
 
 def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:

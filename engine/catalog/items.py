@@ -9,6 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from engine.catalog.attributes import attribute_is
 from engine.catalog.batches import batches
 from engine.catalog.schema import items, labels, thumbnails
 from engine.item import Item
@@ -253,27 +254,13 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
     if chosen.keys:
         conditions.append(items.c.key.in_(chosen.keys))
     if chosen.key_prefix:
-        conditions.append(items.c.key.startswith(chosen.key_prefix, autoescape=True))
+        # Not LIKE, to which SQLite's upper and lower case letters are equal.
+        beginning = sa.func.substr(items.c.key, 1, len(chosen.key_prefix))
+        conditions.append(beginning == chosen.key_prefix)
     for name, value in chosen.attributes.items():
-        conditions.append(_attribute(name, value))
+        conditions.append(attribute_is(name, value))
     return conditions
 
 
 def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
     return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
-
-
-def _attribute(name: str, value: Any) -> "sa.ColumnElement[bool]":
-    element: Any = items.c.attributes[name]
-    match value:
-        case bool():
-            comparison: sa.ColumnElement[bool] = element.as_boolean() == value
-        case int() | float():
-            comparison = element.as_float() == float(value)
-        case str():
-            comparison = element.as_string() == value
-        case None:
-            comparison = element.as_string().is_(None)
-        case _:
-            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
-    return comparison

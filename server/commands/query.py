@@ -41,9 +41,11 @@ def _rows(path: Path | None) -> "Sequence[Sequence[float]]":
     from engine.errors import InvalidInputError
 
     try:
-        rows = np.atleast_2d(np.load(str(path), allow_pickle=False).astype(np.float32))
+        rows = np.load(str(path), allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
-    if rows.ndim != 2:
+    if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "fiu":
+        raise InvalidInputError(f"{path} must be a .npy file of one array of numbers")
+    if rows.ndim not in (1, 2):
         raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (d,) or (n, d)")
-    return list(rows)
+    return list(np.atleast_2d(rows))
