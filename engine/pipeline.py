@@ -92,7 +92,8 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
     """
     if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
-    return within_reach(chain.transform(rows, view=view))
+    with np.errstate(over="ignore"):
+        return within_reach(chain.transform(rows, view=view))
 
 
 def filed(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
@@ -121,7 +122,8 @@ def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[n
     if not len(rows):
         one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_float[:0]
-    codes, floats = chain.coded(rows, view)
+    with np.errstate(over="ignore"):
+        codes, floats = chain.coded(rows, view)
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
 
 

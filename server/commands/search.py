@@ -15,11 +15,11 @@ from server.commands.common import (
     names,
     opened_collection,
     print_json,
-    settings,
     shortened,
     show,
     table,
 )
+from server.commands.filters import AttributeOption, attributes
 from server.commands.learn import SpaceOption, TargetsOption
 from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
 
@@ -47,9 +47,7 @@ def search(
         list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")
     ] = None,
     prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = "",
-    attribute: Annotated[
-        list[str] | None, typer.Option("--filter-attribute", metavar="KEY=VALUE", help="Hits with this attribute.")
-    ] = None,
+    attribute: AttributeOption = None,
     sheet: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the hits as a contact sheet.")] = None,
     truth: Annotated[
         str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
@@ -66,7 +64,7 @@ def search(
     joined = _joined(merge, group_by)
     from engine.query import Filter
 
-    condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
+    condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, attributes(attribute))
     with opened_collection(name, home, server) as collection:
         results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
         if sheet is not None:
