@@ -13,7 +13,7 @@ MAX_ATTRIBUTES = 1_000_000
 MAX_NAME = 1024
 """Characters of a name."""
 MAX_DEPTH = 16
-"""Lists and objects inside each other: protobuf refuses messages that are nested 100 deep, and each takes up to three."""
+"""Lists and objects inside each other; protobuf refuses messages that are nested 100 deep, and each takes up to 3."""
 MAX_INTEGER = 2**63 - 1
 """SQLite rounds larger integers, so that filters could not tell them apart."""
 

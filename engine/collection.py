@@ -352,8 +352,8 @@ class Collection:
 
         ``targets`` are by default all that the query's view can be matched against; ``space`` the active one (``raw``
         is always there: the views themselves). ``merge`` makes one list per query, by distance where the targets are
-        metrics of one view, else by reciprocal rank; None: only the former are merged. Fewer hits than k mean that
-        there are no more.
+        metrics of one view, else as ``engine.fusion.fuse`` does; None: only the former are merged. Fewer hits than k
+        mean that there are no more.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotFoundError
+from engine.fusion import fuse
 from engine.item import Item
 from engine.live import LiveSpace
 from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
@@ -17,8 +18,6 @@ from engine.values import to_rows
 from engine.views import check_fitted, find_view, input_of
 from features import Extractor, ImageExtractor, TextExtractor, decode
 
-_RANK_CONSTANT = 60
-"""The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 _OVERFETCH = 3
 """Hits asked of every target for each one wanted, before lists are merged."""
 
@@ -77,7 +76,7 @@ def answer(
             for number, hits in zip(numbers, hit_lists, strict=True):
                 lists[number].append(HitList(number, target, hits))
     if merge:
-        join = _nearest if comparable else _fuse
+        join = _nearest if comparable else fuse
         return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
     return [one for number in range(len(queries)) for one in lists[number]]
 
@@ -223,18 +222,3 @@ def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
     for hit in sorted((hit for one in lists for hit in one.hits), key=lambda hit: hit.distance):
         best.setdefault(hit.key, hit)
     return tuple(best.values())[:k]
-
-
-def _fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
-    """Merge by reciprocal rank, since distances of different targets have no common scale; a key appears once.
-
-    A hit keeps the distance and target of the list where it ranked best.
-    """
-    scores: dict[str, float] = defaultdict(float)
-    best: dict[str, tuple[int, Hit]] = {}
-    for one in lists:
-        for rank, hit in enumerate(one.hits, 1):
-            scores[hit.key] += 1 / (_RANK_CONSTANT + rank)
-            if hit.key not in best or rank < best[hit.key][0]:
-                best[hit.key] = (rank, hit)
-    return tuple(best[key][1] for key in sorted(scores, key=lambda key: (-scores[key], key))[:k])

@@ -37,7 +37,15 @@ def search(
     key: KeyOption = None,
     text: TextOption = None,
     vector: VectorOption = None,
-    merge: Annotated[bool, typer.Option("--merge", help="One list, merged over the targets.")] = False,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="One list, each item once: first what is nearest in every list it is in, the rest by reciprocal rank "
+            "fusion, in which equal distances rank equally and what a list lacks counts as its last. Distances of "
+            "several metrics of one view are compared instead.",
+        ),
+    ] = False,
     group_by: Annotated[
         Literal["target"] | None,
         typer.Option(help="One list for each target, also where they are metrics of one view, which are merged else."),

@@ -54,7 +54,13 @@ def embedded(made: Collection, row: Any, _: Path) -> None:
 @pytest.mark.parametrize("value", BAD.values(), ids=BAD)
 @pytest.mark.parametrize(
     ("bring", "name"),
-    [(imported, "bad"), (put, "row 2, of key 'bad'"), (filed, "row 2 of .*'bad'"), (searched, "query 1"), (embedded, "")],
+    [
+        (imported, "bad"),
+        (put, "row 2, of key 'bad'"),
+        (filed, "row 2 of .*'bad'"),
+        (searched, "query 1"),
+        (embedded, ""),
+    ],
 )
 def test_a_value_too_large_is_refused_wherever_rows_come_in(
     made: Collection, tmp_path: Path, bring: Callable[..., None], name: str, value: float

@@ -70,7 +70,14 @@ def test_a_terminal_asks_for_json_values_or_text(tmp_path: Any, backend: str) ->
         made.import_items([NewItem(k, rows={"v": [0, 0]}, attributes={"année": v}) for k, v in values.items()])
     np.save(tmp_path / "row.npy", np.zeros(2))
     with reached(home, backend) as options:
-        for asked, key in (("1999", "a"), ('"1999"', "b"), ("true", "c"), ("null", "d"), ("red car", "e"), ("NaN", "f")):
+        for asked, key in (
+            ("1999", "a"),
+            ('"1999"', "b"),
+            ("true", "c"),
+            ("null", "d"),
+            ("red car", "e"),
+            ("NaN", "f"),
+        ):
             query = ("search", "years", "--view", "v", "--vector", tmp_path / "row.npy")
             (found,) = told(*query, "--filter-attribute", f"année={asked}", *options)["results"]
             assert [hit["key"] for hit in found["hits"]] == [key]
