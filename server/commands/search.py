@@ -26,6 +26,9 @@ from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOp
 if TYPE_CHECKING:
     from engine.query import HitList, Query
 
+_UNKNOWN_SHOWN = 20
+"""Characters in a warning."""
+
 
 def search(
     name: NameArgument,
@@ -56,7 +59,10 @@ def search(
     ] = None,
     prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = "",
     attribute: AttributeOption = None,
-    sheet: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the hits as a contact sheet.")] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
+    ] = None,
     truth: Annotated[
         str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
     ] = None,
@@ -68,6 +74,10 @@ def search(
 
     The query is a picture, words, an item of the collection, or feature rows in a file.
     """
+    if sheet is not None:
+        from server.sheet import check_sheet
+
+        check_sheet(sheet)
     queries = to_queries(view, image, text, key, vector)
     joined = _joined(merge, group_by)
     from engine.query import Filter
@@ -78,7 +88,7 @@ def search(
         if sheet is not None:
             from server.results import write_results
 
-            write_results(sheet, collection, queries, results, truth)
+            _warn(write_results(sheet, collection, queries, results, truth))
     if as_json:
         print_json({"results": [asdict(found) for found in results]})
     else:
@@ -92,6 +102,16 @@ def _joined(merge: bool, group_by: str | None) -> bool | None:
     if merge and group_by:
         raise typer.BadParameter("lists are either merged or grouped by target")
     return True if merge else False if group_by else None
+
+
+def _warn(unknown: str) -> None:
+    """Says on stderr which characters a contact sheet shows by their codes, and what helps."""
+    if unknown:
+        typer.echo(
+            f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "
+            "(Debian: apt install fontconfig fonts-noto-core fonts-noto-cjk)",
+            err=True,
+        )
 
 
 def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:

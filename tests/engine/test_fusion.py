@@ -120,7 +120,7 @@ def test_lacking_a_view_is_no_worse_than_being_last_in_it(lists: list[HitList], 
 
 @pytest.mark.parametrize("lacking", [True, False], ids=["lacks the view", "has it"])
 def test_exact_copies_come_first_in_a_merged_search(home: Home, lacking: bool) -> None:
-    """Copies of the query at distance 0 lead, whether or not they have the other view, in which they are the nearest."""
+    """Copies of the query at distance 0 lead, with or without the other view, in which they are the nearest."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30, 4)).astype(np.float32)
     with home.create("copies", ["a=vectors:dim=4", "b=vectors:dim=4"]) as made:
