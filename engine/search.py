@@ -129,8 +129,11 @@ def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query
     key = str(query.key)
     found = tx.rows.get(view, tx.items.ids_of([key]).values())
     if not len(found.ids):
-        _own_id(tx, query)  # an unknown key is the likelier mistake
-        raise InvalidInputError(f"item {key!r} has no row of view {view.name!r}")
+        item = _item_id(tx, key)  # an unknown key is the likelier mistake
+        having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
+        raise InvalidInputError(
+            f"item {key!r} has no row of view {view.name!r}; it has rows of: {', '.join(having) or 'no view'}"
+        )
     row: NDArray[np.float32] = found.rows[0]
     return row
 
@@ -186,12 +189,14 @@ def check_row(values: "NDArray[np.float32] | Sequence[float]", view: ViewRecord)
 
 
 def _own_id(tx: Transaction, query: Query) -> int | None:
-    if query.key is None:
-        return None
-    found = tx.items.ids_of([query.key])
+    return None if query.key is None else _item_id(tx, query.key)
+
+
+def _item_id(tx: Transaction, key: str) -> int:
+    found = tx.items.ids_of([key])
     if not found:
-        raise NotFoundError(f"no item {query.key!r} in collection {tx.name()!r}")
-    return found[query.key]
+        raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
+    return found[key]
 
 
 def _hits(

@@ -128,7 +128,7 @@ class Space:
         """
         self.check_reachable(view, targets)
         found = self._vectors(view, rows)
-        if not self.binary and any(out_of_reach(vectors).any() for vectors in found):
+        if not self.binary and any(map(out_of_reach, found)):
             raise InvalidInputError(
                 f"space {self.name!r} makes numbers too large for distances in float32 of a row of view {view!r}: "
                 "the row is far outside those that the space was trained on"

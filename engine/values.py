@@ -39,10 +39,9 @@ def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:
     return found
 
 
-def out_of_reach(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return which vectors, (n, D), ``within_reach`` has cut off, (n,)."""
-    cut: NDArray[np.bool_] = (np.abs(vectors) >= MAX_VALUE).any(axis=1)
-    return cut
+def out_of_reach(vectors: NDArray[Any]) -> bool:
+    """Return whether ``within_reach`` has cut off a component of the vectors, (n, D)."""
+    return bool((np.abs(vectors) >= MAX_VALUE).any())
 
 
 def _float32(values: NDArray[Any]) -> NDArray[np.float32]:

@@ -73,7 +73,9 @@ def index_vectors(
     _check_rows(file)
     known = {one.name: one.dim for one in taker.views()}
     if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
-        raise InvalidInputError(f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}")
+        raise InvalidInputError(
+            f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}: name a new view"
+        )
     names = _all_keys(taker, file) if file.keys is None else file.keys
     if view not in known:
         taker.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
@@ -126,14 +128,23 @@ def _read(path: Path, keys: Path | None) -> _File:
     except InvalidInputError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
+        raise no_array(path, error) from error
+
+
+def no_array(path: Path, error: Exception) -> InvalidInputError:
+    """Return the error for a file that NumPy cannot load."""
+    # Of any other file NumPy says that it may be pickled, which is hardly ever so and never allowed.
+    reason = "it is no .npy or .npz file" if "pickle" in str(error) else str(error)
+    return InvalidInputError(f"{path} holds no array of numbers: {reason}; write it with numpy.save or numpy.savez")
 
 
 def _named(path: Path, arrays: Any, keys: Path | None) -> _File:
-    if keys is not None or set(arrays.files) != {"keys", "vectors"}:
+    if set(arrays.files) != {"keys", "vectors"}:
         raise InvalidInputError(
-            f"{path} must hold the arrays keys and vectors, without --keys; it has: {', '.join(arrays.files)}"
+            f"{path} must hold two arrays, keys and vectors; it holds: {', '.join(arrays.files) or 'none'}"
         )
+    if keys is not None:
+        raise InvalidInputError(f"{path} has keys of its own: leave out those of {keys}")
     return _File(path, _numbers(path, arrays["vectors"]), _texts(path, arrays["keys"]))
 
 
@@ -168,7 +179,7 @@ def _check_rows(file: _File) -> None:
         seen: set[str] = set()
         for number, key in enumerate(file.keys, 1):
             if check_key(key) in seen:
-                raise InvalidInputError(f"key {key!r} is there twice, the second time for row {number} of {file.path}")
+                raise InvalidInputError(f"key {key!r} is given twice, the second time for row {number} of {file.path}")
             seen.add(key)
     for start, rows in _parts(file.rows):
         to_rows(rows, partial(_row_name, file, start))

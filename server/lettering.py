@@ -23,8 +23,8 @@ class _FontFile(NamedTuple):
     """A font of the system."""
 
     path: str
-    index: int
-    """Its number in a collection of fonts."""
+    number: int
+    """Its place in a file of several fonts."""
     ranges: tuple[range, ...]
     """The code points that it knows."""
 
@@ -129,7 +129,7 @@ def _opens(file: _FontFile) -> bool:
 
 @functools.cache
 def _loaded(file: _FontFile, size: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(file.path, size, file.index)
+    return ImageFont.truetype(file.path, size, file.number)
 
 
 @functools.cache
