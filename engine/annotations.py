@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from engine.catalog.keys import normal
 from engine.errors import InvalidInputError
 from engine.item import Failure, ItemUpdate
+from engine.label import check_label
 from engine.texts import check_text
 from engine.walk import SourceFile, readable
 
@@ -127,6 +128,8 @@ class AnnotationFile:
                 values[name] += [(number, text)] if text else []
         attributes = {name: found for name, found in values.items() if name not in _OWN}
         first = lines[0][0]
+        for number, text in values.get("label", ()):
+            self._check(number, check_label, text)
         return Annotation(
             tuple(dict.fromkeys(text for _, text in values["label"])) if "label" in values else None,
             self._text(first, [text for _, text in values["caption"]]) if "caption" in values else None,
@@ -136,8 +139,11 @@ class AnnotationFile:
         )
 
     def _text(self, number: int, captions: Sequence[str]) -> str:
+        return self._check(number, check_text, "\n".join(filter(None, captions)))
+
+    def _check(self, number: int, check: Callable[[str], str], text: str) -> str:
         try:
-            return check_text("\n".join(filter(None, captions)))
+            return check(text)
         except InvalidInputError as error:
             self._fail(number, str(error))
 

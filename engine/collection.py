@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from engine.annotating import annotate
 from engine.annotations import Annotations
+from engine.attributes import check_attributes
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
+from engine.characters import check_characters
 from engine.checking import findings
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, StorageError
@@ -26,6 +28,7 @@ from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.label import MAX_LABEL
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
@@ -397,8 +400,8 @@ class Collection:
 
         ``targets`` are by default all that the query's view can be matched against; ``space`` the active one (``raw``
         is always there: the views themselves). ``merge`` makes one list per query, by distance where the targets are
-        metrics of one view, else by reciprocal rank; None: only the former are merged. Fewer hits than k mean that
-        there are no more.
+        metrics of one view, else as ``engine.fusion.fuse`` does; None: only the former are merged. Fewer hits than k
+        mean that there are no more.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
@@ -520,11 +523,13 @@ class Collection:
 
 
 def _checked(chosen: Filter) -> Filter:
-    for name, value in chosen.attributes.items():
-        if not isinstance(value, str | int | float | bool | None):
+    for name, value in check_attributes(chosen.attributes).items():
+        if isinstance(value, dict | list):
             raise InvalidInputError(
                 f"attribute {name!r} compares with text, a number, a boolean or null, not {value!r}"
             )
+    for text in (*chosen.labels, *chosen.without_labels, *chosen.keys, chosen.key_prefix):
+        check_characters(text, "a label or key of a filter", MAX_LABEL)
     if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > 10_000:
         raise InvalidInputError("a filter names at most 10,000 labels or keys")
     return chosen

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.learners.metrics.comparisons import KINDS, Comparisons
+from features.vectors import MAX_VALUE
 
 _PARTS = ("similar", "weights", "margins")
 
@@ -59,8 +60,10 @@ class ItemComparisons:
             raise NotFoundError(f"{self._where(row)}: there is no item {key!r}")
         for name in ("weights", "margins"):
             values = getattr(self.said, name)
-            if values is not None and (row := _first(~np.isfinite(values))) is not None:
-                raise InvalidInputError(f"{self._where(row)}: {name[:-1]} {values[row]} is no finite number")
+            if values is not None and (row := _first(~(np.abs(values) < MAX_VALUE))) is not None:
+                raise InvalidInputError(
+                    f"{self._where(row)}: {name[:-1]} {values[row]:g} is no finite number below {MAX_VALUE:g}"
+                )
         if (weights := self.said.weights) is not None:
             if (row := _first(weights < 0)) is not None:
                 raise InvalidInputError(f"{self._where(row)}: weight {weights[row]} is negative")

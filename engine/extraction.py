@@ -62,7 +62,9 @@ def read_file(path: Path) -> bytes:
     if not stat.S_ISREG(found.st_mode):
         raise NotAnImageError("not a regular file")
     if found.st_size > MAX_FILE_BYTES:
-        raise ImageTooLargeError(f"{found.st_size:,} bytes are more than a picture file may have ({MAX_FILE_BYTES:,})")
+        raise ImageTooLargeError(
+            f"{found.st_size:,} bytes are more than a picture file may have ({MAX_FILE_BYTES:,}): save it smaller"
+        )
     return path.read_bytes()
 
 

@@ -14,6 +14,7 @@ from engine.catalog.batches import batches
 from engine.errors import InvalidInputError, NotReadyError
 from engine.extraction import content_hash, cores, sample
 from engine.item import Failure, Picture
+from engine.label import check_labels
 from engine.views import find_view, input_of, views_of
 from features import Extractor, ImageError, ImageExtractor, Labels, extractor
 
@@ -76,6 +77,8 @@ def _fit_pictures(
     pictures = (one if isinstance(one, Picture) else Picture(one) for one in islice(images, MAX_SAMPLE))
     with ThreadPoolExecutor(workers or cores()) as pool:
         for batch in batches(pictures, 32):
+            for one in batch:
+                check_labels(one.labels)
             for one, found in zip(batch, pool.map(lambda one: _sample(one.image, chosen), batch), strict=True):
                 if found:
                     labels.append(one.labels or known.get(content_hash(one.image), ()))

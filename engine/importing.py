@@ -11,20 +11,23 @@ from numpy.typing import NDArray
 
 from engine.catalog import Catalog, NewRecord, PictureRecord, Transaction, ViewRecord
 from engine.catalog.keys import normal
+from engine.entry import check_entry
 from engine.errors import InvalidInputError
 from engine.extraction import content_hash, extract
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.search import check_row
-from engine.texts import check_text, text_rows
+from engine.texts import text_rows
 from engine.updating import changed_record
 from engine.views import check_fitted, image_extractors, text_extractors, views_of
-from engine.writing import check_key, put_records
+from engine.writing import put_records
 from features import ImageError, ImageExtractor, TextExtractor
 
 
 def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
     """Add or update items by key; see ``Collection.import_items``. The caller holds the writer lock."""
     began = time.monotonic()
+    checked = [check_entry(item) for item in items]
+    items = [item for item in checked if isinstance(item, NewItem)]
     with catalog.read() as tx:
         views = {view.name: view for view in tx.views.all()}
         needed = {view.name for view in views_of(tx, "image") if any(_wants(item, view.name) for item in items)}
@@ -42,7 +45,7 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
     if records:
         with catalog.write() as tx:
             added = put_records(tx, records)
-    failures = tuple(answer for answer in answers if isinstance(answer, Failure))
+    failures = tuple(answer for answer in (*checked, *answers) if isinstance(answer, Failure))
     updated = len({record.key for record in records}) - added
     return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
 
@@ -104,10 +107,8 @@ def _same(new: NewItem, stored: Item, given: bool) -> bool:
 
 def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewRecord | Failure:
     try:
-        check_key(item.key)
         given = _given_rows(item, extractors.views)
-        text = None if item.text is None else check_text(item.text)
-        rows = text_rows(extractors.texts, text)
+        rows = text_rows(extractors.texts, item.text)
         picture, source = None, item.source or None
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
@@ -122,7 +123,7 @@ def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewR
         item.labels,
         item.labels_given,
         item.attributes,
-        text=text,
+        text=item.text,
         source=source,
         picture=picture,
         rows={**rows, **given},

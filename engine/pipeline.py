@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from engine.errors import InvalidInputError
 from engine.learners.chain import Chain, parse_chain
 from engine.learners.registry import LEARNERS
+from engine.values import within_reach
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""
@@ -91,7 +92,8 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
     """
     if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
-    return np.ascontiguousarray(chain.transform(rows, view=view), np.float32)
+    with np.errstate(over="ignore"):
+        return within_reach(chain.transform(rows, view=view))
 
 
 def filed(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
@@ -120,8 +122,9 @@ def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[n
     if not len(rows):
         one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_float[:0]
-    codes, floats = chain.coded(rows, view)
-    return np.ascontiguousarray(codes, np.float32), np.ascontiguousarray(floats, np.float32)
+    with np.errstate(over="ignore"):
+        codes, floats = chain.coded(rows, view)
+    return np.ascontiguousarray(codes, np.float32), within_reach(floats)
 
 
 def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:

@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from engine.catalog import Transaction, ViewRecord
 from engine.errors import InvalidInputError, NotFoundError
+from engine.fusion import fuse
 from engine.item import Item
 from engine.live import LiveSpace
 from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
 from engine.space import Space
 from engine.texts import check_text
+from engine.values import to_rows
 from engine.views import check_fitted, find_view, input_of
 from features import Extractor, ImageExtractor, TextExtractor, decode
 
-_RANK_CONSTANT = 60
-"""The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 _OVERFETCH = 3
 """Hits asked of every target for each one wanted, before lists are merged."""
 
@@ -63,7 +63,7 @@ def answer(
     wanted = k * _OVERFETCH if merge and not comparable else k
     lists: dict[int, list[HitList]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
-        rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
+        rows = _rows(tx, extractors, view, queries, numbers)
         own = [_own_id(tx, queries[number]) for number in numbers]
         probes = live.space.probe(view, rows, targets)
         live.follow(tx, probes)
@@ -76,7 +76,7 @@ def answer(
             for number, hits in zip(numbers, hit_lists, strict=True):
                 lists[number].append(HitList(number, target, hits))
     if merge:
-        join = _nearest if comparable else _fuse
+        join = _nearest if comparable else fuse
         return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
     return [one for number in range(len(queries)) for one in lists[number]]
 
@@ -89,7 +89,7 @@ def embed(
     dims = space.dims(tx.views.all())
     found: dict[int, list[Embedding]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
-        rows = _rows(tx, extractors, view, [queries[number] for number in numbers])
+        rows = _rows(tx, extractors, view, queries, numbers)
         for target, vectors in space.probe(view, rows, targets).items():
             bits = dims[target] if space.binary else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
@@ -104,9 +104,20 @@ def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
     return groups
 
 
-def _rows(tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query]) -> NDArray[np.float32]:
+def _rows(
+    tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
+) -> NDArray[np.float32]:
+    """Return the rows of the queries of these numbers; InvalidInputError names the query where there are several."""
     view = find_view(tx, view_name)
-    return np.stack([_row(tx, extractors, view, query) for query in queries])
+    rows = []
+    for number in numbers:
+        try:
+            rows.append(_row(tx, extractors, view, queries[number]))
+        except InvalidInputError as error:
+            if len(queries) == 1:
+                raise
+            raise InvalidInputError(f"query {number}: {error}") from error
+    return np.stack(rows)
 
 
 def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
@@ -118,8 +129,11 @@ def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query
     key = str(query.key)
     found = tx.rows.get(view, tx.items.ids_of([key]).values())
     if not len(found.ids):
-        _own_id(tx, query)  # an unknown key is the likelier mistake
-        raise InvalidInputError(f"item {key!r} has no row of view {view.name!r}")
+        item = _item_id(tx, key)  # an unknown key is the likelier mistake
+        having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
+        raise InvalidInputError(
+            f"item {key!r} has no row of view {view.name!r}; it has rows of: {', '.join(having) or 'no view'}"
+        )
     row: NDArray[np.float32] = found.rows[0]
     return row
 
@@ -160,25 +174,29 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
 
 
 def check_row(values: "NDArray[np.float32] | Sequence[float]", view: ViewRecord) -> NDArray[np.float32]:
-    """Return a feature row as (d,) float32; InvalidInputError unless it is finite and of the view's dimension."""
+    """Return a feature row as (d,) float32; InvalidInputError for another dimension, or as ``to_rows`` does."""
+    what = f"a row of view {view.name!r}"
     try:
-        row = np.asarray(values, np.float32)
+        row = np.asarray(values)
+        row = row if row.dtype.kind in "fiu" else row.astype(np.float64)
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"a row of view {view.name!r} must be numbers: {error}") from error
+        raise InvalidInputError(f"{what} must be numbers: {error}") from error
     if row.shape != (view.dim,):
-        raise InvalidInputError(f"a row of view {view.name!r} has {view.dim} values, not {row.size}")
-    if not np.isfinite(row).all():
-        raise InvalidInputError(f"a row of view {view.name!r} holds NaN or infinity")
-    return row
+        found = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
+        raise InvalidInputError(f"{what} has {view.dim} values, not {found}")
+    checked: NDArray[np.float32] = to_rows(row[None], lambda _: what)[0]
+    return checked
 
 
 def _own_id(tx: Transaction, query: Query) -> int | None:
-    if query.key is None:
-        return None
-    found = tx.items.ids_of([query.key])
+    return None if query.key is None else _item_id(tx, query.key)
+
+
+def _item_id(tx: Transaction, key: str) -> int:
+    found = tx.items.ids_of([key])
     if not found:
-        raise NotFoundError(f"no item {query.key!r} in collection {tx.name()!r}")
-    return found[query.key]
+        raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
+    return found[key]
 
 
 def _hits(
@@ -209,18 +227,3 @@ def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
     for hit in sorted((hit for one in lists for hit in one.hits), key=lambda hit: hit.distance):
         best.setdefault(hit.key, hit)
     return tuple(best.values())[:k]
-
-
-def _fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
-    """Merge by reciprocal rank, since distances of different targets have no common scale; a key appears once.
-
-    A hit keeps the distance and target of the list where it ranked best.
-    """
-    scores: dict[str, float] = defaultdict(float)
-    best: dict[str, tuple[int, Hit]] = {}
-    for one in lists:
-        for rank, hit in enumerate(one.hits, 1):
-            scores[hit.key] += 1 / (_RANK_CONSTANT + rank)
-            if hit.key not in best or rank < best[hit.key][0]:
-                best[hit.key] = (rank, hit)
-    return tuple(best[key][1] for key in sorted(scores, key=lambda key: (-scores[key], key))[:k])

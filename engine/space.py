@@ -15,6 +15,7 @@ from engine.examples import class_of
 from engine.info import ConstraintCounts, SpaceInfo, Tuning
 from engine.learners.chain import Chain
 from engine.pipeline import build, coded, filed, fit, vectors
+from engine.values import out_of_reach
 from features import EXTRACTORS
 from index import AutoBinaryIndex, FlatIndex, Index, RerankedIndex, with_floats
 
@@ -124,10 +125,16 @@ class Space:
     def probe(self, view: str, rows: NDArray[np.float32], targets: Sequence[str] = ()) -> dict[str, Vectors]:
         """Return, by target, the vectors of queries from raw rows of the query view, shape (n, d).
 
-        Raises NotFoundError for an unknown view or target, InvalidInputError where the space cannot match the two.
+        Raises NotFoundError for an unknown view or target, InvalidInputError where the space cannot match the two, or a
+        row is too far from those that it was trained on.
         """
         self.check_reachable(view, targets)
         found = self._vectors(view, rows)
+        if not self.binary and any(map(out_of_reach, found)):
+            raise InvalidInputError(
+                f"space {self.name!r} makes numbers too large for distances in float32 of a row of view {view!r}: "
+                "the row is far outside those that the space was trained on"
+            )
         return {target: found[_part(target)] for target in targets or self.reachable(view)}
 
     def _vectors(self, view: str, rows: NDArray[np.float32]) -> list[Vectors]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import Catalog
 from engine.catalog.batches import batches
-from engine.errors import InvalidInputError
+from engine.characters import check_characters
 from engine.progress import Progress
 from engine.views import find_view, text_extractors
 from engine.writing import put_rows
@@ -22,15 +22,7 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 def check_text(text: str) -> str:
     """Return a text that can be stored and sent; InvalidInputError says what is wrong with any other."""
-    if len(text) > MAX_TEXT:
-        raise InvalidInputError(f"a text has at most {MAX_TEXT:,} characters, not {len(text):,}")
-    if "\0" in text:
-        raise InvalidInputError("a text holds no NUL")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(f"a text is Unicode: {error}") from error
-    return text
+    return check_characters(text, "a text", MAX_TEXT)
 
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:

@@ -80,10 +80,11 @@ def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     given = training.similar is not None or training.constraints is not None
     if given or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
         return ()
-    return (
+    note = (
         "no two training items have the same labels, so each is similar to nothing but itself: label them "
-        "(index --labels, or label --from), or say which are similar by --pairs",
+        "(index --labels, or label --from), or say which are similar by --pairs"
     )
+    return (note,)
 
 
 def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:

@@ -7,9 +7,9 @@ from engine.catalog import Catalog, NewRecord, Transaction
 from engine.catalog.batches import batches
 from engine.catalog.items import changed_attributes
 from engine.catalog.keys import normal
-from engine.errors import InvalidInputError
+from engine.entry import check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate
-from engine.texts import check_text, text_rows
+from engine.texts import text_rows
 from engine.views import text_extractors
 from engine.writing import put_records
 from features import TextExtractor
@@ -23,14 +23,15 @@ def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: b
     failures: list[Failure] = []
     updated = set[str]()
     meant = set[str]()
-    for batch in batches(updates, _AT_ONCE):
+    checked = [check_entry(one) for one in updates]
+    failures += [one for one in checked if isinstance(one, Failure)]
+    for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
         with catalog.write() as tx:
             found, missing = _resolved(tx, batch, match_paths)
-            usable = [one for one in found if _is_usable(one, failures)]
-            records = changed_records(tx, usable, text_extractors(tx))
+            records = changed_records(tx, found, text_extractors(tx))
             put_records(tx, records)
         failures += missing
-        meant.update(one.key for one in usable)
+        meant.update(one.key for one in found)
         updated.update(record.key for record in records)
     return ImportReport(0, len(updated), len(meant - updated), tuple(failures))
 
@@ -77,7 +78,9 @@ def _resolved(
 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
-    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}  # a server's clients have the roots
+    tops = {
+        key.partition("/")[0] for key in tx.items.keys().values() if "/" in key
+    }  # a server's clients have the roots
     below = {f"{top}/{name}": name for top in tops for name in names}
     found: dict[str, list[str]] = {}
     for key in tx.items.ids_of(below):
@@ -86,13 +89,3 @@ def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     for path, keys in (tx.items.with_sources(full) if full else {}).items():
         found.setdefault(full[path], []).extend(keys)
     return found
-
-
-def _is_usable(one: ItemUpdate, failures: list[Failure]) -> bool:
-    try:
-        if one.text is not None:
-            check_text(one.text)
-    except InvalidInputError as error:
-        failures.append(Failure(one.key, str(error)))
-        return False
-    return True

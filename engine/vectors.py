@@ -4,6 +4,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from engine.errors import InvalidInputError
 from engine.info import ViewInfo
 from engine.item import ImportReport, Item
 from engine.progress import Progress
+from engine.values import to_rows
 from engine.views import check_fitted, find_view
 from engine.writing import check_key, put_records
 from features.vectors import MAX_DIM
@@ -72,7 +74,9 @@ def index_vectors(
     _check_rows(file)
     known = {one.name: one.dim for one in taker.views()}
     if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
-        raise InvalidInputError(f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}")
+        raise InvalidInputError(
+            f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}: name a new view"
+        )
     names = _all_keys(taker, file) if file.keys is None else file.keys
     if view not in known:
         taker.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
@@ -95,9 +99,10 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
     with catalog.read() as tx:
         view = find_view(tx, name)
         check_fitted(tx, view)
-        if rows.shape[1:] != (view.dim,) or not np.isfinite(rows).all():
-            raise InvalidInputError(f"rows of view {name!r} are of shape (n, {view.dim}), without NaN and infinity")
-        wanted = {check_key(key): row for key, row in zip(keys, np.asarray(rows, np.float32), strict=True)}
+        if rows.shape[1:] != (view.dim,):
+            raise InvalidInputError(f"rows of view {name!r} have shape (n, {view.dim}), not {rows.shape}")
+        checked = to_rows(rows, lambda row: f"row {row + 1}, of key {keys[row]!r}")
+        wanted = {check_key(key): row for key, row in zip(keys, checked, strict=True)}
         known = tx.items.ids_of(keys)
         stored = dict(zip(*_by_id(tx.rows.get(view, known.values())), strict=True))
     same = {key for key, item in known.items() if item in stored and np.array_equal(stored[item], wanted[key])}
@@ -124,14 +129,23 @@ def _read(path: Path, keys: Path | None) -> _File:
     except InvalidInputError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
+        raise no_array(path, error) from error
+
+
+def no_array(path: Path, error: Exception) -> InvalidInputError:
+    """Return the error for a file that NumPy cannot load."""
+    # Of any other file NumPy says that it may be pickled, which is hardly ever so and never allowed.
+    reason = "it is no .npy or .npz file" if "pickle" in str(error) else str(error)
+    return InvalidInputError(f"{path} holds no array of numbers: {reason}; write it with numpy.save or numpy.savez")
 
 
 def _named(path: Path, arrays: Any, keys: Path | None) -> _File:
-    if keys is not None or set(arrays.files) != {"keys", "vectors"}:
+    if set(arrays.files) != {"keys", "vectors"}:
         raise InvalidInputError(
-            f"{path} must hold the arrays keys and vectors, without --keys; it has: {', '.join(arrays.files)}"
+            f"{path} must hold two arrays, keys and vectors; it holds: {', '.join(arrays.files) or 'none'}"
         )
+    if keys is not None:
+        raise InvalidInputError(f"{path} has keys of its own: leave out those of {keys}")
     return _File(path, _numbers(path, arrays["vectors"]), _texts(path, arrays["keys"]))
 
 
@@ -171,16 +185,18 @@ def _check_rows(file: _File) -> None:
                 )
             seen.add(normal(key))
     for start, rows in _parts(file.rows):
-        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-        if len(bad):
-            raise InvalidInputError(f"row {start + bad[0] + 1} of {file.path} holds NaN or infinity")
+        to_rows(rows, partial(_row_name, file, start))
 
 
-def _parts(rows: Vectors) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    size = max(1, _CHECKED_BYTES // (4 * rows.shape[1]))
+def _row_name(file: _File, start: int, row: int) -> str:
+    key = "" if file.keys is None else f" (key {file.keys[start + row]!r})"
+    return f"row {start + row + 1} of {file.path}{key}"
+
+
+def _parts(rows: Vectors) -> Iterator[tuple[int, Vectors]]:
+    size = max(1, _CHECKED_BYTES // (rows.itemsize * rows.shape[1]))
     for start in range(0, len(rows), size):
-        with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused as such
-            yield start, np.asarray(rows[start : start + size], np.float32)
+        yield start, rows[start : start + size]
 
 
 def _all_keys(taker: Taker, file: _File) -> tuple[str, ...]:

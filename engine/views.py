@@ -57,8 +57,11 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     """Write the views of a new collection."""
     views = [parse_view(spec) for spec in specs]
     names = [name for name, _ in views]
-    if not names or len(set(names)) < len(names):
-        raise InvalidInputError(f"a collection needs distinct views; there are: {', '.join(EXTRACTORS)}")
+    if not names:
+        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(EXTRACTORS)}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        name, kind = twice[0], dict(views)[twice[0]].name
+        raise InvalidInputError(f"view {name!r} is given twice: name one of them differently, such as {name}2={kind}")
     for name, one in views:
         _add(tx, name, one)
 

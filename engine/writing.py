@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from engine.catalog import NewRecord, Transaction, ViewRecord
 from engine.catalog.keys import normal
 from engine.errors import InvalidInputError
+from engine.label import check_labels
 
 _MAX_KEY = 1024
 
@@ -21,7 +22,12 @@ def check_key(key: str) -> str:
 
 
 def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:
-    """Write items with their rows under one sequence number, in order; return how many are new."""
+    """Write items with their rows under one sequence number, in order; return how many are new.
+
+    Raises InvalidInputError, before anything is written, for a label that cannot be one.
+    """
+    for record in records:
+        check_labels(record.labels or ())
     sequence = tx.next_sequence() if records else 0
     return sum(_put_distinct(tx, distinct, sequence) for distinct in _distinct(tx, records))
 

@@ -59,7 +59,7 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
     if not data:
         raise EmptyImageError("the file is empty")
     with _quiet.entered(), _open(data, max_pixels) as opened:
-        return _read(opened, max_side)
+        return _read(opened, max_pixels, max_side)
 
 
 def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
@@ -67,7 +67,7 @@ def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
     try:
         opened = Pillow.open(io.BytesIO(data), formats=formats())
     except Pillow.DecompressionBombError as error:
-        raise _too_large(str(error), max_pixels) from error
+        raise _too_large("the picture declares far too many pixels", max_pixels) from error
     # Pillow's readers meet hostile headers with whatever exception comes first: ValueError, OverflowError, KeyError ...
     except Exception as error:
         raise _unreadable(data, error) from error
@@ -81,7 +81,7 @@ def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
     return opened
 
 
-def _read(opened: ImageFile.ImageFile, max_side: int | None) -> Picture:
+def _read(opened: ImageFile.ImageFile, max_pixels: int, max_side: int | None) -> Picture:
     try:
         width, height = opened.size
         if max_side is not None:
@@ -92,7 +92,7 @@ def _read(opened: ImageFile.ImageFile, max_side: int | None) -> Picture:
         orientation = _orientation(opened)
         image = turn(shrink(to_bgr(opened), max_side), orientation)
     except Pillow.DecompressionBombError as error:
-        raise ImageTooLargeError(f"the picture is too large to decode: {error}") from error
+        raise _too_large("the picture decodes to far too many pixels", max_pixels) from error
     # As above: damaged pixels end in any exception, and one bad file must never stop a run.
     except Exception as error:
         raise TruncatedImageError(f"the {opened.format} picture is cut short or damaged: {_reason(error)}") from error
@@ -124,7 +124,7 @@ def _hint(data: bytes) -> str:
 
 
 def _too_large(what: str, max_pixels: int) -> ImageTooLargeError:
-    return ImageTooLargeError(f"{what}; the limit is {max_pixels:,} pixels: shrink the picture or raise the limit")
+    return ImageTooLargeError(f"{what}; at most {max_pixels:,} pixels are decoded: save the picture smaller")
 
 
 def _reason(error: Exception) -> str:

@@ -83,7 +83,7 @@ class Forest(ImageExtractor):
         if len(trees.children) < self.words:
             raise ValueError(
                 f"the {len(samples)} pictures given have patches for {len(trees.children)} words, not {self.words}: "
-                f"give more pictures, or ask for fewer words, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
+                f"give more pictures, or make a view of fewer, such as forest:words={max(self.words // 4, LEAST_WORDS)}"
             )
         used, tests = np.unique(trees.tests, return_inverse=True)
         needed = HaarTests(*(array[used] for array in candidates()))

@@ -5,6 +5,9 @@ from typing import Any, ClassVar
 from features.base import Extractor, Input
 
 MAX_DIM = 65_536
+MAX_VALUE = 1e16
+"""Values in a row are smaller. Squared distances are summed in float32, which ends at 3.4e38: those of two rows of
+``MAX_DIM`` such values are 2.7e37 at most."""
 
 
 class Vectors(Extractor):

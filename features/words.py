@@ -28,7 +28,7 @@ def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
     if distinct < words:
         raise ValueError(
             f"{words} visual words need at least {words} distinct descriptors, but the {len(samples)} pictures given "
-            f"have {distinct}: give more pictures, or ask for fewer words, such as sift:words={max(1, distinct // 4)}"
+            f"have {distinct}: give more pictures, or make a view of fewer, such as sift:words={max(1, distinct // 4)}"
         )
     from sklearn.cluster import MiniBatchKMeans  # half a second that only fitting should cost
 

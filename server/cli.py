@@ -1,6 +1,8 @@
 """The ``crossview`` command."""
 
+import io
 import os
+import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -27,6 +29,8 @@ def options(
 ) -> None:
     """Options of every command."""
     debug.set(traceback)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may have characters that the terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

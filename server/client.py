@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
+from engine.entry import Entry, check_entry
+from engine.errors import InvalidInputError
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -47,6 +49,7 @@ EVERY = Filter()
 ROWS_AT_ONCE = 1_000
 _Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
+_Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
 
 
 class Client:
@@ -171,11 +174,12 @@ class RemoteCollection:
 
     def update_items(self, updates: Iterable[ItemUpdate], match_paths: bool = False) -> ImportReport:
         """Changes labels, attributes and texts of items, in batches below the message limit."""
+        failures: list[Failure] = []
         reports = []
-        for batch in batches(map(from_update, updates), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
+        for batch in batches(_messages(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
             request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
             reports.append(to_report(self.client.call(self._stub.UpdateItems, request)))
-        return merged(reports)
+        return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
         """Gives items what a file of this machine says of them; see ``Collection.annotate``."""
@@ -224,11 +228,12 @@ class RemoteCollection:
 
     def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
         """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
+        failures: list[Failure] = []
         reports = []
-        for batch in batches(map(from_new_item, items), pb.NewItem.ByteSize):
+        for batch in batches(_messages(items, from_new_item, failures), pb.NewItem.ByteSize):
             request = pb.ImportItemsRequest(parent=self.resource, items=batch)
             reports.append(to_report(self.client.call(self._stub.ImportItems, request)))
-        return merged(reports)
+        return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def items(self, filter: Filter = EVERY, after: str = "", limit: int = 100) -> list[Item]:
         """Items in order of key, those after ``after``."""
@@ -378,3 +383,18 @@ class RemoteCollection:
 
     def close(self) -> None:
         """Nothing to let go of: the server keeps the collection."""
+
+
+def _messages(
+    entries: Iterable[Entry], convert: Callable[[Entry], _Message], failures: list[Failure]
+) -> Iterator[_Message]:
+    """The messages of items; those that no message can hold join ``failures``."""
+    for entry in entries:
+        checked = check_entry(entry)
+        if isinstance(checked, Failure):
+            failures.append(checked)
+            continue
+        try:
+            yield convert(checked)
+        except InvalidInputError as error:
+            failures.append(Failure(entry.key, str(error)))

@@ -8,12 +8,22 @@ import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
 from engine.errors import BusyError, InvalidInputError, NotFoundError
-from engine.item import Picture
+from engine.item import ImportReport, Picture
 from engine.progress import Progress
 from server import pages
-from server.batches import batches
+from server.batches import batches, merged
 from server.cache import OpenCollections
-from server.convert import from_deleted, from_item, from_report, to_filter, to_new_item, to_picture, to_row, to_update
+from server.convert import (
+    from_deleted,
+    from_item,
+    from_report,
+    readable_entries,
+    to_filter,
+    to_new_item,
+    to_picture,
+    to_row,
+    to_update,
+)
 from server.convert_info import from_collection, from_evaluation, from_space, from_view
 from server.convert_training import to_comparisons, to_pairs, to_tune
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
@@ -91,14 +101,16 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Adds or updates a batch of items."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            items = [to_new_item(item) for item in request.items]
-            return from_report(collection.import_items(items, workers=self.workers))
+            items, failures = readable_entries(request.items, to_new_item)
+            report = collection.import_items(items, workers=self.workers)
+        return from_report(merged([report, ImportReport(failures=failures)]))
 
     def UpdateItems(self, request: pb.UpdateItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Changes labels, attributes and texts."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            updates = [to_update(update) for update in request.updates]
-            return from_report(collection.update_items(updates, request.match_paths))
+            updates, failures = readable_entries(request.updates, to_update)
+            report = collection.update_items(updates, request.match_paths)
+        return from_report(merged([report, ImportReport(failures=failures)]))
 
     def ListDeletedItems(
         self, request: pb.ListDeletedItemsRequest, context: grpc.ServicerContext

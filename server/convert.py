@@ -3,8 +3,8 @@
 ``to_...`` makes the engine's word of a message, ``from_...`` the message of the engine's word.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from engine.query import Embedding, Filter, Hit, HitList, Query
 from server.names import item_name
 from server.pb.crossview.v1 import collections_pb2, search_pb2, types_pb2
 from server.structs import from_struct, to_struct
+
+_Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
+_Entry = TypeVar("_Entry", NewItem, ItemUpdate)
 
 
 def to_query(message: search_pb2.Query) -> Query:
@@ -51,8 +54,12 @@ def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
 
 
 def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
-    """Raises InvalidInputError where the row is not of shape (d,)."""
-    values = np.asarray(row, dtype=np.float32)
+    """Raises InvalidInputError where the row is no numbers of shape (d,)."""
+    try:
+        with np.errstate(over="ignore"):  # the server refuses infinity
+            values = np.asarray(row, dtype=np.float32)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"a vector must be numbers: {error}") from error
     if values.ndim != 1:
         raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
     return types_pb2.Vector(values=values.tolist())
@@ -197,6 +204,20 @@ def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdat
         "text": message.text if message.HasField("text") else None,
         "labels_given": not message.default_labels,
     }
+
+
+def readable_entries(
+    messages: Iterable[_Message], convert: Callable[[_Message], _Entry]
+) -> tuple[list[_Entry], tuple[Failure, ...]]:
+    """What messages of items say, and those of them that cannot be meant, such as attributes that are no JSON."""
+    entries: list[_Entry] = []
+    failures: list[Failure] = []
+    for message in messages:
+        try:
+            entries.append(convert(message))
+        except InvalidInputError as error:
+            failures.append(Failure(message.key, str(error)))
+    return entries, tuple(failures)
 
 
 def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:

@@ -29,9 +29,9 @@ def write_results(
     queries: Sequence[Query],
     results: Sequence[HitList],
     truth: str | None = None,
-) -> None:
-    """Draws the hits of every list; raises OSError where the file cannot be written."""
-    write_sheet(path, strips(collection, queries, results, truth))
+) -> str:
+    """Draws the hits of every list; returns the characters that no font has. Errors are those of ``write_sheet``."""
+    return write_sheet(path, strips(collection, queries, results, truth))
 
 
 def _query_tile(collection: CollectionBackend, query: Query, truth: str | None) -> tuple[set[str], Tile]:

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont, ImageOps
+from PIL import Image, ImageDraw, ImageOps
+
+from engine.errors import InvalidInputError
+from server.lettering import Lettering, unknown
 
 TILE = 132
 """Side of the square a picture is fitted into, in pixels."""
@@ -17,9 +20,16 @@ MARGIN = 28
 CAPTION = 42
 BADGE = 26
 TEXT_LINES = 6
+LINE = 17
+"""Height of a line of a text in a tile."""
 LONGEST_TEXT = 1000
 ROW_TITLE = 34
 SHEET_TITLE = 56
+
+FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".pdf": "PDF"}
+"""Pillow's formats by the endings of files."""
+LARGEST = {"JPEG": 65_535, "WEBP": 16_383}
+"""Pixels a side that a format holds; the others hold any sheet."""
 
 PAPER = (250, 250, 248)
 INK = (38, 40, 44)
@@ -65,23 +75,47 @@ def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
     sheet = Image.new("RGB", (width, 2 * MARGIN + top + len(strips) * strip_height), PAPER)
     draw = ImageDraw.Draw(sheet)
     if title:
-        draw.text((MARGIN, MARGIN), title, INK, _font(26))
+        Lettering(draw, 26).line((MARGIN, MARGIN), title, INK)
     for position, strip in enumerate(strips):
         _draw_strip(sheet, draw, strip, MARGIN + top + position * strip_height)
     return sheet
 
 
-def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> None:
-    """Writes the sheet as a PNG; raises OSError where the file cannot be written."""
-    contact_sheet(strips, title).save(path, format="PNG", optimize=True)
+def check_sheet(path: Path) -> str:
+    """The format of a sheet, by the ending of its file's name; InvalidInputError if it cannot be written there."""
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidInputError(f"a contact sheet cannot be written to {path}: use one of {', '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"a contact sheet cannot be written to {path}: there is no folder {path.parent}")
+    return FORMATS[path.suffix.lower()]
+
+
+def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
+    """Writes the sheet in the format of the file's name; returns the characters that no font has.
+
+    Raises InvalidInputError for another name or more pixels than the format holds, OSError where the file cannot be
+    written.
+    """
+    kind = check_sheet(path)
+    sheet = contact_sheet(strips, title)
+    if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
+        raise InvalidInputError(
+            f"the contact sheet has {sheet.width} x {sheet.height} pixels, and {kind} holds {LARGEST[kind]} a side: "
+            "write a .png, or ask for fewer hits"
+        )
+    sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
+    tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
+    texts = [tile.text[:LONGEST_TEXT] for tile in tiles if tile.picture is None]
+    return unknown([title, *(strip.title for strip in strips), *(tile.label for tile in tiles), *texts])
 
 
 def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top: int) -> None:
-    draw.text((MARGIN, top + 4), strip.title, INK, _font(17))
+    Lettering(draw, 17).line((MARGIN, top + 4), strip.title, INK)
     known = [hit.right for hit in strip.hits if hit.right is not None]
     if known:
         tally = f"{sum(known)} of {len(known)} of the query's class"
-        draw.text((sheet.width - MARGIN, top + 6), tally, FAINT, _font(14), anchor="ra")
+        letters = Lettering(draw, 14)
+        letters.line((sheet.width - MARGIN - letters.width(tally), top + 6), tally, FAINT)
     draw.line((MARGIN, top + ROW_TITLE - 6, sheet.width - MARGIN, top + ROW_TITLE - 6), RULE)
     top += ROW_TITLE
     _draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, "query")
@@ -115,32 +149,34 @@ def _draw_tile(
         _draw_text(draw, tile.text, (left + FRAME + 4, top + FRAME + BADGE))
     _draw_badge(draw, badge, (left + FRAME + 3, top + FRAME + 3), colour)
     bottom = top + CELL + 4
-    draw.text((left + 2, bottom), _shortened(draw, tile.label, CELL - 4), INK, _font(14))
-    draw.text((left + 2, bottom + 18), distance, FAINT, _font(13))
+    letters = Lettering(draw, 14)
+    letters.line((left + 2, bottom), letters.shortened(tile.label, CELL - 4), INK)
+    Lettering(draw, 13).line((left + 2, bottom + 18), distance, FAINT)
 
 
 def _draw_text(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:
     """The words of a text in lines, as many as a tile holds; dots stand for the rest."""
-    width, lines = TILE - 8, [""]
+    width, lines, letters = TILE - 8, [""], Lettering(draw, 14)
     for word in text[:LONGEST_TEXT].split():
         longer = f"{lines[-1]} {word}".strip()
-        if draw.textlength(longer, _font(14)) <= width:
+        if letters.width(longer) <= width:
             lines[-1] = longer
         else:
-            lines += [_shortened(draw, word, width)]
+            lines += [letters.shortened(word, width)]
     shown = [line for line in lines if line]
     if len(shown) > TEXT_LINES:
-        shown = [*shown[: TEXT_LINES - 1], _shortened(draw, f"{shown[TEXT_LINES - 1]} ...", width)]
-    draw.multiline_text(corner, "\n".join(shown), INK, _font(14), spacing=3)
+        shown = [*shown[: TEXT_LINES - 1], letters.shortened(f"{shown[TEXT_LINES - 1]} ...", width)]
+    for number, line in enumerate(shown):
+        letters.line((corner[0], corner[1] + number * LINE), line, INK)
 
 
 def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], colour: tuple[int, int, int]) -> None:
-    font = _font(13)
-    width = int(draw.textlength(text, font)) + 10
+    letters = Lettering(draw, 13)
+    width = int(letters.width(text)) + 10
     left, top = corner
     back, ink = (colour, PAPER) if colour is not RULE else (PAPER, INK)
     draw.rounded_rectangle((left, top, left + width, top + 18), 4, fill=back)
-    draw.text((left + 5, top + 9), text, ink, font, anchor="lm")
+    letters.line((left + 5, top + 2), text, ink)
 
 
 def _fitted(data: bytes | None) -> Image.Image | None:
@@ -158,21 +194,7 @@ def _fitted(data: bytes | None) -> Image.Image | None:
     return picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def _shortened(draw: ImageDraw.ImageDraw, text: str, width: int) -> str:
-    """The text, its end replaced by dots where it is wider than ``width`` pixels."""
-    font = _font(14)
-    if draw.textlength(text, font) <= width:
-        return text
-    while text and draw.textlength(text + "...", font) > width:
-        text = text[:-1]
-    return text + "..."
-
-
 def _number(distance: float | None) -> str:
     if distance is None:
         return ""
     return f"{distance:,.0f}" if distance >= 1000 else f"{distance:.4g}"
-
-
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size)

@@ -58,7 +58,7 @@ def _from_value(value: Value, name: str) -> Any:
 
 def _number(value: float, name: str) -> float:
     if isinstance(value, int) and abs(value) > EXACT:
-        raise InvalidInputError(f"{name}: {value} is too large to be sent exactly; send it as text")
+        raise InvalidInputError(f"{name}: {value} is too large to be sent exactly, as a double; store it as text")
     if not math.isfinite(value):
         raise InvalidInputError(f"{name}: {value} is no JSON number")
     return float(value)

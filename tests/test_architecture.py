@@ -21,7 +21,7 @@ HOMES = {
     "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
     "grpc": ("server/",),
     "cv2": ("features/", "benchmarks/extract.py"),
-    "PIL": ("features/", "server/sheet.py", "server/pictures.py"),
+    "PIL": ("features/", "server/sheet.py", "server/lettering.py", "server/pictures.py"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/",),

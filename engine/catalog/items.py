@@ -12,6 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from engine.catalog.attributes import attribute_is
 from engine.catalog.batches import SIZE as BATCH
 from engine.catalog.batches import batches
 from engine.catalog.keys import normal
@@ -358,29 +359,18 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
         forms = sorted({form for key in chosen.keys for form in (key, normal(key))})
         conditions.append(sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms)))
     if chosen.key_prefix:
-        prefixes = sorted({chosen.key_prefix, normal(chosen.key_prefix)})
-        columns = (items.c.key, items.c.normal_key)
-        conditions.append(sa.or_(*(c.startswith(one, autoescape=True) for c in columns for one in prefixes)))
+        conditions.append(_begins(chosen.key_prefix))
     for name, value in chosen.attributes.items():
-        conditions.append(_attribute(name, value))
+        conditions.append(attribute_is(name, value))
     return conditions
+
+
+def _begins(prefix: str) -> "sa.ColumnElement[bool]":
+    """Return the condition that a key, in any form, begins so. No LIKE: to SQLite's, A and a are equal."""
+    forms = sorted({prefix, normal(prefix)})
+    columns = (items.c.key, items.c.normal_key)
+    return sa.or_(*(sa.func.substr(column, 1, len(form)) == form for column in columns for form in forms))
 
 
 def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
     return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
-
-
-def _attribute(name: str, value: Any) -> "sa.ColumnElement[bool]":
-    element: Any = items.c.attributes[name]
-    match value:
-        case bool():
-            comparison: sa.ColumnElement[bool] = element.as_boolean() == value
-        case int() | float():
-            comparison = element.as_float() == float(value)
-        case str():
-            comparison = element.as_string() == value
-        case None:
-            comparison = element.as_string().is_(None)
-        case _:
-            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
-    return comparison

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, cast
 
 import typer
 
@@ -40,6 +40,7 @@ debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+_Value = TypeVar("_Value")
 
 
 def fail(message: str) -> NoReturn:
@@ -54,7 +55,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
     @functools.wraps(command)
     def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
-            return command(*args, **kwargs)
+            return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
@@ -69,6 +70,18 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
             fail(describe(error))
 
     return run
+
+
+def utf8(value: _Value) -> _Value:
+    """An argument whose bytes that are no UTF-8 are written out as ``\\xff``, as they are in keys and labels of files.
+
+    Paths keep them, because the file system does.
+    """
+    if isinstance(value, str):
+        return cast(_Value, os.fsencode(value).decode("utf-8", "backslashreplace"))
+    if isinstance(value, list):
+        return cast(_Value, [utf8(one) for one in value])
+    return value
 
 
 def describe(error: Exception) -> str:

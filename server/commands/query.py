@@ -39,11 +39,14 @@ def _rows(path: Path | None) -> "Sequence[Sequence[float]]":
     import numpy as np
 
     from engine.errors import InvalidInputError
+    from engine.vectors import no_array
 
     try:
-        rows = np.atleast_2d(np.load(str(path), allow_pickle=False).astype(np.float32))
+        rows = np.load(str(path), allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise InvalidInputError(f"{path} holds no array of numbers: {error}") from error
-    if rows.ndim != 2:
+        raise no_array(Path(str(path)), error) from error
+    if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "fiu":
+        raise InvalidInputError(f"{path} must hold one array of numbers: write it with numpy.save")
+    if rows.ndim not in (1, 2):
         raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (d,) or (n, d)")
-    return list(rows)
+    return list(np.atleast_2d(rows))

@@ -15,16 +15,19 @@ from server.commands.common import (
     names,
     opened_collection,
     print_json,
-    settings,
     shortened,
     show,
     table,
 )
+from server.commands.filters import AttributeOption, attributes
 from server.commands.learn import SpaceOption, TargetsOption
 from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
 
 if TYPE_CHECKING:
     from engine.query import HitList, Query
+
+_UNKNOWN_SHOWN = 20
+"""Characters in a warning."""
 
 
 def search(
@@ -37,7 +40,15 @@ def search(
     key: KeyOption = None,
     text: TextOption = None,
     vector: VectorOption = None,
-    merge: Annotated[bool, typer.Option("--merge", help="One list, merged over the targets.")] = False,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="One list, each item once: first what is nearest in every list it is in, the rest by reciprocal rank "
+            "fusion, in which equal distances rank equally and what a list lacks counts as its last. Distances of "
+            "several metrics of one view are compared instead.",
+        ),
+    ] = False,
     group_by: Annotated[
         Literal["target"] | None,
         typer.Option(help="One list for each target, also where they are metrics of one view, which are merged else."),
@@ -47,10 +58,11 @@ def search(
         list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")
     ] = None,
     prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = "",
-    attribute: Annotated[
-        list[str] | None, typer.Option("--filter-attribute", metavar="KEY=VALUE", help="Hits with this attribute.")
+    attribute: AttributeOption = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
     ] = None,
-    sheet: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the hits as a contact sheet.")] = None,
     truth: Annotated[
         str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
     ] = None,
@@ -62,17 +74,21 @@ def search(
 
     The query is a picture, words, an item of the collection, or feature rows in a file.
     """
+    if sheet is not None:
+        from server.sheet import check_sheet
+
+        check_sheet(sheet)
     queries = to_queries(view, image, text, key, vector)
     joined = _joined(merge, group_by)
     from engine.query import Filter
 
-    condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, settings(attribute, "--filter-attribute"))
+    condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, attributes(attribute))
     with opened_collection(name, home, server) as collection:
         results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
         if sheet is not None:
             from server.results import write_results
 
-            write_results(sheet, collection, queries, results, truth)
+            _warn(write_results(sheet, collection, queries, results, truth))
     if as_json:
         print_json({"results": [asdict(found) for found in results]})
     else:
@@ -86,6 +102,16 @@ def _joined(merge: bool, group_by: str | None) -> bool | None:
     if merge and group_by:
         raise typer.BadParameter("lists are either merged or grouped by target")
     return True if merge else False if group_by else None
+
+
+def _warn(unknown: str) -> None:
+    """Says on stderr which characters a contact sheet shows by their codes, and what helps."""
+    if unknown:
+        typer.echo(
+            f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "
+            "(Debian: apt install fontconfig fonts-noto-core fonts-noto-cjk)",
+            err=True,
+        )
 
 
 def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:

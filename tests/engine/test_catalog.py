@@ -150,7 +150,7 @@ def test_a_file_that_is_no_catalog_is_a_storage_error(tmp_path):
         (Filter(attributes={"n": 2.5}), "b"),
         (Filter(attributes={"s": "t"}), "c"),
         (Filter(attributes={"ok": True}), "d"),
-        (Filter(attributes={"n": None}), "cd"),
+        (Filter(attributes={"n": None}), "d"),
         (Filter(attributes={"nothing": 1}), ""),
     ],
 )
@@ -162,7 +162,7 @@ def test_a_filter_passes_just_the_items_it_says(catalog, chosen, keys):
                 record("a", labels=("x",), attributes={"n": 1}),
                 record("b", labels=("y",), attributes={"n": 2.5}),
                 record("c", labels=("x", "y"), attributes={"s": "t"}),
-                record("d", attributes={"ok": True}),
+                record("d", attributes={"ok": True, "n": None}),
             ],
         )
     with catalog.read() as tx:

@@ -88,6 +88,8 @@ def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
         (given(["abc", "abd"], weights=[1.0, -1.0]), InvalidInputError, "constraint 2: weight -1.0 is negative"),
         (given(["abc"], weights=[0.0]), InvalidInputError, "every constraint has weight 0"),
         (given(["abc"], margins=[np.inf]), InvalidInputError, "constraint 1: margin inf is no finite number"),
+        (given(["abc"], weights=[1e300]), InvalidInputError, r"weight 1e\+300 is no finite number below 1e\+16"),
+        (given(["abc"], margins=[-1e300]), InvalidInputError, r"margin -1e\+300 is no finite number below 1e\+16"),
     ],
 )
 def test_what_cannot_be_meant_is_told(said, error, words):

@@ -80,7 +80,9 @@ class SearchRequest(_message.Message):
     """Hits in each list, at least 1; unset: 10."""
     merge: _builtins.bool
     """One list per query: the lists of its targets merged, each item once. Unset: only where the targets are metrics of one
-    view, whose distances are comparable.
+    view, whose distances are comparable. Those are merged by distance. Other lists are merged by reciprocal rank fusion:
+    hits that are nearest in every list they are in come first, equal distances have equal ranks, and a hit that a list
+    lacks, perhaps because its item lacks the view, counts there like the last one.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:

@@ -1,0 +1,38 @@
+"""Fusion: one list of hits from lists whose distances have no common scale."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from engine.query import Hit, HitList
+
+_CONSTANT = 60
+"""The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+
+def fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
+    """Return the k best hits of lists that are each in the order of distance; each key once.
+
+    Hits that are nearest in every list they are in come first. Otherwise, and among them, the order is that of
+    reciprocal rank fusion, then of keys. Equal distances in a list have equal ranks. A hit that a list lacks, perhaps
+    because its item lacks the view, counts there like the last one.
+
+    A hit keeps the distance and target of the list in which it ranks best, of equal ranks the smaller distance.
+    """
+    found: dict[str, dict[int, tuple[int, Hit]]] = defaultdict(dict)
+    last: dict[int, int] = {}
+    for number, one in enumerate(lists):
+        for place, hit in enumerate(one.hits, 1):
+            tied = place > 1 and hit.distance == one.hits[place - 2].distance
+            last[number] = last[number] if tied else place
+            found[hit.key][number] = last[number], hit
+
+    def order(key: str) -> tuple[bool, float, str]:
+        ranks = {number: rank for number, (rank, _) in found[key].items()}
+        score = sum(1 / (_CONSTANT + rank) for rank in (last | ranks).values())
+        return any(rank > 1 for rank in ranks.values()), -score, key
+
+    return tuple(_best(found[key].values()) for key in sorted(found, key=order)[:k])
+
+
+def _best(ranked: Iterable[tuple[int, Hit]]) -> Hit:
+    return min(ranked, key=lambda one: (one[0], one[1].distance))[1]

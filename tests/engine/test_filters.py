@@ -1,0 +1,176 @@
+"""Filters pass exactly the items that they describe, whatever characters and JSON values there are."""
+
+import gzip
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from filter_oracle import matching
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.collection import Collection
+from engine.errors import InvalidInputError
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Filter, Query
+
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+NAMES = st.sampled_from(["année", 'a"b', "a\\b", "", "a.b", "$", "$.x", "[0]", "a'b", "x\u0301", "名", "A", "a"])
+NUMBERS = st.sampled_from([0, 1, 1.0, -1, 0.1, 2**53, 2**53 + 1, 2.0**53, 2**63 - 1, -(2**63), 1e300, 5e-324, -0.0])
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | NUMBERS
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["1", "1999", "true", "null", "", "é", "%"])
+    | st.text(CHARACTERS, max_size=5)
+)
+VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(NAMES, SCALARS, max_size=2)
+LABELS = st.sampled_from(["cat", "Cat", "c%", "c_t", "chat noir", "é", "猫"])
+PREFIXES = st.sampled_from(["a", "A", "a%", "a_", "a/", "ä", "\\", '"', "", "x%y"])
+ATTRIBUTES = st.dictionaries(NAMES | st.text(CHARACTERS, max_size=5), VALUES, max_size=4)
+TAGS = st.lists(LABELS, max_size=2).map(tuple)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> list[NewItem]:
+    """A few items, whose keys often begin alike."""
+    keys = draw(st.lists(st.tuples(PREFIXES, st.integers(0, 99)), min_size=1, max_size=5, unique=True))
+    row = np.ones(2, np.float32)
+    return [
+        NewItem(f"{prefix}{number}", rows={"v": row}, labels=draw(TAGS), attributes=draw(ATTRIBUTES))
+        for prefix, number in keys
+    ]
+
+
+@st.composite
+def filters(draw: st.DrawFn, items: list[NewItem]) -> Filter:
+    """A filter that is likely to pass some of the items: what it asks for is often theirs."""
+    there = [(name, v) for item in items for name, v in item.attributes.items() if not isinstance(v, list | dict)]
+    pairs = st.sampled_from(there) | st.tuples(NAMES, SCALARS) if there else st.tuples(NAMES, SCALARS)
+    return Filter(
+        draw(TAGS),
+        draw(TAGS),
+        tuple(draw(st.lists(st.sampled_from([item.key for item in items]), max_size=3))),
+        draw(PREFIXES),
+        dict(draw(st.lists(pairs, max_size=2))),
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("filters"))
+
+
+numbers = count()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_filters_pass_the_items_that_plain_python_passes(home: Home, data: st.DataObject) -> None:
+    """Listing, counting and searching agree with the oracle for any labels, keys and JSON attributes."""
+    with home.create(f"c{next(numbers)}", ["v=vectors:dim=2"]) as made:
+        assert made.import_items(data.draw(contents())).failures == ()
+        items = made.items()
+        for _ in range(5):
+            chosen = data.draw(filters([NewItem(item.key, attributes=item.attributes) for item in items]))
+            wanted = matching(items, chosen)
+            assert [item.key for item in made.items(chosen)] == wanted
+            assert made.count(chosen) == len(wanted)
+            (found,) = made.search([Query("v", vector=[1, 1])], filter=chosen)
+            assert sorted(hit.key for hit in found.hits) == wanted
+
+
+def keys(made: Collection, **attributes: Any) -> str:
+    return "".join(item.key for item in made.items(Filter(attributes=attributes)))
+
+
+def fill(made: Collection, values: dict[str, Any]) -> None:
+    """Items by key, each with the attribute ``x`` of this value."""
+    items = [NewItem(key, rows={"v": [0, 0]}, attributes={"x": value}) for key, value in values.items()]
+    assert made.import_items(items).failures == ()
+
+
+def test_types_are_those_of_json(home: Home) -> None:
+    """Text is no number, true is not 1, and null is only what is there and null."""
+    with home.create("types", ["v=vectors:dim=2"]) as made:
+        fill(made, {"a": 1, "b": 1.0, "c": "1", "d": True, "e": None, "f": [1], "g": {"x": 1}, "h": "true", "i": 0})
+        made.import_items([NewItem("z", rows={"v": [0, 0]})])
+        assert keys(made, x=1) == keys(made, x=1.0) == "ab"
+        assert keys(made, x="1") == "c"
+        assert keys(made, x=True) == "d"
+        assert keys(made, x=False) == ""
+        assert keys(made, x=None) == "e"
+        assert keys(made, y=None) == ""
+        assert keys(made, x="true") == "h"
+
+
+def test_large_integers_are_told_apart(home: Home) -> None:
+    """Neighbours beyond what doubles can hold are different numbers."""
+    with home.create("large", ["v=vectors:dim=2"]) as made:
+        fill(made, {"a": 2**53, "b": 2**53 + 1, "c": 2**63 - 1})
+        assert keys(made, x=2**53) == keys(made, x=2.0**53) == "a"
+        assert keys(made, x=2**53 + 1) == "b"
+        assert keys(made, x=2**63 - 1) == "c"
+        assert keys(made, x=2**63 - 2) == ""
+
+
+@pytest.mark.parametrize("name", ["année", 'a"b', "a\\b", "", "a.b", "$", "[0]", "名前", "a b'c"])
+def test_any_json_name_can_be_asked_for(home: Home, name: str) -> None:
+    """No character of a name means anything else to the catalog."""
+    with home.create(f"names{next(numbers)}", ["v=vectors:dim=2"]) as made:
+        made.import_items([NewItem("a", rows={"v": [0, 0]}, attributes={name: 1999, "other": 1})])
+        assert keys(made, **{name: 1999}) == "a"
+        assert keys(made, **{name: 1998}) == keys(made, **{name + "x": 1999}) == ""
+
+
+def test_prefixes_mind_upper_and_lower_case(home: Home) -> None:
+    """Keys are compared letter by letter, and nothing in a prefix stands for something else."""
+    with home.create("prefixes", ["v=vectors:dim=2"]) as made:
+        for key in ("Cat/1", "cat/1", "c%/1", "c_/1"):
+            made.import_items([NewItem(key, rows={"v": [0, 0]})])
+        for prefix, wanted in (("cat", ["cat/1"]), ("C", ["Cat/1"]), ("c%", ["c%/1"]), ("c_", ["c_/1"])):
+            assert [item.key for item in made.items(Filter(key_prefix=prefix))] == wanted
+
+
+def test_catalogs_written_before_answer_filters(tmp_path: Path) -> None:
+    """A catalog of the first version, whose JSON may even hold NaN, is filtered like any other."""
+    home = Home(tmp_path)
+    home.create("old", ["color"]).close()
+    file = tmp_path / "old" / "catalog.db"
+    for part in file.parent.glob("catalog.db-*"):
+        part.unlink()
+    file.write_bytes(gzip.decompress((Path(__file__).parent / "golden" / "catalog-0001.db.gz").read_bytes()))
+    engine = sa.create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        ids = list(connection.scalars(sa.text("SELECT id FROM items WHERE NOT deleted ORDER BY key")))
+        texts = [json.dumps({"année": 1999}), json.dumps({"année": 1999}, ensure_ascii=False), '{"année": NaN}']
+        for item, text in zip(ids, texts, strict=False):
+            connection.execute(sa.text("UPDATE items SET attributes = :t WHERE id = :i"), {"t": text, "i": item})
+    engine.dispose()
+    with home.open("old") as old:
+        found = [item.key for item in old.items(Filter(attributes={"année": 1999}))]
+        assert found == [item.key for item in old.items()][: min(2, len(ids))]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        (Filter(attributes={"x": [1]}), r"attribute 'x' compares with text"),
+        (Filter(attributes={"x": float("nan")}), "attribute 'x' is nan"),
+        (Filter(attributes={"x": "\udcff"}), "attribute 'x' must be Unicode"),
+        (Filter(attributes={"x": 2**70}), "attribute 'x' is an integer of more than 64 bits"),
+        (Filter(labels=("\udcff",)), "must be Unicode"),
+        (Filter(key_prefix="\udcff"), "must be Unicode"),
+    ],
+)
+def test_filters_that_cannot_be_meant_are_refused(home: Home, chosen: Filter, words: str) -> None:
+    """The message names what is wrong."""
+    with home.create(f"bad{next(numbers)}", ["v=vectors:dim=2"]) as made, pytest.raises(InvalidInputError, match=words):
+        made.items(chosen)
