@@ -24,6 +24,7 @@ from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem, Picture
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
+from engine.learners.cancellation import checkpoint
 from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
@@ -357,6 +358,7 @@ class Collection:
         check_queries(queries, k)
         chosen = _checked(filter)
         while True:
+            checkpoint()
             with self._read() as tx:
                 live = self._living(tx, space or tx.active_space() or RAW)
                 found = answer(tx, live, self._extractor, queries, targets, k, chosen, merge)

@@ -14,6 +14,7 @@ from engine.catalog.batches import batches
 from engine.errors import InvalidInputError, NotReadyError
 from engine.extraction import content_hash, cores, sample
 from engine.item import Failure, Picture
+from engine.learners.cancellation import checkpoint
 from engine.views import find_view, input_of, views_of
 from features import Extractor, ImageError, ImageExtractor, Labels, extractor
 
@@ -77,6 +78,7 @@ def _fit_pictures(
     with ThreadPoolExecutor(workers or cores()) as pool:
         for batch in batches(pictures, 32):
             for one, found in zip(batch, pool.map(lambda one: _sample(one.image, chosen), batch), strict=True):
+                checkpoint()
                 if found:
                     labels.append(one.labels or known.get(content_hash(one.image), ()))
                 for name, rows in found.items():
@@ -136,6 +138,7 @@ def fit_view(
     It is the current revision then. ``keys`` are remembered, so that an evaluation can say whether its queries were
     among them.
     """
+    checkpoint()
     with catalog.read() as tx:
         view = find_view(tx, name)
     try:

@@ -12,6 +12,7 @@ from engine.catalog import Catalog
 from engine.catalog.database import storage_errors
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from engine.layout import CATALOG_FILE, LOCK_FILE, catalog_url
+from engine.learners.cancellation import checkpoint
 from engine.locks import WriterLock
 from engine.views import add_views
 
@@ -52,6 +53,7 @@ class Home:
             with storage_errors():
                 new.mkdir(parents=True)
             self._write(new, name, views, description)
+            checkpoint()
             with storage_errors():
                 os.rename(new, self.path / name)
         except BaseException as error:
@@ -76,6 +78,7 @@ class Home:
         self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"
         with WriterLock(self.path / name / LOCK_FILE).hold(), storage_errors():
+            checkpoint()
             os.rename(self.path / name, gone)
         shutil.rmtree(gone, ignore_errors=True)
 

@@ -12,6 +12,7 @@ from engine.catalog import Catalog, NewRecord, PictureRecord, Transaction, ViewR
 from engine.errors import InvalidInputError
 from engine.extraction import content_hash, extract
 from engine.item import Failure, ImportReport, Item, NewItem
+from engine.learners.cancellation import checkpoint
 from engine.search import check_row
 from engine.texts import check_text, text_rows
 from engine.views import check_fitted, image_extractors, text_extractors, views_of
@@ -31,7 +32,10 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
         same = _unchanged(tx, items, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        answers = list(pool.map(lambda item: _record(item, extractors), todo))
+        answers: list[NewRecord | Failure] = []
+        for answer in pool.map(lambda item: _record(item, extractors), todo):
+            checkpoint()  # leaving the loop, what the pool has not begun is dropped
+            answers.append(answer)
     records = [answer for answer in answers if isinstance(answer, NewRecord)]
     added = 0
     if records:

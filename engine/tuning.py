@@ -11,6 +11,7 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples
 from engine.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.info import Trial, Tuning
+from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.selection import search
@@ -114,6 +115,7 @@ class _Trial:
     ) -> NDArray[Any]:
         parts, random = [], np.random.default_rng(self.recipe.seed)
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            checkpoint()
             part = slice(start, start + _QUERIES_AT_ONCE)
             order = ranking(distances(probes[part], placed, metrics), random)
             parts.append(self._judged(order, queries[part], items))

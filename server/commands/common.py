@@ -38,6 +38,9 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The collectio
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
 
+timeout: ContextVar[float | None] = ContextVar("timeout", default=None)
+"""Seconds that each call of a server may take."""
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -90,9 +93,11 @@ def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]
     """The home or server asked for; naming both is a usage error."""
     if home is not None and server is not None:
         raise typer.BadParameter("a server has its own home: give --home or --server, not both")
+    if server is None and timeout.get() is not None:
+        raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
     from server.backend import connect
 
-    with connect(home, server) as backend:
+    with connect(home, server, timeout.get()) as backend:
         yield backend
 
 
