@@ -24,7 +24,7 @@ from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem, Picture
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
-from engine.learners.cancellation import checkpoint
+from engine.learners.cancellation import checkpoint, uncancellable
 from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
@@ -332,7 +332,8 @@ class Collection:
                 there = ", ".join(map(str, known)) or "none to choose from"
                 raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
             self._switch(tx, space, generation)
-        return self.space(space)
+        with uncancellable():
+            return self.space(space)
 
     # -- searching
 
@@ -444,8 +445,10 @@ class Collection:
                 if activate:
                     self._switch(tx, name, fitted.generation)
                     self._live[name] = live
-            _save(live)  # only now: a snapshot of a generation that was never stored would be taken for the next one's
-        return self.space(name)
+            with uncancellable():
+                _save(live)  # only now: a snapshot of a generation never stored would be taken for the next one's
+        with uncancellable():
+            return self.space(name)
 
     @staticmethod
     def _switch(tx: Transaction, name: str, generation: int | None) -> None:

@@ -5,7 +5,7 @@ that the work starts have a context of their own: check where their results are 
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 Check = Callable[[], None]
@@ -32,3 +32,8 @@ def checkpoint() -> None:
     check = _check.get()
     if check is not None:
         check()
+
+
+def uncancellable() -> AbstractContextManager[None]:
+    """Lets no ``checkpoint`` of the block raise: for what follows a commit, which cannot be taken back."""
+    return cancellable(lambda: None)
