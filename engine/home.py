@@ -27,8 +27,11 @@ class Home:
     """A folder of collections: ``path``, or $CROSSVIEW_HOME, or ~/.crossview. It is made when first written to."""
 
     def __init__(self, path: Path | str | None = None) -> None:
+        """Raise InvalidInputError where the path is a file."""
         chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
         self.path = Path(chosen).expanduser().absolute()
+        if self.path.exists() and not self.path.is_dir():
+            raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
 
     def names(self) -> list[str]:
         """Return the names of the collections, sorted."""
@@ -85,8 +88,14 @@ class Home:
     def _check_exists(self, name: str) -> None:
         names = self.names()
         if name not in names:
-            there = f"there are: {', '.join(names)}" if names else f"there are none in {self.path}"
+            there = f"there are: {', '.join(names)}" if names else self.emptiness()
             raise NotFoundError(f"no collection {name!r}; {there}")
+
+    def emptiness(self) -> str:
+        """Say of a home without collections whether there is a folder at all."""
+        if not self.path.is_dir():
+            return f"the folder {self.path} does not exist"
+        return f"there are none in {self.path}"
 
     @staticmethod
     def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:

@@ -12,6 +12,7 @@ from engine.catalog import Catalog, NewRecord, PictureRecord, Stored, Transactio
 from engine.catalog.batches import batches
 from engine.extraction import Extracted, Workers, content_hash, extract_file, read_file, sample_file
 from engine.fitting import fit_missing_texts, fit_view, sample_size, unfitted
+from engine.interruption import Committed, interruptible
 from engine.item import Failure, ImportReport
 from engine.progress import Progress
 from engine.said import Said
@@ -49,6 +50,20 @@ def index_files(
     captions: str | Path | None = None,
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``. The caller holds the writer lock."""
+    with interruptible() as committed:
+        return _index_files(catalog, paths, labels, workers, progress, seed, captions, committed)
+
+
+def _index_files(
+    catalog: Catalog,
+    paths: Sequence[Path | str],
+    labels: str | Path | None,
+    workers: int | None,
+    progress: Progress | None,
+    seed: int,
+    captions: str | Path | None,
+    committed: Committed,
+) -> ImportReport:
     began = time.monotonic()
     said = Said(labels, captions)
     files = list(walk(paths))
@@ -61,8 +76,8 @@ def index_files(
     with Workers(workers) as processes:
         if missing and plan.extract:
             _fit(catalog, plan, said, missing, processes, progress, seed)
-        _change(catalog, plan)
-        added, updated, failures = _extract(catalog, plan, said, processes, progress)
+        _change(catalog, plan, committed)
+        added, updated, failures = _extract(catalog, plan, said, processes, progress, committed)
     unfit = fit_missing_texts(catalog, seed)
     place_texts(catalog, progress)
     unchanged = len(keyed) - len(plan.extract) - len(plan.change)
@@ -142,7 +157,7 @@ def _labels(new: tuple[str, ...] | None, stored: Stored | None) -> tuple[str, ..
     return new if new is not None else stored.labels if stored else ()
 
 
-def _change(catalog: Catalog, plan: _Plan) -> None:
+def _change(catalog: Catalog, plan: _Plan, committed: Committed) -> None:
     """Write what is known without reading pictures."""
     with catalog.write() as tx:
         tx.items.refresh(plan.stamps)
@@ -151,10 +166,11 @@ def _change(catalog: Catalog, plan: _Plan) -> None:
         records = [replace(record, rows=text_rows(texts, record.text)) for record in batch]
         with catalog.write() as tx:
             put_records(tx, records)
+        committed.items += len(records)
 
 
 def _extract(
-    catalog: Catalog, plan: _Plan, said: Said, processes: Workers, progress: Progress | None
+    catalog: Catalog, plan: _Plan, said: Said, processes: Workers, progress: Progress | None, committed: Committed
 ) -> tuple[int, int, list[Failure]]:
     added = updated = 0
     failures: list[Failure] = []
@@ -174,6 +190,7 @@ def _extract(
             with catalog.write() as tx:
                 new = put_records(tx, records)
             added, updated = added + new, updated + len(records) - new
+            committed.items += len(records)
         if progress:
             progress("indexing", done, len(plan.extract))
     return added, updated, failures

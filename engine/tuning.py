@@ -49,9 +49,11 @@ def tune(
     total, trials = 1 + sum(len(tried) - 1 for tried in values.values()), list[Trial]()
 
     def score(settings: dict[str, Any]) -> float:
-        if progress is not None:
-            progress("tuning", len(trials), total)
+        if progress is not None and not trials:
+            progress("tuning", 0, total)
         trials.append(trial.run(settings))
+        if progress is not None:
+            progress("tuning", len(trials), total, trials[-1].sentence(asked.measure))
         return -np.inf if (found := trials[-1].score) is None else found
 
     best, _ = search(values, score, exhaustive=False)

@@ -10,6 +10,7 @@ import numpy as np
 from engine.errors import NotReadyError
 from engine.extraction import content_hash, read_file
 from engine.fitting import sample_size
+from engine.interruption import interruptible
 from engine.item import Failure, ImportReport, Item, NewItem, Picture
 from engine.progress import Progress
 from engine.said import Said
@@ -53,14 +54,16 @@ def index(
     reports: list[ImportReport] = []
     skipped = done = 0
     entries = _entries(keyed, known.items, views, said, failures)
-    for batch in batches(entries, lambda entry: len(entry.image or b"") if entry is not None else 0):
-        new = [entry for entry in batch if entry is not None]
-        if new:
-            reports.append(collection.import_items(new))
-        done, skipped = done + len(batch), skipped + len(batch) - len(new)
-        if progress:
-            progress("indexing", done, len(keyed))
-    unfit = _fit_texts(collection)
+    with interruptible() as committed:
+        for batch in batches(entries, lambda entry: len(entry.image or b"") if entry is not None else 0):
+            new = [entry for entry in batch if entry is not None]
+            if new:
+                reports.append(collection.import_items(new))
+                committed.items += reports[-1].added + reports[-1].updated
+            done, skipped = done + len(batch), skipped + len(batch) - len(new)
+            if progress:
+                progress("indexing", done, len(keyed))
+        unfit = _fit_texts(collection)
     report = merged(reports)
     unchanged = report.unchanged + skipped - len(failures)
     failed = (*failures, *_named(report.failures, keyed), *unused, *unfit)
