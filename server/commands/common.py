@@ -83,6 +83,8 @@ def describe(error: Exception) -> str:
         text = str(error)
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+        text = f"{error.object!r} is no UTF-8 text, as names, keys and texts must be"
     else:
         text = f"{type(error).__name__}: {error} (crossview --debug COMMAND shows where)"
     return " ".join(text.split())

@@ -187,3 +187,15 @@ def test_a_command_gives_up_after_its_timeout(tmp_path: Path, monkeypatch: pytes
         assert "within 0.5 seconds" in result.stderr
         assert "rows" in done("list", *where)
         assert run("evaluate", "rows", "--view", "color", "--timeout", "60", *where).exit_code == 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_that_are_no_utf_8(tmp_path: Path, backend: str) -> None:
+    """As a shell passes them on: the error shows the argument, not the codec that failed."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 2)
+    with reached(home, backend) as where:
+        for command in (("search", "rows", "--view", "color", "--key", "\udcff"), ("show", "rows", "--item", "\udcff")):
+            result = run(*command, *where)
+            assert result.exit_code == 1
+            assert "\\udcff' is no UTF-8 text" in result.stderr
