@@ -30,6 +30,7 @@ from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.label import MAX_LABEL
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
+from engine.learners.cancellation import checkpoint, uncancellable
 from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
@@ -382,7 +383,8 @@ class Collection:
                 there = ", ".join(map(str, known)) or "none to choose from"
                 raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
             self._switch(tx, space, generation)
-        return self.space(space)
+        with uncancellable():
+            return self.space(space)
 
     # -- searching
 
@@ -408,6 +410,7 @@ class Collection:
         check_queries(queries, k)
         chosen = _checked(filter)
         while True:
+            checkpoint()
             with self._read() as tx:
                 live = self._living(tx, space or tx.active_space() or RAW)
                 found = answer(tx, live, self._extractor, queries, targets, k, chosen, merge)
@@ -493,8 +496,10 @@ class Collection:
                 if activate:
                     self._switch(tx, name, fitted.generation)
                     self._live[name] = live
-            _save(live)  # only now: a snapshot of a generation that was never stored would be taken for the next one's
-        return self.space(name)
+            with uncancellable():
+                _save(live)  # only now: a snapshot of a generation never stored would be taken for the next one's
+        with uncancellable():
+            return self.space(name)
 
     @staticmethod
     def _switch(tx: Transaction, name: str, generation: int | None) -> None:

@@ -28,5 +28,9 @@ class BusyError(CrossviewError, RuntimeError):
     """Another process is writing this collection."""
 
 
+class CancelledError(CrossviewError, RuntimeError):
+    """Nobody waits for the work any more, so it was stopped; what it had not committed is undone."""
+
+
 class StorageError(CrossviewError, OSError):
     """The home cannot be read or written: disk full, read-only, damaged. Nothing acknowledged was lost."""

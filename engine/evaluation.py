@@ -14,6 +14,7 @@ from engine.catalog import Transaction
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples, examples, split
 from engine.info import Evaluation, EvaluationRow
+from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance, reranked
@@ -153,6 +154,7 @@ def _orders(
     else:
         probes, placed = vectors(pipeline, *asked), vectors(pipeline, *stored)
     for start in range(0, len(probes), _QUERIES_AT_ONCE):
+        checkpoint()
         part = slice(start, start + _QUERIES_AT_ONCE)
         order = ranking(distances(probes[part], placed, metrics), random)
         if not rerank:

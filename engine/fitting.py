@@ -15,6 +15,7 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.extraction import content_hash, cores, sample
 from engine.item import Failure, Picture
 from engine.label import check_labels
+from engine.learners.cancellation import checkpoint
 from engine.views import find_view, input_of, views_of
 from features import Extractor, ImageError, ImageExtractor, Labels, extractor
 
@@ -80,6 +81,7 @@ def _fit_pictures(
             for one in batch:
                 check_labels(one.labels)
             for one, found in zip(batch, pool.map(lambda one: _sample(one.image, chosen), batch), strict=True):
+                checkpoint()
                 if found:
                     labels.append(one.labels or known.get(content_hash(one.image), ()))
                 for name, rows in found.items():
@@ -139,6 +141,7 @@ def fit_view(
     It is the current revision then. ``keys`` are remembered, so that an evaluation can say whether its queries were
     among them.
     """
+    checkpoint()
     with catalog.read() as tx:
         view = find_view(tx, name)
     try:

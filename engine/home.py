@@ -12,6 +12,7 @@ from engine.catalog import Catalog
 from engine.catalog.database import storage_errors
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from engine.layout import CATALOG_FILE, LOCK_FILE, catalog_url
+from engine.learners.cancellation import checkpoint
 from engine.locks import WriterLock
 from engine.views import add_views
 
@@ -26,8 +27,11 @@ class Home:
     """A folder of collections: ``path``, or $CROSSVIEW_HOME, or ~/.crossview. It is made when first written to."""
 
     def __init__(self, path: Path | str | None = None) -> None:
+        """Raise InvalidInputError where the path is a file."""
         chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
         self.path = Path(chosen).expanduser().absolute()
+        if self.path.exists() and not self.path.is_dir():
+            raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
 
     def names(self) -> list[str]:
         """Return the names of the collections, sorted."""
@@ -52,6 +56,7 @@ class Home:
             with storage_errors():
                 new.mkdir(parents=True)
             self._write(new, name, views, description)
+            checkpoint()
             with storage_errors():
                 os.rename(new, self.path / name)
         except BaseException as error:
@@ -76,14 +81,21 @@ class Home:
         self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"
         with WriterLock(self.path / name / LOCK_FILE).hold(), storage_errors():
+            checkpoint()
             os.rename(self.path / name, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
     def _check_exists(self, name: str) -> None:
         names = self.names()
         if name not in names:
-            there = f"there are: {', '.join(names)}" if names else f"there are none in {self.path}"
+            there = f"there are: {', '.join(names)}" if names else self.emptiness()
             raise NotFoundError(f"no collection {name!r}; {there}")
+
+    def emptiness(self) -> str:
+        """Say of a home without collections whether there is a folder at all."""
+        if not self.path.is_dir():
+            return f"the folder {self.path} does not exist"
+        return f"there are none in {self.path}"
 
     @staticmethod
     def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:

@@ -15,6 +15,7 @@ from engine.entry import check_entry
 from engine.errors import InvalidInputError
 from engine.extraction import content_hash, extract
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from engine.learners.cancellation import checkpoint
 from engine.search import check_row
 from engine.texts import text_rows
 from engine.updating import changed_record
@@ -38,7 +39,10 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
         same = _unchanged(tx, items, known, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        answers = list(pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo))
+        answers: list[NewRecord | Failure] = []
+        for answer in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
+            checkpoint()  # leaving the loop, what the pool has not begun is dropped
+            answers.append(answer)
     answers = list(_with_features(answers, known))
     records = [answer for answer in answers if isinstance(answer, NewRecord)]
     added = 0

@@ -14,6 +14,7 @@ from engine.catalog.batches import batches
 from engine.extraction import Extracted, Workers, extract_file, sample_file
 from engine.file_keys import deleted_before, is_unchanged, match_files, moved_items
 from engine.fitting import fit_missing_texts, fit_view, sample_size, unfitted
+from engine.interruption import Committed, interruptible
 from engine.item import Failure, ImportReport
 from engine.progress import Progress
 from engine.texts import place_texts, text_rows
@@ -70,13 +71,14 @@ def index_files(
     with catalog.read() as tx:
         plan = _plan(tx, keyed, known, annotations)
         missing = unfitted(tx.views.all())
-    with Workers(workers) as processes:
-        if missing and plan.extract:
-            _fit(catalog, plan, annotations, missing, processes, progress, seed)
-        _change(catalog, plan)
-        added, updated, failures = _extract(catalog, plan, annotations, processes, progress)
-    unfit = fit_missing_texts(catalog, seed)
-    place_texts(catalog, progress)
+    with interruptible() as committed:
+        with Workers(workers) as processes:
+            if missing and plan.extract:
+                _fit(catalog, plan, annotations, missing, processes, progress, seed)
+            _change(catalog, plan, committed)
+            added, updated, failures = _extract(catalog, plan, annotations, processes, progress, committed)
+        unfit = fit_missing_texts(catalog, seed)
+        place_texts(catalog, progress)
     with catalog.read() as tx:
         content = {key: stored.content_hash for key, stored in tx.items.known().items()} if matched.gone else {}
     return ImportReport(
@@ -158,17 +160,23 @@ def _labels(new: tuple[str, ...] | None, stored: Stored | None) -> tuple[str, ..
     return new if new is not None else stored.labels if stored else ()
 
 
-def _change(catalog: Catalog, plan: _Plan) -> None:
+def _change(catalog: Catalog, plan: _Plan, committed: Committed) -> None:
     """Write what is known without reading pictures."""
     with catalog.write() as tx:
         tx.items.refresh(plan.stamps)
     for batch in batches(plan.change.values(), _CHANGES_AT_ONCE):
         with catalog.write() as tx:
             put_records(tx, batch)
+        committed.items += len(batch)
 
 
 def _extract(
-    catalog: Catalog, plan: _Plan, annotations: Annotations, processes: Workers, progress: Progress | None
+    catalog: Catalog,
+    plan: _Plan,
+    annotations: Annotations,
+    processes: Workers,
+    progress: Progress | None,
+    committed: Committed,
 ) -> tuple[int, int, list[Failure]]:
     added = updated = 0
     failures: list[Failure] = []
@@ -188,6 +196,7 @@ def _extract(
             with catalog.write() as tx:
                 new = put_records(tx, records)
             added, updated = added + new, updated + len(records) - new
+            committed.items += len(records)
         if progress:
             progress("indexing", done, len(plan.extract))
     return added, updated, failures

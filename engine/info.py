@@ -30,6 +30,12 @@ class Trial:
     error: str = ""
     """Why they cannot."""
 
+    def sentence(self, measure: str) -> str:
+        """Return the settings and their score by a measure, or why they have none."""
+        settings = ", ".join(f"{name}={value}" for name, value in sorted(self.settings.items()))
+        told = f"cannot be used: {self.error}" if self.score is None else f"{measure} {self.score:.3f}"
+        return f"{settings}: {told}"
+
 
 @dataclass(frozen=True)
 class Tuning:

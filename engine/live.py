@@ -2,7 +2,8 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import Transaction
 from engine.errors import StorageError
+from engine.learners.cancellation import checkpoint
 from engine.locks import ReadWriteLock
 from engine.space import Space, Vectors, source
 from engine.views import find_view
@@ -61,9 +63,14 @@ class LiveSpace:
                     self.space.check_revisions(tx.views.all())
                     self._replay(tx, view, covered, [n for n in names if self._targets[n].covered == covered], sequence)
 
-    def search(self, target: str, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors:
-        """Return the k nearest items of a target among the ids in ``only``, by its index as it is now."""
+    def search(self, target: str, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors | None:
+        """Return the k nearest items of a target among the ids in ``only``, by its index as it is now.
+
+        None where the index is gone since it was followed: another thread was stopped in the middle of changing it.
+        """
         with self._lock.read():
+            if target not in self._targets:
+                return None
             index = self._targets[target].index
             return index.search(vectors, min(k, max(1, len(index))), only)
 
@@ -100,15 +107,27 @@ class LiveSpace:
         """Bring targets of one view from one sequence number to another: its rows are read and placed once for all."""
         targets = {name: self._targets[name] for name in names}
         changes = tx.items.changed_since(covered)
-        for target in targets.values():
-            target.index.remove(np.array(changes.live + changes.deleted, np.int64))
         record = find_view(tx, view)
-        for start in range(0, len(changes.live), _PLACED_AT_ONCE):
-            ids = changes.live[start : start + _PLACED_AT_ONCE]
-            labels = tx.items.labels(ids) if self.space.comparable else {}  # labels choose among several metrics only
-            placed = self.space.place({view: tx.rows.get(record, ids)}, labels)
-            for name, target in targets.items():
-                target.index.add(*placed[name])
+        with self._whole_or_gone(names):
+            for target in targets.values():
+                target.index.remove(np.array(changes.live + changes.deleted, np.int64))
+            for start in range(0, len(changes.live), _PLACED_AT_ONCE):
+                checkpoint()
+                ids = changes.live[start : start + _PLACED_AT_ONCE]
+                labels = tx.items.labels(ids) if self.space.comparable else {}  # labels choose among several metrics
+                placed = self.space.place({view: tx.rows.get(record, ids)}, labels)
+                for name, target in targets.items():
+                    target.index.add(*placed[name])
         for target in targets.values():
             target.unsaved += len(changes.live) + len(changes.deleted)
             target.covered = sequence
+
+    @contextmanager
+    def _whole_or_gone(self, names: Sequence[str]) -> Iterator[None]:
+        """Drop the targets' indexes where the block fails: they hold half of a change. The next reader loads them."""
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                del self._targets[name]
+            raise

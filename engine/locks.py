@@ -2,21 +2,42 @@
 
 import fcntl
 import json
+import math
 import os
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine.catalog.database import storage_errors
 from engine.errors import BusyError
+from engine.learners.cancellation import checkpoint
+
+PATIENCE = 30.0
+"""Seconds that a thread waits for another one of this process that writes the same collection."""
+_WAKE = 0.1
+"""Seconds between two looks at whether the waiting is still wanted."""
+
+
+def wait_for(changed: threading.Condition, ready: Callable[[], bool], patience: float = math.inf) -> bool:
+    """Wait, holding the condition, until ``ready`` holds; False after ``patience`` seconds.
+
+    Raises what the ``checkpoint`` of cancellable work raises.
+    """
+    until = time.monotonic() + patience
+    while not changed.wait_for(ready, min(_WAKE, max(0.0, until - time.monotonic()))):
+        checkpoint()
+        if time.monotonic() >= until:
+            return False
+    return True
 
 
 class WriterLock:
     """The right to write one collection: held for one operation, given up when the process dies however it dies.
 
-    Threads of one process wait for each other; another process is told who is writing.
+    Threads of one process wait for each other, up to PATIENCE seconds; another process is told who is writing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -27,7 +48,7 @@ class WriterLock:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Hold the lock for the block; BusyError names the process that has it."""
-        with self._thread:
+        with self._turn():
             if self._depth:
                 yield
                 return
@@ -40,6 +61,22 @@ class WriterLock:
             finally:
                 self._depth = 0
                 os.close(descriptor)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have the lock to this thread for the block."""
+        until = time.monotonic() + PATIENCE
+        while not self._thread.acquire(timeout=_WAKE):
+            checkpoint()
+            if time.monotonic() >= until:
+                raise BusyError(
+                    f"this collection has been written by another call of this process for the {PATIENCE:.0f} seconds "
+                    "that this one waited; try again when it is done"
+                )
+        try:
+            yield
+        finally:
+            self._thread.release()
 
     def _take(self, descriptor: int) -> None:
         try:
@@ -75,7 +112,7 @@ class ReadWriteLock:
     def read(self) -> Iterator[None]:
         """Share the guarded thing for the block."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._writing and not self._waiting)
+            wait_for(self._changed, lambda: not self._writing and not self._waiting)
             self._readers += 1
         try:
             yield
@@ -89,8 +126,11 @@ class ReadWriteLock:
         """Have the guarded thing alone for the block."""
         with self._changed:
             self._waiting += 1
-            self._changed.wait_for(lambda: not self._writing and not self._readers)
-            self._waiting -= 1
+            try:
+                wait_for(self._changed, lambda: not self._writing and not self._readers)
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()  # readers wait for writers that wait, and this one may have given up
             self._writing = True
         try:
             yield

@@ -1,6 +1,13 @@
 """Progress of long work."""
 
-from collections.abc import Callable
+from typing import Protocol
 
-Progress = Callable[[str, int, int], None]
-"""Called with (what is being done, such as "indexing", how much of it is done, of how much)."""
+
+class Progress(Protocol):
+    """What is called as work goes on."""
+
+    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
+        """Take that ``done`` of ``total`` steps of ``what``, such as "indexing", are done.
+
+        ``note`` is one line on the last step, given only where there is one: a candidate of tuning and its score.
+        """

@@ -51,7 +51,8 @@ def answer(
     chosen: Filter,
     merge: bool | None,
 ) -> list[HitList] | None:
-    """Return the hit lists, query by query and target by target; None if the index is ahead of the transaction.
+    """Return the hit lists, query by query and target by target; None if the search has to begin again,
+    because an index is ahead of the transaction or gone.
 
     ``merge`` makes one list per query; None: where the space's distances are comparable.
 
@@ -69,6 +70,8 @@ def answer(
         live.follow(tx, probes)
         for target, vectors in probes.items():
             found = live.search(target, vectors, wanted + any(one is not None for one in own), only)
+            if found is None:
+                return None
             try:
                 hit_lists = _hits(tx, target, found.ids, found.distances, own, wanted)
             except _StaleError:

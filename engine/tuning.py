@@ -11,6 +11,7 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples
 from engine.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.info import Trial, Tuning
+from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.selection import search
@@ -48,9 +49,11 @@ def tune(
     total, trials = 1 + sum(len(tried) - 1 for tried in values.values()), list[Trial]()
 
     def score(settings: dict[str, Any]) -> float:
-        if progress is not None:
-            progress("tuning", len(trials), total)
+        if progress is not None and not trials:
+            progress("tuning", 0, total)
         trials.append(trial.run(settings))
+        if progress is not None:
+            progress("tuning", len(trials), total, trials[-1].sentence(asked.measure))
         return -np.inf if (found := trials[-1].score) is None else found
 
     best, _ = search(values, score, exhaustive=False)
@@ -114,6 +117,7 @@ class _Trial:
     ) -> NDArray[Any]:
         parts, random = [], np.random.default_rng(self.recipe.seed)
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            checkpoint()
             part = slice(start, start + _QUERIES_AT_ONCE)
             order = ranking(distances(probes[part], placed, metrics), random)
             parts.append(self._judged(order, queries[part], items))

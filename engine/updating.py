@@ -9,6 +9,7 @@ from engine.catalog.items import changed_attributes
 from engine.catalog.keys import normal
 from engine.entry import check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate
+from engine.learners.cancellation import checkpoint
 from engine.texts import text_rows
 from engine.views import text_extractors
 from engine.writing import put_records
@@ -30,6 +31,7 @@ def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: b
             found, missing = _resolved(tx, batch, match_paths)
             records = changed_records(tx, found, text_extractors(tx))
             put_records(tx, records)
+            checkpoint()
         failures += missing
         meant.update(one.key for one in found)
         updated.update(record.key for record in records)

@@ -15,6 +15,7 @@ from engine.catalog import Catalog, NewRecord
 from engine.catalog.keys import normal
 from engine.errors import InvalidInputError
 from engine.info import ViewInfo
+from engine.interruption import interruptible
 from engine.item import ImportReport, Item
 from engine.progress import Progress
 from engine.values import to_rows
@@ -81,12 +82,14 @@ def index_vectors(
     if view not in known:
         taker.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
     counts = np.zeros(3, np.int64)
-    for start in range(0, len(names), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        report = taker.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
-        counts += (report.added, report.updated, report.unchanged)
-        if progress:
-            progress("indexing", min(part.stop, len(names)), len(names))
+    with interruptible() as committed:
+        for start in range(0, len(names), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            report = taker.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
+            counts += (report.added, report.updated, report.unchanged)
+            committed.items += report.added + report.updated
+            if progress:
+                progress("indexing", min(part.stop, len(names)), len(names))
     added, updated, unchanged = counts.tolist()
     return ImportReport(added, updated, unchanged, (), time.monotonic() - began)
 

@@ -184,8 +184,11 @@ class Backend(Protocol):
 
 
 @contextmanager
-def connect(home: Path | None, server: str | None) -> Iterator[Backend]:
-    """The server at an address ``HOST:PORT`` where one is given, else the home (None: the default one)."""
+def connect(home: Path | None, server: str | None, timeout: float | None = None) -> Iterator[Backend]:
+    """The server at an address ``HOST:PORT`` where one is given, else the home (None: the default one).
+
+    ``timeout`` is how many seconds each call of the server may take.
+    """
     if server is None:
         from engine.home import Home
 
@@ -193,5 +196,5 @@ def connect(home: Path | None, server: str | None) -> Iterator[Backend]:
         return
     from server.client import Client
 
-    with Client(server) as client:
+    with Client(server, timeout) as client:
         yield client

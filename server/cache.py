@@ -9,6 +9,7 @@ from engine.collection import Collection
 from engine.errors import BusyError
 from engine.home import Home
 from engine.info import CollectionInfo
+from engine.locks import wait_for
 
 PATIENCE = 30.0
 """Seconds that a deletion waits for the calls under way."""
@@ -50,7 +51,7 @@ class OpenCollections:
     def delete(self, name: str) -> None:
         """Closes and deletes; raises BusyError where calls outlast PATIENCE, and what ``Home.delete`` raises."""
         with self._changed:
-            self._changed.wait_for(lambda: name not in self._deleting)
+            wait_for(self._changed, lambda: name not in self._deleting)
             self._deleting.add(name)
         try:
             self._close(name, PATIENCE)
@@ -72,7 +73,7 @@ class OpenCollections:
             entry = self._entries.get(name)
             if entry is None:
                 return
-            if not self._changed.wait_for(lambda: entry.users == 0, patience):
+            if not wait_for(self._changed, lambda: entry.users == 0, patience):
                 raise BusyError(f"collection {name!r} is in use; try again when its work is done")
             self._entries.pop(name, None)
         if entry.collection is not None:
@@ -81,7 +82,7 @@ class OpenCollections:
     @contextmanager
     def _entry(self, name: str) -> Iterator[_Entry]:
         with self._changed:
-            self._changed.wait_for(lambda: name not in self._deleting)
+            wait_for(self._changed, lambda: name not in self._deleting)
             entry = self._entries.setdefault(name, _Entry())
             entry.users += 1
         try:

@@ -10,6 +10,7 @@ import typer
 
 from server.commands import collections, demo, embed, index, label, learn, search, serve
 from server.commands.common import debug, reported
+from server.commands.remote import timed
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
 
@@ -53,7 +54,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(reported(command))
+    app.command(name)(reported(timed(command)))
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """A typed client with the methods of ``engine.Home`` and ``engine.Collection``; it raises the engine's own errors."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -47,7 +48,6 @@ OPTIONS = (
 )
 EVERY = Filter()
 ROWS_AT_ONCE = 1_000
-_Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
 _Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
 
@@ -55,22 +55,34 @@ _Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
 class Client:
     """The collections of a server at ``address`` (HOST:PORT); a context manager.
 
-    Every method raises ServerUnavailableError where no server answers, ServerFaultError where it fails by itself,
-    and what the engine raises otherwise.
+    Every method raises ServerUnavailableError where no server answers, ServerStoppedError where it stops meanwhile,
+    ServerFaultError where it fails by itself, and what the engine raises otherwise.
+
+    Args:
+        address: HOST:PORT.
+        timeout: seconds that each call may take, a training as well as one batch of an import; then it raises
+            DeadlineExceededError, and the server gives the call up. None: any time.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, timeout: float | None = None) -> None:
+        if timeout is not None and not 0 < timeout < math.inf:
+            raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
         self.address = address
+        self.timeout = timeout
         self.channel = grpc.insecure_channel(address, options=OPTIONS)
         self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
         self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
 
-    def call(self, method: Callable[[_Request], _Answer], request: _Request) -> _Answer:
+    def call(self, method: Callable[..., _Answer], request: Any) -> _Answer:
         """Calls a method of the server, its failures raised as errors."""
         try:
-            return method(request)
+            return method(request, timeout=self.timeout)
         except grpc.RpcError as failure:
-            raise error_of(failure, self.address) from failure
+            raise error_of(failure, self.address, self._name_of(method), self.timeout) from failure
+
+    def _name_of(self, method: Callable[..., Any]) -> str:
+        stubs = {**vars(self.collections), **vars(self.searches)}
+        return next(name for name, known in stubs.items() if known is method)
 
     def names(self) -> list[str]:
         """Names of the collections, in order."""

@@ -7,9 +7,8 @@ import grpc
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
-from engine.errors import BusyError, InvalidInputError, NotFoundError
+from engine.errors import InvalidInputError, NotFoundError
 from engine.item import ImportReport, Picture
-from engine.progress import Progress
 from server import pages
 from server.batches import batches, merged
 from server.cache import OpenCollections
@@ -198,7 +197,6 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
                 rerank=request.rerank,
                 activate=request.activate if request.HasField("activate") else True,
-                progress=_while_wanted(context),
             )
         return from_space(name, space)
 
@@ -211,7 +209,6 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 tuple(request.views),
                 name=request.space_id or None,
                 activate=request.activate if request.HasField("activate") else True,
-                progress=_while_wanted(context),
             )
         return from_space(name, made)
 
@@ -254,13 +251,3 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 seed=request.seed,
             )
         return from_evaluation(evaluation)
-
-
-def _while_wanted(context: grpc.ServicerContext) -> Progress:
-    """Progress that stops the work once the caller is gone; a unary call has nobody to tell how far it is."""
-
-    def check(what: str, done: int, total: int) -> None:
-        if not context.is_active():
-            raise BusyError(f"the caller is gone: stopped {what} at {done} of {total}")
-
-    return check

@@ -11,16 +11,18 @@ from grpc_reflection.v1alpha import reflection
 from engine.errors import StorageError
 from engine.home import Home
 from server.cache import OpenCollections
+from server.calls import CallInterceptor
 from server.collection_service import CollectionService
 from server.limits import MESSAGE_BYTES
 from server.pb.crossview.v1 import collections_pb2, collections_pb2_grpc, search_pb2, search_pb2_grpc
 from server.search_service import SearchService
-from server.status import StatusInterceptor
 
 THREADS = 16
 """Calls served at once; more wait."""
 GRACE = 10.0
 """Seconds that calls under way have when the server stops."""
+ENDING = 2.0
+"""Seconds beyond these in which calls can still answer that the server has stopped."""
 SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService")
 
 OPTIONS = (
@@ -40,7 +42,8 @@ class RunningServer:
     def __init__(self, home: Home, host: str = "127.0.0.1", port: int = 50051, workers: int = 1) -> None:
         self.collections = OpenCollections(home)
         self._health = health.HealthServicer()
-        self._server = grpc.server(ThreadPoolExecutor(THREADS), interceptors=[StatusInterceptor()], options=OPTIONS)
+        self._calls = CallInterceptor()
+        self._server = grpc.server(ThreadPoolExecutor(THREADS), interceptors=[self._calls], options=OPTIONS)
         self._add_services(workers)
         self.port = self._bind(host, port)
         self.address = f"{host}:{self.port}"
@@ -70,10 +73,15 @@ class RunningServer:
     def stop(self, grace: float = GRACE) -> bool:
         """Takes no more calls, lets those under way end within ``grace`` seconds, and closes the collections.
 
+        Calls that take longer are given up and answered with ServerStoppedError.
+
         False where a call still works on one of them: threads cannot be ended, so only the end of the process ends it.
         """
         self._health.enter_graceful_shutdown()
-        self._server.stop(grace).wait()
+        stopped = self._server.stop(grace + ENDING)
+        if not stopped.wait(grace):
+            self._calls.stop_calls()
+            stopped.wait()
         return self.collections.close()
 
     def __enter__(self) -> Self:

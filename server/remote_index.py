@@ -14,6 +14,7 @@ from engine.extraction import content_hash, read_file
 from engine.file_keys import deleted_before, match_files, moved_items
 from engine.fitting import sample_size
 from engine.indexing import DELETED, label_notes
+from engine.interruption import Committed, interruptible
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
 from engine.updating import changed_record
@@ -58,8 +59,9 @@ def index(
         keyed = {key: file for key, file in keyed.items() if key not in left_out}
         found.skipped[DELETED] += len(left_out)
     _fit(collection, keyed, annotations, progress)
-    report = _send(collection, keyed, known, annotations, progress)
-    unfit = _fit_texts(collection)
+    with interruptible() as committed:
+        report = _send(collection, keyed, known, annotations, progress, committed)
+        unfit = _fit_texts(collection)
     content = {key: item.content_hash for key, item in _known(collection).items()} if matched.gone else {}
     return replace(
         report,
@@ -135,6 +137,7 @@ def _send(
     known: Mapping[str, Item],
     annotations: Annotations,
     progress: Progress | None,
+    committed: Committed,
 ) -> ImportReport:
     """Sends what the server lacks, in batches."""
     views = {view.name for view in collection.views() if input_of(view) == "image"}
@@ -147,6 +150,7 @@ def _send(
             reports.append(collection.import_items(new))
         if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
             reports.append(collection.update_items(updates))
+        committed.items = sum(one.added + one.updated for one in reports)
         done, skipped = done + len(batch), skipped + batch.count(None)
         if progress:
             progress("indexing", min(done, len(keyed)), len(keyed))

@@ -8,14 +8,14 @@ import errno
 import logging
 import sqlite3
 import uuid
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar, cast
+from typing import NoReturn, cast
 
 import grpc
 
 from engine import errors
 from features import errors as image_errors
-from server.errors import ServerFaultError, ServerUnavailableError
+from server import errors as server_errors
+from server.errors import DeadlineExceededError, ServerFaultError, ServerStoppedError, ServerUnavailableError
 
 ERROR_KEY = "crossview-error"
 """Trailing metadata: the class of the error, so that a client can raise the same one."""
@@ -29,13 +29,15 @@ STATUSES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
     (image_errors.ImageError, grpc.StatusCode.INVALID_ARGUMENT),
     (errors.NotReadyError, grpc.StatusCode.FAILED_PRECONDITION),
     (errors.BusyError, grpc.StatusCode.ABORTED),
+    (ServerStoppedError, grpc.StatusCode.UNAVAILABLE),
+    (errors.CancelledError, grpc.StatusCode.CANCELLED),
     (errors.StorageError, grpc.StatusCode.INTERNAL),
 )
 """First match wins; anything that is not here is an INTERNAL fault of the server. A full disk is RESOURCE_EXHAUSTED."""
 
 _BY_NAME: dict[str, type[Exception]] = {
     cls.__name__: cls
-    for module in (errors, image_errors)
+    for module in (errors, image_errors, server_errors)
     for cls in vars(module).values()
     if isinstance(cls, type) and issubclass(cls, errors.CrossviewError | image_errors.ImageError)
 }
@@ -45,8 +47,9 @@ _BY_CODE: dict[grpc.StatusCode, type[Exception]] = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: errors.InvalidInputError,
     **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
 }
+_NEVER_SENT = ("failed to connect", "resolving", "resolution")
+"""How gRPC says that it found no server. It has one status for this and for a connection that is cut in a call."""
 _log = logging.getLogger("crossview.server")
-_Result = TypeVar("_Result")
 
 
 def status_of(error: Exception) -> grpc.StatusCode | None:
@@ -67,52 +70,30 @@ def _disk_full(error: BaseException | None) -> bool:
     return False
 
 
-def error_of(failure: grpc.RpcError, address: str) -> Exception:
-    """The error that a failed call means, as the engine would have raised it."""
+def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float | None = None) -> Exception:
+    """The error that a failed call means, as the engine would have raised it; ``timeout`` is what the call had."""
     call = cast(grpc.Call, failure)  # every RpcError of a channel is a Call too
     code, message = call.code(), call.details() or ""
     named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
     if named in _BY_NAME:
         return _BY_NAME[named](message)
-    if code is grpc.StatusCode.UNAVAILABLE:
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return DeadlineExceededError(
+            f"{method} had no answer from {address} within {timeout:g} seconds: the server gives its work up, and what "
+            "it has not committed is left undone; allow more time, or ask for less"
+        )
+    if code is grpc.StatusCode.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
         return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return ServerUnavailableError(
+            f"the server at {address} stopped, or the connection was lost, during {method} ({message}); whether a "
+            "change was made is not known: look before you repeat it"
+        )
     return _BY_CODE.get(code, ServerFaultError)(message or f"the server answered {code.name}")
 
 
-class StatusInterceptor(grpc.ServerInterceptor):
-    """Turns whatever a method raises into a status. The client never sees a traceback and never UNKNOWN."""
-
-    def intercept_service(
-        self,
-        continuation: "Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler[Any, Any] | None]",
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
-        """Wraps the method; methods that answer with a stream (health, reflection) look after themselves."""
-        handler = continuation(handler_call_details)
-        method = None if handler is None else handler.stream_unary or handler.unary_unary
-        if handler is None or method is None:
-            return handler
-        codec = {
-            "request_deserializer": handler.request_deserializer,
-            "response_serializer": handler.response_serializer,
-        }
-        if handler.request_streaming:
-            return grpc.stream_unary_rpc_method_handler(_guarded(method), **codec)
-        return grpc.unary_unary_rpc_method_handler(_guarded(method), **codec)
-
-
-def _guarded(method: Callable[[Any, grpc.ServicerContext], _Result]) -> Callable[[Any, grpc.ServicerContext], _Result]:
-    def guarded(request: Any, context: grpc.ServicerContext) -> _Result:
-        try:
-            return method(request, context)
-        except Exception as error:
-            failure = error
-        _abort(context, failure)
-
-    return guarded
-
-
-def _abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    """Ends a call with the status of an error: the client never sees a traceback and never UNKNOWN."""
     code = status_of(error)
     if code is not None:
         context.set_trailing_metadata(((ERROR_KEY, _known_name(type(error))),))

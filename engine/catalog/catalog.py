@@ -13,6 +13,7 @@ from engine.catalog.roots import Roots
 from engine.catalog.rows import Rows, SqlRows
 from engine.catalog.spaces import Spaces
 from engine.catalog.views import Views
+from engine.learners.cancellation import checkpoint
 
 
 class Transaction:
@@ -82,9 +83,10 @@ class Catalog:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Open a transaction that is durable when the block ends, and undone if it raises."""
+        """Open a transaction that is durable when the block ends, and undone if it raises or is no longer wanted."""
         with self._database.write() as connection:
             yield Transaction(connection)
+            checkpoint()
 
     def close(self) -> None:
         """Close every connection."""

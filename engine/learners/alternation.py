@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .cancellation import checkpoint
 from .problem import Problem
 from .subproblem import Subproblem
 
@@ -59,6 +60,7 @@ class Alternation:
         done, total = 0, max_iter * len(self.problem.free) * inner_iter
         for _ in range(max_iter):
             for view in self.problem.free:
+                checkpoint()
                 told = None if progress is None else _from(progress, done, total)
                 self.problem.weights[view] = self._bound(view).solve(inner_iter, tol / 10, told)
                 done += inner_iter

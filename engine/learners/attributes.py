@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .base import Mask, Rows
+from .cancellation import checkpoint
 from .classes import of_classes, shared_classes
 from .linear import LinearLearner
 from .ordering import Near, Ordering
@@ -115,11 +116,13 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
     slope = share * (near.slope @ rows)
     least = tol * float(np.linalg.norm(slope))
     for _ in range(_STEPS):
+        checkpoint()
         if np.linalg.norm(slope) <= least:
             break
         step = _newton_step(rows, near, share, slope)
         value, fall, size = found @ found / 2 + share * near.value, float(slope @ step), 1.0
         while size > _SMALLEST:
+            checkpoint()
             trial = found + size * step
             near = ordering.near(rows @ trial)
             if trial @ trial / 2 + share * near.value <= value + _ENOUGH * size * fall:
@@ -132,6 +135,7 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
 
 def _newton_step(rows: Rows, near: Near, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
     def curved(along: NDArray[np.float64]) -> NDArray[np.float64]:
+        checkpoint()
         bent: NDArray[np.float64] = along + 2 * share * (near.laplacian(rows @ along) @ rows)
         return bent
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .cancellation import checkpoint
 from .state import decode, encode
 
 Rows = NDArray[np.float64]
@@ -165,6 +166,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         Returns:
             The views as float64, zeros where an item lacks one; the labels, or None; the (n, V) mask.
         """
+        checkpoint()  # here, because every fit of every learner begins so
         if needs_labels and y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if _is_list_of_views(X):
@@ -225,6 +227,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return [len(part) for part in np.array_split(np.arange(columns), count)]
 
     def _embed(self, rows: ArrayLike, view: int) -> NDArray[Any]:
+        checkpoint()
         checked = self._checked_rows(rows, view)
         embeddings = self._project(checked.astype(np.float64, copy=False), view)
         return embeddings.astype(checked.dtype, copy=False)

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
 from .base import Rows
+from .relations import slices
 from .steps import Step
 
 KERNELS = ("rbf", "chi2", "linear", "precomputed")
@@ -106,7 +107,8 @@ class KernelMap(Step):
     def _distances(self, rows: Rows, others: Rows) -> Rows:
         if self.kernel == "rbf":
             return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
-        return -np.asarray(additive_chi2_kernel(rows, others), dtype=np.float64)
+        parts = slices(len(rows), others.size)  # each number of a block of rows meets every number of a column
+        return -np.concatenate([additive_chi2_kernel(rows[part], others) for part in parts])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

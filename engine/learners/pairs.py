@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .base import Rows
+from .cancellation import checkpoint
 from .relations import BLOCK, Listed, Others, Relation, Similarity, slices
 
 Weights = NDArray[np.float64]
@@ -91,6 +92,7 @@ def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:
         return Others(similar)
     chosen = np.zeros(0, dtype=np.int64)
     while len(chosen) < wanted:
+        checkpoint()
         drawn = generator.randint(rows * columns, size=2 * wanted)
         drawn = drawn[~similar.holds(drawn // columns, drawn % columns)]
         chosen = np.unique(np.concatenate([chosen, drawn]))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from .base import MultiViewLearner, Rows
+from .cancellation import checkpoint
 from .chain import Chain, parse_chain
 
 Labels = NDArray[Any]
@@ -197,6 +198,7 @@ def search(
 
     def scored(point: tuple[int, ...]) -> float:
         if point not in scores:
+            checkpoint()
             scores[point] = score(at(point))
         return scores[point]
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 
 from .base import Mask, MultiView, MultiViewLearner, Rows
+from .cancellation import checkpoint
 
 
 class SeparateLearner(MultiViewLearner):
@@ -32,6 +33,7 @@ class SeparateLearner(MultiViewLearner):
             setattr(self, name, [attributes[name] for attributes in fitted])
 
     def _fit_present(self, views: list[Rows], labels: Any, mask: Mask, view: int) -> dict[str, Any]:
+        checkpoint()
         there = mask[:, view]
         if there.all():
             return self._fit_view(views[view], labels, view)

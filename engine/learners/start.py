@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import Rows
+from .cancellation import checkpoint
 from .cca import whitener
 from .correlate import correlated
 from .pca import principal_components
@@ -134,6 +135,7 @@ def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> 
     basis = generator.standard_normal((similar.shape[0], min(size, similar.shape[0])))
     back = similar.transposed()
     for _ in range(_ITERATIONS):
+        checkpoint()
         basis = np.linalg.qr(similar.sums(basis) + back.sums(basis))[0]
     values, vectors = np.linalg.eigh(basis.T @ (similar.sums(basis) + back.sums(basis)))
     rows = basis @ vectors[:, values > 1e-9 * values[-1]]

@@ -15,6 +15,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from .base import Rows
+from .cancellation import checkpoint
 from .pairs import Pull, Repelled
 from .scisd import Scisd
 
@@ -86,6 +87,7 @@ class Subproblem:
 
     def bound(self, W: Matrix) -> tuple[float, Matrix]:
         """Returns the smooth part of the bound (all but an l1 penalty) and its gradient with respect to W, (D, d)."""
+        checkpoint()
         embeddings = self.rows @ W.T
         value = self._constant - float(np.vdot(self._slope, embeddings)) + self.attracting.value(embeddings)
         gradient = self.attracting.weights[:, None] * embeddings - self.attracting.targets - self._slope

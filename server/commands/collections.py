@@ -84,6 +84,10 @@ def list_(
     if name is None:
         with opened_backend(home, server) as backend:
             found = backend.names()
+        if server is None and not found:
+            from engine.home import Home
+
+            typer.echo(f"note: {Home(home).emptiness()}", err=True)
         if as_json:
             print_json(found)
         else:

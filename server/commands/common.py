@@ -38,6 +38,9 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The collectio
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
 
+timeout: ContextVar[float | None] = ContextVar("timeout", default=None)
+"""Seconds that each call of a server may take."""
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _Value = TypeVar("_Value")
@@ -93,6 +96,8 @@ def describe(error: Exception) -> str:
         text = str(error)
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+        text = f"{error.object!r} is no UTF-8 text, as names, keys and texts must be"
     else:
         text = f"{type(error).__name__}: {error} (crossview --debug COMMAND shows where)"
     return " ".join(text.split())
@@ -103,9 +108,11 @@ def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]
     """The home or server asked for; naming both is a usage error."""
     if home is not None and server is not None:
         raise typer.BadParameter("a server has its own home: give --home or --server, not both")
+    if server is None and timeout.get() is not None:
+        raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
     from server.backend import connect
 
-    with connect(home, server) as backend:
+    with connect(home, server, timeout.get()) as backend:
         yield backend
 
 

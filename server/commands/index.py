@@ -104,8 +104,11 @@ def index(
                     replace_labels=replace_labels,
                     include_deleted=include_deleted,
                 )
-    except KeyboardInterrupt:
-        typer.echo("stopped; what was indexed is kept. The same command goes on from here.", err=True)
+    except KeyboardInterrupt as stopped:
+        committed = getattr(stopped, "committed", 0)
+        kept = f"{committed} items were committed and are kept" if committed else "nothing was committed"
+        open_batch = ", but perhaps the batch that was on its way" if server is not None else ""
+        typer.echo(f"stopped; {kept}{open_batch}. The same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)

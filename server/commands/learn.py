@@ -19,7 +19,7 @@ from server.commands.common import (
     table,
     tuning,
 )
-from server.commands.progress import progress_bar
+from server.commands.progress import numbered, progress_bar
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -102,8 +102,12 @@ def train(
             made = collection.train(learner or "", names(views), space=space, **told, **how)
     if as_json:
         print_json(made)
-    else:
-        _tell(name, made)
+        return
+    if server is not None and made.tuning is not None:  # one answer, so the candidates come all at once
+        for number, trial in enumerate(made.tuning.tried, 1):
+            note = trial.sentence(made.tuning.measure)
+            typer.echo(numbered("tuning", number, len(made.tuning.tried), note), err=True)
+    _tell(name, made)
 
 
 def _check(extend: str | None, given: dict[str, Any]) -> None:

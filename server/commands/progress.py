@@ -1,22 +1,54 @@
 """The bar that shows how far long work is."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import typer
 
 if TYPE_CHECKING:
     from engine.progress import Progress
 
 
+class Notes:
+    """Prints the notes of progress on stderr, a line each, with an estimate of the time left."""
+
+    def __init__(self) -> None:
+        self._what = ""
+        self._began = 0.0
+
+    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
+        """Prints the note, if there is one."""
+        if what != self._what:
+            self._what, self._began = what, time.monotonic()
+        if note:
+            left = (time.monotonic() - self._began) * (total - done) / max(done, 1)
+            typer.echo(numbered(what, done, total, note) + (f"; about {duration(left)} left" if left else ""), err=True)
+
+
+def numbered(what: str, done: int, total: int, note: str) -> str:
+    """The line of a note."""
+    return f"{what} {done} of {total}: {note}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the unit that suits it."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 @contextmanager
 def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | None"]:
-    """A bar on stderr with units per second, where a unit is named, and the time left; nothing without a terminal."""
+    """A bar on stderr with units per second, where a unit is named, and the time left; notes without a terminal too."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console, notes = Console(stderr=True), Notes()
     if not wanted or not console.is_terminal:
-        yield None
+        yield notes if wanted else None
         return
     columns = (
         TextColumn("{task.description}"),
@@ -28,7 +60,8 @@ def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | No
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None, rate="")
 
-        def advance(what: str, done: int, total: int) -> None:
+        def advance(what: str, done: int, total: int, note: str = "") -> None:
+            notes(what, done, total, note)
             if bar.tasks[task].description != what:
                 bar.reset(task, description=what)
             speed = bar.tasks[task].speed

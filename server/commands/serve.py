@@ -20,6 +20,9 @@ def serve(
         int | None,
         typer.Option(min=1, help="Processes that compute features of imported pictures (else one for each core)."),
     ] = None,
+    log_requests: Annotated[
+        bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
+    ] = False,
     home: HomeOption = None,
 ) -> None:
     """Serve the collections over gRPC.
@@ -29,15 +32,20 @@ def serve(
     import logging
 
     from engine.home import Home
+    from server.calls import REQUEST_LOG
     from server.listen import RunningServer
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if log_requests:
+        logging.getLogger(REQUEST_LOG).setLevel(logging.INFO)
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     opened = Home(home)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    if not opened.names():
+        typer.echo(f"warning: no collections to serve: {opened.emptiness()}; is --home right?", err=True)
     running = RunningServer(opened, host, port, workers or os.cpu_count() or 1)
     typer.echo(f"crossview serves {opened.path} on {running.address}")
     while not stopping.wait(1.0):

@@ -69,15 +69,15 @@ def test_progress_counts_candidates_and_then_steps(groups):
     seen = []
     tune = Tune({KERNEL: ("none", "chi2"), "power": (0.0, 1.0, 2.0), "shrinkage": (0.5,)})
     info = groups.train("cca", BOTH, dim=2, tune=tune, progress=lambda *counts: seen.append(counts))
-    assert [one for one in seen if one[0] == "tuning"] == [("tuning", number, 4) for number in range(4)]
-    assert len(info.tuning.tried) == 4
+    assert [one[:3] for one in seen if one[0] == "tuning"] == [("tuning", number, 4) for number in range(5)]
+    assert [one[3] for one in seen if len(one) > 3] == [trial.sentence("map") for trial in info.tuning.tried]
     groups.train("multi-npp", BOTH, dim=2, settings={"max_iter": 1}, progress=lambda *counts: seen.append(counts))
     what, done, total = seen[-1]
     assert (what, done) == ("learning", total)
 
 
 def test_what_is_stopped_leaves_nothing(groups, home):
-    def stop(what: str, done: int, total: int) -> None:
+    def stop(what: str, done: int, total: int, note: str = "") -> None:
         if done == 1:
             raise KeyboardInterrupt
 

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run
 
-from engine.errors import BusyError
 from engine.home import Home
-from server.collection_service import _while_wanted
 
 GROUPS = ("cat", "dog")
 
@@ -87,20 +85,3 @@ def test_options_that_cannot_be_meant_together(options: list[str], words: str) -
     result = run("train", "rows", "--views", "color", *options)
     assert result.exit_code == 2
     assert words in result.output
-
-
-def test_a_training_stops_when_its_caller_is_gone() -> None:
-    """So that Ctrl-C on the client leaves a server neither busy nor with a space that nobody asked for."""
-
-    class Call:
-        def __init__(self) -> None:
-            self.left = 2
-
-        def is_active(self) -> bool:
-            self.left -= 1
-            return self.left > 0
-
-    progress = _while_wanted(Call())  # type: ignore[arg-type]  # all it asks of a call
-    progress("tuning", 0, 9)
-    with pytest.raises(BusyError, match="stopped tuning at 1 of 9"):
-        progress("tuning", 1, 9)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from ..pca import principal_components
 from .projection import ProjectionHasher
 
@@ -48,6 +49,7 @@ def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
     """Returns the (B, B) rotation R for which rows R are near their signs, sought from a random one."""
     turned = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
     for _ in range(_ITERATIONS):
+        checkpoint()
         corners = np.where(rows @ turned > 0, 1.0, -1.0)
         left, _, right = np.linalg.svd(rows.T @ corners)
         turned = left @ right

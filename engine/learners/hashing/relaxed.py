@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from ..problem import Kinds
 
 Matrix = NDArray[np.float64]
@@ -53,6 +54,7 @@ class PairLoss:
     def _distances(self, first: Rows, second: Rows) -> Iterator[tuple[slice, Rows, Mask]]:
         squares = (second * second).sum(axis=1)
         for block, near in zip(self._slices, self._near, strict=True):
+            checkpoint()
             part = first[block]
             distance = (part * part).sum(axis=1)[:, None] + squares - 2.0 * part @ second.T
             yield block, distance / (2.0 * first.shape[1]), near

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from .constraints import Constraints
 from .descent import Solution
 from .features import PairFeatures
@@ -62,6 +63,7 @@ def alternate(
     history = [exact.exact(found)]
     converged = False
     while not converged and len(history) <= how.max_iter:
+        checkpoint()
         nearby = regularizer.tangent(metric).near(z - u, how.rho)
         matrix, duals = argmin(features, constraints, nearby, duals)
         metric = Symmetric().place(matrix)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from .objective import Evaluation, Loss
 from .parameters import Metric
 
@@ -101,6 +102,7 @@ def descend(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = No
     """
     run = _Run(objective, theta, how, watch if how.patience is not None else None)
     while not run.over():
+        checkpoint()
         run.step()
     return run.solution()
 

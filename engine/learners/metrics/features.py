@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..base import Rows
+from ..cancellation import checkpoint
 
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -125,4 +126,5 @@ def blocks(count: int, width: int, numbers: int = _BLOCK) -> Iterator[slice]:
     """Yields slices over ``count`` rows of ``width`` numbers, at most so many at a time, but one row at least."""
     size = max(numbers // max(width, 1), 1)
     for start in range(0, count, size):
+        checkpoint()
         yield slice(start, start + size)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from .features import Differences, blocks
 from .objective import Evaluation, merged
 from .parameters import Metric, Parameters
@@ -48,6 +49,7 @@ class Targets:
             raise ValueError(f"n_neighbors={count} must be at least 1")
         neighbors = np.full((len(rows), min(count, sizes.max() - 1)), -1, dtype=np.int64)
         for code in np.flatnonzero(sizes > 1):
+            checkpoint()
             members = np.flatnonzero(codes == code)
             found = min(count, len(members) - 1)
             search = NearestNeighbors(n_neighbors=found).fit(rows[members])

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from .descent import SHARPER, Descent, Solution, Watch, descend
 from .objective import Loss, Objective
 from .parameters import Metric
@@ -71,6 +72,7 @@ def scaled(objective: Loss, theta: Rows) -> Rows:
     """
     best = objective.exact(objective.parameters.place(theta))
     for _ in range(_DOUBLINGS):
+        checkpoint()
         value = objective.exact(objective.parameters.place(2 * theta))
         if value >= best:
             break

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from ..base import Rows
+from ..cancellation import checkpoint
 from .constraints import Constraints
 from .features import PairFeatures
 from .regularizer import Regularizer
@@ -43,6 +44,7 @@ def argmin(
         return matrix
 
     def negative_dual(shares: Duals) -> tuple[float, Duals]:
+        checkpoint()
         matrix = primal(shares)
         forms = features.forms(matrix, pairs)
         missing = costs * (constraints.margins + forms[:count] - forms[count:])

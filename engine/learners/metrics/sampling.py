@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from ..base import Rows
+from ..cancellation import checkpoint
 
 Items = NDArray[np.int64]
 KINDS = ("pairs", "triplets", "quadruplets")
@@ -137,6 +138,7 @@ def _tables(rows: Rows, codes: NDArray[np.intp], neighbors: int) -> tuple[Items,
     """For each row the nearest of its class and of others, (n, k) each; -1 where there are fewer than k."""
     near = np.full((2, len(rows), neighbors), -1, dtype=np.int64)
     for code in np.unique(codes):
+        checkpoint()
         inside, outside = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
         if len(inside) > 1:
             count = min(neighbors, len(inside) - 1)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from ..cancellation import checkpoint
 from .pairs import Codes
 from .samples import Sample
 from .stumps import Bits
@@ -55,7 +56,11 @@ def boost_assigned(samples: Iterator[Sample], assignment: Codes, metrics: int, n
 
 def likelihoods_under(sample: Sample, chosen: Chosen) -> Likelihoods:
     """Returns the (K, C) log likelihoods of the classes under the metrics of (K, t) chosen candidates."""
-    return np.array([sample.pairs.likelihoods(sample.candidates[:, bits]) for bits in chosen])
+    found = []
+    for bits in chosen:
+        checkpoint()
+        found.append(sample.pairs.likelihoods(sample.candidates[:, bits]))
+    return np.array(found)
 
 
 def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) -> int:
@@ -68,6 +73,7 @@ def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) 
         chosen: (t,) candidates that make the metric so far.
         shares: (C,), how far each class is this metric's.
     """
+    checkpoint()
     shares = np.where(shares > _NO_SHARE * shares.max(), shares / shares.max(), 0.0)
     slopes, columns = sample.pairs.slopes(sample.candidates[:, chosen], shares)
     return int(np.argmax(rises(sample.candidates, slopes, columns)))

@@ -1,0 +1,127 @@
+"""Every learner can be stopped in the middle of a fit."""
+
+import contextvars
+
+import numpy as np
+import pytest
+
+from engine.learners.cancellation import cancellable, checkpoint
+from engine.learners.registry import LEARNERS
+from engine.learners.selection import search
+
+
+class GoneError(RuntimeError):
+    """What the tests' checks raise."""
+
+
+class Countdown:
+    """A check that raises from the ``left``-th call on; None: never."""
+
+    def __init__(self, left: int | None = None) -> None:
+        self.left = left
+        self.calls = 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.left is not None and self.calls >= self.left:
+            raise GoneError
+
+
+def examples():
+    """Two views of 40 rows in four classes that overlap."""
+    generator = np.random.default_rng(0)
+    labels = np.repeat(["ant", "bee", "cat", "dog"], 10)
+    centers = generator.normal(size=(4, 6))
+    return [np.repeat(centers, 10, axis=0) + generator.normal(size=(40, 6)) for _ in range(2)], labels
+
+
+ITERATED = {
+    "attributes": ({}, lambda fitted: 8),  # a Newton step at least for each of four classes in two views
+    "fantope": ({}, lambda fitted: sum(fitted.steps_)),
+    "hybrid": ({"random_state": 0}, lambda fitted: fitted.n_iter_),
+    "itq": ({"n_bits": 4, "random_state": 0}, lambda fitted: 50),
+    "lmnn": ({}, lambda fitted: sum(fitted.steps_)),
+    "multi-npp": ({"random_state": 0}, lambda fitted: fitted.n_iter_),
+    "musl": ({"n_bits": 7, "random_state": 0}, lambda fitted: 7 * fitted.n_metrics_),
+    "npp-hash": ({"random_state": 0}, lambda fitted: fitted.n_iter_),
+}
+"""Settings of the learners that iterate, and in how many steps a fit must have looked at least."""
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_learner_is_fitted_when_nobody_waits(name):
+    """Whatever is registered asks before it begins, alone and when it adds a view."""
+    views, labels = examples()
+    with cancellable(Countdown(1)), pytest.raises(GoneError):
+        LEARNERS[name]().fit(views, labels)
+    fitted = LEARNERS[name]().fit(views, labels)
+    if fitted.adds_views:
+        with cancellable(Countdown(1)), pytest.raises(GoneError):
+            fitted.add_view([*views, views[0]], labels)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_fit_stops_at_any_checkpoint(name):
+    """At the first and in the middle: the error comes through as it is, and nothing goes on behind it."""
+    views, labels = examples()
+    settings, _ = ITERATED.get(name, ({}, None))
+    whole = Countdown()
+    with cancellable(whole):
+        LEARNERS[name](**settings).fit(views, labels)
+    for left in {1, 1 + whole.calls // 3, 1 + whole.calls // 2}:
+        check = Countdown(left)
+        with cancellable(check), pytest.raises(GoneError):
+            LEARNERS[name](**settings).fit(views, labels)
+        assert check.calls == left
+
+
+@pytest.mark.parametrize("name", ITERATED)
+def test_an_iterative_fit_looks_in_every_step(name):
+    """So that it stops within a step, however many there are."""
+    views, labels = examples()
+    settings, steps = ITERATED[name]
+    check = Countdown()
+    with cancellable(check):
+        fitted = LEARNERS[name](**settings).fit(views, labels)
+    assert check.calls > steps(fitted) > 0
+
+
+def test_the_multipliers_look_in_every_step():
+    """Fantope's other solver, in its inner problems as well."""
+    views, labels = examples()
+    check = Countdown()
+    with cancellable(check):
+        fitted = LEARNERS["fantope"](solver="admm", max_iter=5).fit(views, labels)
+    assert check.calls > 2 * sum(fitted.steps_)
+
+
+def test_batches_look_in_every_step():
+    """A training on batches, and one on neighbours in a view."""
+    views, labels = examples()
+    for settings in ({"batch_size": 20}, {"similar": "knn", "n_neighbors": 3}, {"nearest": 3}, {"penalty": "l1"}):
+        check = Countdown()
+        with cancellable(check):
+            LEARNERS["multi-npp"](random_state=0, max_iter=3, inner_iter=5, **settings).fit(views, labels)
+        assert check.calls > 3 * 5
+
+
+def test_a_search_of_settings_looks_at_every_candidate():
+    """Before it is scored."""
+    scored = []
+    check = Countdown(3)
+    with cancellable(check), pytest.raises(GoneError):
+        search({"a": range(5)}, lambda point: float(scored.append(point) or 0))
+    assert len(scored) == 2
+
+
+def test_a_check_holds_for_its_block_only():
+    """Outside, after an error too, nothing is asked; an inner block has its own; a copied context has the check."""
+    checkpoint()
+    outer, inner = Countdown(), Countdown(1)
+    with cancellable(outer):
+        with pytest.raises(GoneError), cancellable(inner):
+            checkpoint()
+        checkpoint()
+        contextvars.copy_context().run(checkpoint)
+    checkpoint()
+    assert (outer.calls, inner.calls) == (2, 1)

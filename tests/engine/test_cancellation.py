@@ -1,0 +1,192 @@
+"""Work that nobody waits for is stopped, wherever it is, and leaves nothing."""
+
+import threading
+
+import numpy as np
+import pytest
+from drawn import numbered
+from rows import each, fill, item
+
+from engine import locks
+from engine.collection import Collection
+from engine.errors import BusyError, CancelledError
+from engine.home import Home
+from engine.item import NewItem
+from engine.learners.cancellation import cancellable
+from engine.locks import ReadWriteLock, WriterLock
+from engine.query import Query
+from engine.recipe import Tune
+
+BOTH = ("color", "gist")
+TRAININGS = {
+    "cca": {},
+    "lmnn": {"settings": {"max_iter": 20}},
+    "multi-npp,itq:4": {"dim": 4},
+    "musl": {"settings": {"n_bits": 4, "random_state": 0}},
+    "sqrt,kernel:chi2,multi-npp": {"tune": Tune({"eta": (1e-6, 1e-2), "gamma": (1e-6,)}, folds=2)},
+}
+
+
+class Countdown:
+    """A check that finds the caller gone from the ``left``-th call on; None: never."""
+
+    def __init__(self, left: int | None = None) -> None:
+        self.left = left
+        self.calls = 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.left is not None and self.calls >= self.left:
+            raise CancelledError("the caller is gone")
+
+
+@pytest.fixture
+def groups(home: Home):
+    """24 labelled items of three groups in two views, and a space that answers."""
+    with fill(home, "groups", [item(group, number) for group, number in each()]) as made:
+        made.train("pca:2", BOTH, space="before")
+        yield made
+
+
+def left_behind(collection: Collection) -> tuple:
+    """All that a training could leave: spaces, generations, the active one, files, the sequence."""
+    info = collection.info()
+    files = {path.name for path in (collection._folder / "indexes").glob("*")}
+    return [(space.name, space.generations, space.active) for space in info.spaces], files, info.sequence
+
+
+@pytest.mark.parametrize("learner", TRAININGS)
+def test_a_stopped_training_leaves_nothing(groups: Collection, learner: str):
+    """At the first checkpoint, on the way, and at the very last one, which is right before the commit."""
+    before, how = left_behind(groups), TRAININGS[learner]
+    whole = Countdown()
+    with cancellable(whole):
+        groups.train(learner, BOTH, space="new", **how)
+    groups.activate("before")
+    after = left_behind(groups)
+    assert after != before
+    for left in (1, whole.calls // 2, whole.calls):
+        check = Countdown(left)
+        with cancellable(check), pytest.raises(CancelledError):
+            groups.train(learner, BOTH, space="new", **how)
+        assert check.calls == left
+        assert left_behind(groups) == after
+    assert groups.train("pca:2", BOTH, space="new").generation == 2
+
+
+def every_stop(work) -> int:
+    """Does work with a check that stops it ever later, until it is done; how often it was stopped."""
+    stops = 0
+    while True:
+        try:
+            with cancellable(Countdown(stops + 1)):
+                work()
+        except CancelledError:
+            stops += 1
+        else:
+            return stops
+
+
+def test_every_other_change_is_whole_or_none(groups: Collection):
+    """Imports, deletions, vectors, labels, views and spaces; a stopped one is done by the same call."""
+
+    def seen() -> tuple:
+        return groups.count(), groups.info().sequence
+
+    changes = [
+        lambda: groups.import_items([item("owl", 90), item("cat", 91)]),
+        lambda: groups.put_vectors("color", ["new/1"], np.ones((1, 64), np.float32)),
+        lambda: groups.delete_items(["cat/91"]),
+        lambda: groups.add_view("more=vectors:dim=3"),
+        lambda: groups.activate("raw"),
+        lambda: groups.extend("semantic", ["gist"], name="both"),
+    ]
+    groups.train("semantic", ["color"], space="semantic")
+    for change in changes:
+        before = seen()
+
+        def attempt(change=change, before=before) -> None:
+            assert seen() == before
+            change()
+
+        assert every_stop(attempt) > 0
+        assert seen()[1] > before[1]
+
+
+def test_a_stopped_home_keeps_what_it_has(home: Home):
+    """A collection is neither half made nor deleted for somebody who is gone."""
+    assert every_stop(lambda: home.create("a", ["color"]).close()) > 0
+    assert sorted(path.name for path in home.path.iterdir()) == ["a"]
+    with cancellable(Countdown(1)), pytest.raises(CancelledError):
+        home.delete("a")
+    assert home.names() == ["a"]
+
+
+def test_evaluation_and_search_can_be_stopped(groups: Collection):
+    """Also while a space is fitted anew for it."""
+    assert every_stop(lambda: groups.evaluate(view="color", space="raw")) > 1
+    assert every_stop(lambda: groups.evaluate(view="color", space="before", refit=True)) > 4
+    assert every_stop(lambda: groups.search([Query("color", key="cat/00")], space="before")) > 0
+
+
+def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
+    """Neither whoever asks next nor whoever reads an earlier state meets half of a change."""
+    with home.create("rows", ["color"]) as made:
+        made.import_items([numbered(number) for number in range(6)])
+        query = [Query("color", key="item/0000")]
+        expected = [hit.key for hit in made.search(query)[0].hits]
+        made.import_items([NewItem(f"item/{number:04}", rows={"color": np.ones(64)}) for number in range(3)])
+        live = made._live["raw"]
+        placed = live.space.place
+
+        def stopped(*_):
+            raise CancelledError("the caller is gone")
+
+        object.__setattr__(live.space, "place", stopped)
+        with pytest.raises(CancelledError):
+            made.search(query)
+        assert live.search("color", np.zeros((1, 64), np.float32), 3, None) is None
+        object.__setattr__(live.space, "place", placed)
+        assert sorted(hit.key for hit in made.search(query)[0].hits) == sorted(expected)
+
+
+def held(lock) -> tuple[threading.Thread, threading.Event]:
+    """A thread that has a lock until the event is set."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            inside.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert inside.wait(10)
+    return thread, leave
+
+
+def test_who_waits_for_a_lock_can_be_stopped(tmp_path):
+    """Whatever lock it is, and the next one gets it all the same."""
+    writer, shared = WriterLock(tmp_path / "lock"), ReadWriteLock()
+    for held_by, wanted in ((writer.hold, writer.hold), (shared.write, shared.read), (shared.read, shared.write)):
+        thread, leave = held(held_by())
+        with cancellable(Countdown(2)), pytest.raises(CancelledError), wanted():
+            pass
+        if held_by == shared.read:  # a writer that gave up keeps no reader out
+            with shared.read():
+                pass
+        leave.set()
+        thread.join()
+        with wanted():
+            pass
+
+
+def test_who_waits_too_long_for_a_lock_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    """With the number of seconds and what to do, as another process is at once."""
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    lock = WriterLock(tmp_path / "lock")
+    thread, leave = held(lock.hold())
+    with pytest.raises(BusyError, match="try again when it is done"), lock.hold():
+        pass
+    leave.set()
+    thread.join()

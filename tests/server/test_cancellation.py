@@ -1,0 +1,199 @@
+"""A call that nobody waits for ends on the server too, and leaves nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+from terminal import fill_rows
+
+from engine.errors import CancelledError, InvalidInputError
+from engine.home import Home
+from engine.recipe import Tune
+from server.client import Client, RemoteCollection
+from server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
+from server.listen import RunningServer
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import collections_pb2_grpc
+
+ROOT = Path(__file__).resolve().parents[2]
+SHORT = 0.3
+BOTH = ("color", "gist")
+ENDLESS: dict[str, dict[str, object]] = {
+    "lmnn": {},
+    "fantope": {},
+    "multi-npp": {"dim": 4, "settings": {"batch_size": 8, "max_iter": 10**7}},
+    "musl": {"settings": {"n_bits": 10**6, "n_metrics": 1}},
+    "fantope:4": {"tune": Tune({"mu": (0.1, 0.01)}, folds=2)},
+}
+"""Trainings that would go on for ever, those of descents by the fixture below."""
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
+    """A server with the collection ``rows``, where a descent never ends by itself."""
+    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: False)
+    home = Home(tmp_path / "home")
+    fill_rows(home, 10)
+    with RunningServer(home, port=0) as made:
+        yield made
+
+
+@pytest.fixture
+def rows(running: RunningServer) -> Iterator[RemoteCollection]:
+    """The collection, by a client that waits as long as it takes."""
+    with Client(running.address) as client:
+        yield client.open("rows")
+
+
+def nothing_is_left(running: RunningServer, rows: RemoteCollection) -> bool:
+    """No space, generation, activation or index file; and the server works on nothing any more."""
+    spaces = [(space.name, space.active) for space in rows.spaces()]
+    files = list((running.collections.home.path / "rows").glob("indexes/*"))
+    return (spaces, files) == ([("raw", True)], []) and running.stop(grace=0.0)
+
+
+@pytest.mark.parametrize("learner", ENDLESS)
+def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: RemoteCollection, learner: str) -> None:
+    """The error names the method and the seconds; a change that waited for it goes through."""
+    with (
+        Client(running.address, timeout=SHORT) as client,
+        pytest.raises(DeadlineExceededError, match=r"Train had no answer from .* within 0\.3 seconds"),
+    ):
+        RemoteCollection(client, "rows").train(learner, BOTH, **ENDLESS[learner])  # type: ignore[arg-type]
+    assert rows.delete_items(["cat/0"]) == 1
+    assert nothing_is_left(running, rows)
+
+
+def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServer, rows: RemoteCollection) -> None:
+    """More than it has threads, each waiting for the one before it; the collection can be deleted at once."""
+    with Client(running.address, timeout=SHORT) as client:
+        abandoned = [
+            client.collections.Train.future(
+                pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["color"]), timeout=SHORT
+            )
+            for _ in range(20)
+        ]
+        for call in abandoned:
+            assert call.code() in {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
+    rows.client.delete("rows")
+    assert rows.client.names() == []
+    assert running.stop(grace=0.0)
+
+
+def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: RemoteCollection) -> None:
+    """And does not do it later, when the lock is free."""
+    cache = running.collections
+    with (
+        cache.use("rows") as collection,
+        collection._writer.hold(),
+        Client(running.address, timeout=SHORT) as client,
+    ):
+        with pytest.raises(DeadlineExceededError, match="DeleteItems"):
+            RemoteCollection(client, "rows").delete_items(["cat/0"])
+        with pytest.raises(DeadlineExceededError, match="DeleteCollection"):
+            client.delete("rows")
+        with cache._changed:
+            assert cache._changed.wait_for(lambda: cache._entries["rows"].users == 1 and not cache._deleting, 30)
+    assert rows.item("cat/0").key == "cat/0"
+    assert running.stop(grace=0.0)
+    assert running.collections.home.names() == ["rows"]
+
+
+def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollection) -> None:
+    """Half of the pictures are no sample."""
+    rows.add_view("sift:words=4")
+    read = threading.Event()
+
+    def requests() -> Iterator[pb.FitViewsRequest]:
+        yield pb.FitViewsRequest(parent="collections/rows", views=["sift"])
+        read.set()
+        threading.Event().wait(SHORT)
+        call.cancel()
+
+    stub = collections_pb2_grpc.CollectionServiceStub(rows.client.channel)
+    call = stub.FitViews.future(requests())
+    assert call.code() is grpc.StatusCode.CANCELLED
+    assert read.is_set()
+    assert running.stop(grace=0.0)
+    with running.collections.home.open("rows") as collection:
+        assert not next(view for view in collection.views() if view.name == "sift").fitted
+
+
+def test_control_c_on_the_client_stops_the_server(
+    running: RunningServer, rows: RemoteCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends with 130, the training it asked for as well."""
+    begun = threading.Event()
+    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: begun.set())
+    arguments = ["train", "rows", "--learner", "lmnn", "--views", "color", "--server", running.address]
+    command = [sys.executable, "-m", "server.cli", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert begun.wait(60)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == "stopped\n"
+    assert nothing_is_left(running, rows)
+
+
+def test_a_server_that_stops_says_so(
+    running: RunningServer, rows: RemoteCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To whoever waits for an answer; not that there is no server."""
+    begun = threading.Event()
+    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: begun.set())
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(lambda: begun.wait(30) and running.stop(grace=0.05))
+        with pytest.raises(ServerStoppedError, match="the server stopped during the call") as caught:
+            rows.train("lmnn", ["color"])
+        assert stopped.result(30) is True
+    assert isinstance(caught.value, CancelledError)
+    with pytest.raises(ServerUnavailableError, match="start one with: crossview serve"):
+        rows.info()
+
+
+def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
+    """What became of it only the next look tells, and that is what the error says."""
+    fill_rows(Home(tmp_path / "home"), 10)
+    code = (
+        "import time, server.cli, engine.learners.metrics.descent as d\n"
+        "d._Run.over = lambda run: print('begun', flush=True)\n"
+        "server.cli.main()"
+    )
+    serve = [sys.executable, "-c", code, "serve", "--port", "0", "--home", str(tmp_path / "home")]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+
+        def kill() -> None:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with Client(address) as client, pytest.raises(ServerUnavailableError, match="lost, during Train") as caught:
+            client.open("rows").train("lmnn", ["color"])
+        killer.join()
+    assert "no server at" not in str(caught.value)
+
+
+def test_no_address_is_no_lost_connection() -> None:
+    """A name that cannot be resolved was never reached."""
+    with Client("no-such-host.invalid:1") as client, pytest.raises(ServerUnavailableError, match="no server at"):
+        client.names()
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_timeout_is_a_positive_number(timeout: float) -> None:
+    """Anything else is refused before a call."""
+    with pytest.raises(InvalidInputError, match="positive number of seconds"):
+        Client("127.0.0.1:1", timeout=timeout)

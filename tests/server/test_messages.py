@@ -1,0 +1,201 @@
+"""Messages of commands that were stopped or misled: they say what is known, and what to do."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import BACKENDS, done, fill_rows, reached, run
+
+from engine.home import Home
+from server.client import Client
+from server.commands.progress import duration
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-m", "server.cli")
+
+
+def stopping(after: int):
+    """Progress that is interrupted when so many steps of indexing are done."""
+
+    def stop(what: str, done: int, total: int, note: str = "") -> None:
+        if what == "indexing" and done >= after:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_interrupted_index_says_what_was_committed(
+    tmp_path: Path, pictures: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many items, here and through a server; and the same command goes on."""
+    home = Home(tmp_path / "home")
+    home.create("some", ["color"]).close()
+    monkeypatch.setattr("engine.indexing._COMMIT_ITEMS", 4)
+    monkeypatch.setattr("server.remote_index.batches.__defaults__", (4,))
+    with reached(home, backend) as where:
+        bar = "server.commands.index.progress_bar"
+        with monkeypatch.context() as patch:
+            patch.setattr(bar, lambda *_: nullcontext(stopping(10)))
+            result = run("index", "some", pictures, "--workers", 1, *where)
+        assert result.exit_code == 130
+        with home.open("some") as collection:
+            kept = collection.count()
+        assert 0 < kept < 18
+        assert f"stopped; {kept} items were committed and are kept" in result.stderr
+        assert "The same command goes on" in result.stderr
+        assert f"{18 - kept} added, 0 updated, {kept} unchanged" in done("index", "some", pictures, *where)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_interrupted_vectors_say_what_was_committed(
+    tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the batches that were done."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 10)
+    np.save(tmp_path / "rows.npy", np.ones((20, 3), np.float32))
+    monkeypatch.setattr("engine.vectors.ROWS_AT_ONCE", 8)
+    bar = "server.commands.index.progress_bar"
+    monkeypatch.setattr(bar, lambda *_: nullcontext(stopping(16)))
+    with reached(home, backend) as where:
+        result = run("index", "rows", "--view", "clip", "--vectors", tmp_path / "rows.npy", *where)
+    assert result.exit_code == 130
+    assert "stopped; 16 items were committed and are kept" in result.stderr
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
+    tmp_path: Path, pictures: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it was looking for files still."""
+    home = Home(tmp_path / "home")
+    home.create("none", ["color"]).close()
+
+    def stop(_: object) -> list[object]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.indexing.walk", stop)
+    monkeypatch.setattr("server.remote_index.walk", stop)
+    with reached(home, backend) as where:
+        result = run("index", "none", pictures, *where)
+    assert result.exit_code == 130
+    assert "stopped; nothing was committed" in result.stderr
+    assert "is kept" not in result.stderr
+
+
+def test_a_home_that_does_not_exist_is_said_so(tmp_path: Path) -> None:
+    """By commands that look for a collection and by the list of all; one that is there and empty is told apart."""
+    missing = tmp_path / "mistyped"
+    for command in (("show", "rows"), ("search", "rows", "--key", "a", "--view", "color"), ("delete", "rows", "--yes")):
+        result = run(*command, "--home", missing)
+        assert result.exit_code == 1
+        assert f"the folder {missing} does not exist" in result.stderr
+    for form in ((), ("--json",)):
+        assert f"the folder {missing} does not exist" in run("list", "--home", missing, *form).stderr
+    assert not missing.exists()
+    missing.mkdir()
+    assert f"there are none in {missing}" in run("show", "rows", "--home", missing).stderr
+
+
+def test_a_home_is_no_file(tmp_path: Path) -> None:
+    """Neither to read nor to write, nor to serve."""
+    file = tmp_path / "file"
+    file.write_text("")
+    for command in (("list",), ("create", "a"), ("show", "a"), ("serve", "--port", 0)):
+        result = run(*command, "--home", file)
+        assert (result.exit_code, result.stderr) == (
+            1,
+            f"error: {file} is a file; a home is a folder of collections\n",
+        )
+
+
+@pytest.mark.parametrize("there", ["missing", "empty", "filled"])
+def test_serving_an_empty_home_is_said_so(tmp_path: Path, there: str) -> None:
+    """It starts all the same, because a home is made with its first collection; the log has a line for each call."""
+    home = Home(tmp_path / "home")
+    if there != "missing":
+        home.path.mkdir()
+    if there == "filled":
+        home.create("a", ["color"]).close()
+    command = [*COMMAND, "serve", "--home", str(home.path), "--port", "0", "--log-requests"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with Client(process.stdout.readline().split()[-1]) as client:
+            client.create("b", ["color"])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        told = process.stderr.read()
+    assert (f"warning: no collections to serve: the folder {home.path} does not exist" in told) == (there == "missing")
+    assert (f"warning: no collections to serve: there are none in {home.path}" in told) == (there == "empty")
+    assert "CreateCollection collection=b status=OK ms=" in told
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tuning_shows_every_candidate(tmp_path: Path, backend: str) -> None:
+    """With its score, without a terminal too, on stderr; here as it goes, with the time that is left."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 10)
+    train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--tune", "--folds", 2)
+    values = ("--try", "kernel=none", "--try", "power=[0, 1]", "--try", "shrinkage=auto,7")
+    with reached(home, backend) as where:
+        result = run(*train, *values, *where)
+        quiet = run(*train, *values, "--json", *where)
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["tuning 1 of 3", "tuning 2 of 3", "tuning 3 of 3"]
+    assert all("kernel=none, power=" in line for line in lines)
+    assert sum(": map " in line for line in lines) == 2
+    assert sum("power=0, shrinkage=7: cannot be used: " in line for line in lines) == 1
+    assert sum(" left" in line for line in lines) == (2 if backend == "local" else 0)
+    assert quiet.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (80.0, "80 s"), (200.0, "3 min"), (5000.0, "83 min"), (7300.0, "2 h")]
+)
+def test_durations_read_well(seconds: float, text: str) -> None:
+    """In the unit that suits them."""
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("arguments", [("--timeout", "0"), ("--timeout", "-2"), ("--timeout", "nan")])
+def test_a_timeout_that_cannot_be_meant(arguments: tuple[str, str]) -> None:
+    """Is misuse, and so is one without a server."""
+    assert run("list", "--server", "127.0.0.1:1", *arguments).exit_code == 2
+    assert "give --server as well" in run("list", "--timeout", "3").stderr
+
+
+def test_a_command_gives_up_after_its_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line with the method and the seconds, exit code 1; the next command has no timeout again."""
+    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: False)
+    home = Home(tmp_path / "home")
+    fill_rows(home, 10)
+    with reached(home, "remote") as where:
+        result = run("train", "rows", "--learner", "lmnn", "--views", "color", "--timeout", "0.5", *where)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error: Train had no answer from ")
+        assert "within 0.5 seconds" in result.stderr
+        assert "rows" in done("list", *where)
+        assert run("evaluate", "rows", "--view", "color", "--timeout", "60", *where).exit_code == 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_that_are_no_utf_8(tmp_path: Path, backend: str) -> None:
+    """As a shell passes them on: the error shows the argument, not the codec that failed."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 2)
+    with reached(home, backend) as where:
+        for command in (("search", "rows", "--view", "color", "--key", "\udcff"), ("show", "rows", "--item", "\udcff")):
+            result = run(*command, *where)
+            assert result.exit_code == 1
+            assert "\\udcff' is no UTF-8 text" in result.stderr
