@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
 from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError, StorageError
+from engine.deletion import current_snapshots, delete_space, delete_view, remove_snapshots
+from engine.errors import CrossviewError, InvalidInputError, NotFoundError, StorageError
 from engine.evaluation import evaluate
 from engine.fitting import fit_views
 from engine.importing import import_items
@@ -30,7 +31,7 @@ from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
 from engine.search import answer, check_queries, embed
-from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
+from engine.space import RAW, Space, raw_identity, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
 from engine.training import add_views, assign, check_space_name, train
 from engine.vectors import index_vectors, put_vectors
@@ -63,7 +64,7 @@ class Collection:
         self._writer = WriterLock(folder / LOCK_FILE)
         self._loading = threading.Lock()
         self._live: dict[str, LiveSpace] = {}
-        self._extractors: dict[tuple[str, int], Extractor] = {}
+        self._extractors: dict[tuple[int, int], Extractor] = {}
 
     @classmethod
     def open(cls, name: str, home: Path | str | None = None) -> "Collection":
@@ -82,9 +83,10 @@ class Collection:
 
     def close(self) -> None:
         """Keep the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        for live in self._live.values():
-            if self.is_alive():
-                _save(live)
+        if self.is_alive():
+            with suppress(CrossviewError):
+                for live in self._current():
+                    _save(live)
         self._catalog.close()
 
     @property
@@ -105,7 +107,7 @@ class Collection:
                 tx.active_space() or RAW,
                 tx.items.label_counts(),
                 tx.sequence(),
-                sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file()),
+                sum(map(_size, self._folder.rglob("*"))),
                 tx.created(),
                 tx.description(),
             )
@@ -333,6 +335,33 @@ class Collection:
             self._switch(tx, space, generation)
         return self.space(space)
 
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Delete a trained space, or one of its generations that does not answer, and give its disk space back.
+
+        Where it was the active one, ``raw`` is from then on.
+
+        Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
+        StorageError.
+        """
+        with self._write():
+            self.space(space)
+            with self._catalog.write() as tx:
+                delete_space(tx, space, generation)
+            if generation is None:
+                self._live.pop(space, None)
+            self._give_back()
+
+    def delete_view(self, view: str) -> None:
+        """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
+
+        Raises InvalidInputError (the last view), NotFoundError, NotReadyError (spaces use it), BusyError, StorageError.
+        """
+        with self._write():
+            with self._catalog.write() as tx:
+                delete_view(tx, view)
+            self._live.pop(RAW, None)
+            self._give_back()
+
     # -- searching
 
     def search(
@@ -435,7 +464,7 @@ class Collection:
                 earlier = tx.spaces.generations(name)
                 fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
                 summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
-                live = LiveSpace(fitted, self._folder / INDEX_FOLDER)
+                live = LiveSpace(fitted, self._folder / INDEX_FOLDER, (fitted.generation, sequence))
                 live.follow(tx, fitted.targets)
             with self._catalog.write() as tx:
                 tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
@@ -453,19 +482,32 @@ class Collection:
         tx.next_sequence()
 
     def _living(self, tx: Transaction, name: str) -> LiveSpace:
-        views = tx.views.all()
-        number = raw_generation(views) if name == RAW else tx.spaces.answering().get(name)
-        if number is None:
+        identity = _identity(tx, name)
+        if identity is None:
             raise _no_space(tx, name)
         with self._loading:
-            if name not in self._live or self._live[name].space.generation != number:
-                raw = name == RAW
-                space = raw_space(views) if raw else Space.from_state(name, number, tx.spaces.state(name, number))
-                self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER)
+            if name not in self._live or self._live[name].identity != identity:
+                space = raw_space(tx.views.all()) if name == RAW else _stored(tx, name)
+                self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER, identity)
             return self._live[name]
 
+    def _current(self) -> list[LiveSpace]:
+        """Return the spaces in memory that the catalog still has: snapshots of others would only take room."""
+        with self._read() as tx:
+            return [live for name, live in self._live.items() if _identity(tx, name) == live.identity]
+
+    def _give_back(self) -> None:
+        """Give the disk space of what was deleted back; where that cannot be, nothing but the space is lost."""
+        try:
+            with self._read() as tx:
+                keep = current_snapshots(tx)
+            remove_snapshots(self._folder / INDEX_FOLDER, keep)
+            self._catalog.shrink()
+        except (CrossviewError, OSError) as error:
+            _log.warning("deleted, but its disk space could not be given back: %s", error)
+
     def _extractor(self, tx: Transaction, view: ViewRecord) -> Extractor:
-        identity = (view.name, view.revision)
+        identity = (view.id, view.revision)
         if identity not in self._extractors:
             self._extractors[identity] = load_extractor(tx, view)
         return self._extractors[identity]
@@ -480,6 +522,19 @@ def _checked(chosen: Filter) -> Filter:
     if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > 10_000:
         raise InvalidInputError("a filter names at most 10,000 labels or keys")
     return chosen
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; 0 for a folder, or for a file that is gone by now."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:
+        return 0
+
+
+def _identity(tx: Transaction, name: str) -> tuple[int, ...] | None:
+    """Return what tells a space from another of its name; None where there is no space of the name."""
+    return raw_identity(tx.views.all()) if name == RAW else tx.spaces.identity(name)
 
 
 def _item_id(tx: Transaction, key: str) -> int:

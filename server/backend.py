@@ -121,6 +121,12 @@ class CollectionBackend(Protocol):
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""
 
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Deletes a space, or one of its generations."""
+
+    def delete_view(self, view: str) -> None:
+        """Deletes a view with its rows."""
+
     def search(
         self,
         queries: Sequence[Query],

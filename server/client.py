@@ -288,6 +288,15 @@ class RemoteCollection:
         request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
         return to_space(self.client.call(self._stub.ActivateSpace, request))
 
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Deletes a space, or one of its generations."""
+        request = pb.DeleteSpaceRequest(name=space_name(self.name, space), generation=generation)
+        self.client.call(self._stub.DeleteSpace, request)
+
+    def delete_view(self, view: str) -> None:
+        """Deletes a view with its rows."""
+        self.client.call(self._stub.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
+
     def search(
         self,
         queries: Sequence[Query],

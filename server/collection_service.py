@@ -218,6 +218,19 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
             )
         return from_evaluation(evaluation)
 
+    def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes a space, or one of its generations."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            collection.delete_space(space, request.generation if request.HasField("generation") else None)
+        return Empty()
+
+    def DeleteView(self, request: pb.DeleteViewRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes a view with its rows."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            collection.delete_view(request.view)
+        return Empty()
+
 
 def _while_wanted(context: grpc.ServicerContext) -> Progress:
     """Progress that stops the work once the caller is gone; a unary call has nobody to tell how far it is."""

@@ -1,6 +1,5 @@
 """Commands that make, describe and delete collections."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +9,6 @@ from server.commands.common import (
     JsonOption,
     NameArgument,
     ServerOption,
-    fail,
     names,
     opened_backend,
     opened_collection,
@@ -21,6 +19,7 @@ from server.commands.common import (
     table,
     tuning,
 )
+from server.commands.delete import check_parts, confirm, delete_space, delete_view
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo
@@ -130,14 +129,27 @@ def delete(
     name: NameArgument,
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: the items.")] = None,
     items: Annotated[bool, typer.Option("--items", help="Delete these items, not the collection.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection.")] = False,
+    space: Annotated[str | None, typer.Option(metavar="SPACE", help="Delete this space, not the collection.")] = None,
+    generation: Annotated[int | None, typer.Option(min=1, help="With --space: only this generation.")] = None,
+    view: Annotated[str | None, typer.Option(metavar="VIEW", help="Delete this view, not the collection.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection, a space or a view.")
+    ] = False,
     home: HomeOption = None,
     server: ServerOption = None,
 ) -> None:
-    """Delete a collection, or some of its items.
+    """Delete a collection, or some of its items, a space or a view.
 
     Items are deleted by: crossview delete NAME --items KEY...
     """
+    check_parts(items, space, generation, view)
+    if space is not None or view is not None:
+        with opened_collection(name, home, server) as collection:
+            if space is not None:
+                delete_space(collection, space, generation, yes)
+            elif view is not None:
+                delete_view(collection, view, yes)
+        return
     if items != bool(keys):
         raise typer.BadParameter("items are deleted by: delete NAME --items KEY...; a collection by: delete NAME")
     if keys:
@@ -148,9 +160,7 @@ def delete(
         return
     with opened_backend(home, server) as backend:
         if not yes and name in backend.names():
-            if not sys.stdin.isatty():
-                fail(f"deleting {name} with all its items needs --yes")
-            typer.confirm(f"Delete {name} with all its items?", abort=True)
+            confirm(f"{name} with all its items")
         backend.delete(name)
     typer.echo(f"deleted {name}")
 
