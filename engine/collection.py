@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.agreement import agree
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
 from engine.comparisons import ItemComparisons
@@ -24,6 +25,7 @@ from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem, Picture
+from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings, embed_items
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.live import LiveSpace
 from engine.locks import WriterLock
@@ -402,6 +404,21 @@ class Collection:
             live = self._living(tx, space or tx.active_space() or RAW)
             return embed(tx, live.space, self._extractor, queries, targets)
 
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+    ) -> ItemEmbeddings:
+        """Return what a space makes of the rows of a view that items have, of those with keys above ``after``.
+
+        At most ``limit`` items are looked at, fewer where vectors are wide, and those without the view are left out.
+        ``target`` is needed where the space has several metrics of the view. ``every_page`` of
+        ``engine.item_embeddings`` goes through all items.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
+        """
+        with self._read() as tx:
+            live = self._living(tx, space or tx.active_space() or RAW)
+            return embed_items(tx, live.space, view, target, after, limit)
+
     def evaluate(
         self,
         *,
@@ -412,16 +429,36 @@ class Collection:
         refit: bool = False,
         test_size: float = 0.2,
         seed: int = 0,
+        spaces: Sequence[str] = (),
+        constraints: ItemComparisons | None = None,
     ) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the space was not trained on.
 
         The queries are the items that training held out, the database those it was trained on; with ``refit`` the
         items are split anew (``test_size``, ``seed``) and the learner is fitted on its part of them.
 
+        ``spaces`` names several spaces in place of one. All are measured with the same queries, which none of them was
+        trained on, and the same database, which all trained ones were trained on, each where it can match the views;
+        the differences to the first one are paired.
+
+        With ``constraints`` it is measured, in place of that, how well distances within the view agree with them, of
+        items with labels or without, and whether the space was trained on such items.
+
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
+        if space and spaces:
+            raise InvalidInputError(f"name one space ({space}) or several ({', '.join(spaces)}), not both")
+        if len(set(spaces)) < len(spaces):
+            raise InvalidInputError(f"name each space once, not {', '.join(spaces)}")
+        if constraints is not None and (targets or refit):
+            raise InvalidInputError(
+                "comparisons are measured within the view, by what the space has learned: leave out targets and refit"
+            )
         with self._read() as tx:
-            measured = self._living(tx, space or tx.active_space() or RAW).space
+            names = spaces or [space or tx.active_space() or RAW]
+            measured = [self._living(tx, name).space for name in names]
+            if constraints is not None:
+                return agree(tx, measured, view, constraints)
             return evaluate(tx, measured, view, targets, k, refit, test_size, seed)
 
     # -- inside

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem, Picture
+from engine.item_embeddings import ItemEmbeddings
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -142,6 +143,11 @@ class CollectionBackend(Protocol):
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """What a space makes of every query for every target."""
 
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ...
+    ) -> ItemEmbeddings:
+        """What a space makes of items' rows, those after ``after``."""
+
     def evaluate(
         self,
         *,
@@ -152,6 +158,8 @@ class CollectionBackend(Protocol):
         refit: bool = False,
         test_size: float = 0.2,
         seed: int = 0,
+        spaces: Sequence[str] = (),
+        constraints: ItemComparisons | None = None,
     ) -> Evaluation:
         """Measures retrieval on items that the space was not trained on."""
 

@@ -22,7 +22,7 @@ class Generation:
     """What ``show`` tells of it, without reading the state."""
 
 
-_TOLD = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)
+_COLUMNS = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)
 
 
 class Spaces:
@@ -38,7 +38,7 @@ class Spaces:
 
     def generations(self, space: str | None = None) -> list[Generation]:
         """Return a space's generations, oldest first; those of every space by default."""
-        query = sa.select(*_TOLD).order_by(generations.c.space, generations.c.generation)
+        query = sa.select(*_COLUMNS).order_by(generations.c.space, generations.c.generation)
         chosen = query if space is None else query.where(generations.c.space == space)
         return [Generation(*row) for row in self._connection.execute(chosen)]
 
