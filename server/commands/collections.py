@@ -19,13 +19,17 @@ from server.commands.common import (
     table,
     tuning,
 )
+from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.delete import check_parts, confirm, delete_space, delete_view
+from server.commands.item_lines import ITEM_COLUMNS, item_lines
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo
     from engine.item import Item
 
 LABELS_SHOWN = 12
+LISTED = 100
+"""Items of a list where nothing else is asked for."""
 
 
 def create(
@@ -74,17 +78,21 @@ def list_(
     prefix: Annotated[str, typer.Option(help="Items whose keys begin so.")] = "",
     label: Annotated[list[str] | None, typer.Option(help="Items with this label; repeat for any of several.")] = None,
     after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Items to list.")] = 100,
+    limit: Annotated[int | None, typer.Option(min=1, help="Items to list (else 100; with --csv all).")] = None,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
 ) -> None:
     """List collections, or the items of one."""
+    check_format(as_json, as_csv)
     if name is None:
         with opened_backend(home, server) as backend:
             found = backend.names()
         if as_json:
             print_json(found)
+        elif as_csv:
+            print_csv(["name"], ([one] for one in found))
         else:
             typer.echo("\n".join(found) if found else "no collections; make one with: crossview create NAME")
         return
@@ -92,7 +100,10 @@ def list_(
 
     condition = Filter(labels=tuple(label or ()), key_prefix=prefix)
     with opened_collection(name, home, server) as collection:
-        items = collection.items(condition, after=after, limit=limit)
+        if as_csv:
+            print_csv(ITEM_COLUMNS, item_lines(collection, condition, after, limit))
+            return
+        items = collection.items(condition, after=after, limit=limit or LISTED)
         total = collection.count(condition)
     if as_json:
         print_json(items)

@@ -1,9 +1,9 @@
 """The search command."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,11 +20,15 @@ from server.commands.common import (
     show,
     table,
 )
+from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.learn import SpaceOption, TargetsOption
 from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
 
 if TYPE_CHECKING:
     from engine.query import HitList, Query
+
+COLUMNS = ("query", "rank", "key", "distance", "target", "labels", "attributes", "text", "source")
+"""Of the CSV: the query's position, the rank in its list, and the hit."""
 
 
 def search(
@@ -57,11 +61,13 @@ def search(
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
 ) -> None:
     """Find the nearest items, within and across views.
 
     The query is a picture, words, an item of the collection, or feature rows in a file.
     """
+    check_format(as_json, as_csv)
     queries = to_queries(view, image, text, key, vector)
     joined = _joined(merge, group_by)
     from engine.query import Filter
@@ -75,6 +81,8 @@ def search(
             write_results(sheet, collection, queries, results, truth)
     if as_json:
         print_json({"results": [asdict(found) for found in results]})
+    elif as_csv:
+        print_csv(COLUMNS, _lines(results))
     else:
         _print(queries, results)
         if sheet is not None:
@@ -88,6 +96,12 @@ def _joined(merge: bool, group_by: str | None) -> bool | None:
     return True if merge else False if group_by else None
 
 
+def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
+    for found in results:
+        for rank, hit in enumerate(found.hits, 1):
+            yield found.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
+
+
 def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
     for found in results:
         query = queries[found.query]
@@ -95,8 +109,9 @@ def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
         title = f"{number}{query.view} query -> {found.target or 'all targets, merged'}"
         merged = ["target"] if not found.target else []
         texts = ["text"] if any(hit.text for hit in found.hits) else []
-        rows = table(">rank", ">distance", "key", "labels", *merged, *texts, title=title)
+        sources = ["source"] if any(hit.source for hit in found.hits) else []
+        rows = table(">rank", ">distance", "key", "labels", *merged, *texts, *sources, title=title)
         for rank, hit in enumerate(found.hits, 1):
-            more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts]
+            more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
             rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *more)
         show(rows)

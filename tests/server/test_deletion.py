@@ -24,11 +24,11 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
     """Each with a sentence on it, and another one where the active space falls back to ``raw``."""
     done("search", "rows", "--key", "cat/3", "--view", "color", *where)
-    told_of = done("delete", "rows", "--space", "cca", "--generation", 1, "--yes", *where)
-    assert told_of == "deleted generation 1 of space cca of rows\n"
-    told_of = done("delete", "rows", "--space", "cca", "--yes", *where)
-    assert "deleted space cca of rows" in told_of
-    assert "searches that name no space are answered by raw now" in told_of
+    output = done("delete", "rows", "--space", "cca", "--generation", 1, "--yes", *where)
+    assert output == "deleted generation 1 of space cca of rows\n"
+    output = done("delete", "rows", "--space", "cca", "--yes", *where)
+    assert "deleted space cca of rows" in output
+    assert "searches that name no space are answered by raw now" in output
     assert told("show", "rows", *where)["active_space"] == "raw"
     assert done("delete", "rows", "--view", "gist", "--yes", *where) == "deleted view gist of rows\n"
     assert [view["name"] for view in told("show", "rows", *where)["views"]] == ["color"]
