@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from engine.estimate import Estimate, Sample, area_under_curve, in_order
+from engine.learners.metrics.comparisons import Comparisons
 
 
 def estimate(values, weights=None) -> Estimate:
@@ -43,6 +44,14 @@ def test_the_share_in_order_counts_equal_distances_half():
     near, far = np.array([1.0, 2.0, 3.0, 3.0]), np.array([2.0, 2.0, 1.0, 4.0])
     assert in_order(near, far).value == 2.5 / 4
     assert in_order(near, far, np.array([1.0, 0.0, 1.0, 2.0])).value == 3 / 4
+
+
+def test_tuning_measures_the_same_share():
+    """Equal distances count half there too: a metric that maps all items to one point has half of them in order."""
+    items = np.random.default_rng(5).integers(0, 9, (40, 3))
+    for rows in (np.zeros((9, 2)), np.arange(9.0)[:, None] // 3):
+        near, far = (np.linalg.norm(rows[items[:, 0]] - rows[items[:, place]], axis=1) for place in (1, 2))
+        assert Comparisons(items).agreement(rows) == pytest.approx(in_order(near, far).value)
 
 
 def test_the_area_under_the_curve_is_scikit_learn_s():
