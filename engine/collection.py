@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.agreement import agree
 from engine.annotating import annotate
 from engine.annotations import Annotations
 from engine.attributes import check_attributes
@@ -21,13 +22,15 @@ from engine.catalog.catalog import now
 from engine.characters import check_characters
 from engine.checking import findings
 from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError, StorageError
+from engine.deletion import current_snapshots, delete_space, delete_view, remove_snapshots
+from engine.errors import CrossviewError, InvalidInputError, NotFoundError, StorageError
 from engine.evaluation import evaluate
 from engine.fitting import fit_views
 from engine.importing import import_items
 from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings, embed_items
 from engine.label import MAX_LABEL
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.learners.cancellation import checkpoint, uncancellable
@@ -37,7 +40,7 @@ from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
 from engine.search import answer, check_queries, embed
-from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
+from engine.space import RAW, Space, raw_identity, raw_info, raw_space, space_info, summarize
 from engine.texts import place_texts
 from engine.training import add_views, assign, check_space_name, train
 from engine.updating import update_items
@@ -71,7 +74,7 @@ class Collection:
         self._writer = WriterLock(folder / LOCK_FILE)
         self._loading = threading.Lock()
         self._live: dict[str, LiveSpace] = {}
-        self._extractors: dict[tuple[str, int], Extractor] = {}
+        self._extractors: dict[tuple[int, int], Extractor] = {}
 
     @classmethod
     def open(cls, name: str, home: Path | str | None = None) -> "Collection":
@@ -90,9 +93,10 @@ class Collection:
 
     def close(self) -> None:
         """Keep the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        for live in self._live.values():
-            if self.is_alive():
-                _save(live)
+        if self.is_alive():
+            with suppress(CrossviewError):
+                for live in self._current():
+                    _save(live)
         self._catalog.close()
 
     @property
@@ -113,7 +117,7 @@ class Collection:
                 tx.active_space() or RAW,
                 tx.items.label_counts(),
                 tx.sequence(),
-                sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file()),
+                sum(map(_size, self._folder.rglob("*"))),
                 tx.created(),
                 tx.description(),
             )
@@ -386,6 +390,33 @@ class Collection:
         with uncancellable():
             return self.space(space)
 
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Delete a trained space, or one of its generations that does not answer, and give its disk space back.
+
+        Where it was the active one, ``raw`` is from then on.
+
+        Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
+        StorageError.
+        """
+        with self._write():
+            self.space(space)
+            with self._catalog.write() as tx:
+                delete_space(tx, space, generation)
+            if generation is None:
+                self._live.pop(space, None)
+            self._give_back()
+
+    def delete_view(self, view: str) -> None:
+        """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
+
+        Raises InvalidInputError (the last view), NotFoundError, NotReadyError (spaces use it), BusyError, StorageError.
+        """
+        with self._write():
+            with self._catalog.write() as tx:
+                delete_view(tx, view)
+            self._live.pop(RAW, None)
+            self._give_back()
+
     # -- searching
 
     def search(
@@ -427,6 +458,21 @@ class Collection:
             live = self._living(tx, space or tx.active_space() or RAW)
             return embed(tx, live.space, self._extractor, queries, targets)
 
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+    ) -> ItemEmbeddings:
+        """Return what a space makes of the rows of a view that items have, of those with keys above ``after``.
+
+        At most ``limit`` items are looked at, fewer where vectors are wide, and those without the view are left out.
+        ``target`` is needed where the space has several metrics of the view. ``every_page`` of
+        ``engine.item_embeddings`` goes through all items.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
+        """
+        with self._read() as tx:
+            live = self._living(tx, space or tx.active_space() or RAW)
+            return embed_items(tx, live.space, view, target, after, limit)
+
     def evaluate(
         self,
         *,
@@ -437,16 +483,36 @@ class Collection:
         refit: bool = False,
         test_size: float = 0.2,
         seed: int = 0,
+        spaces: Sequence[str] = (),
+        constraints: ItemComparisons | None = None,
     ) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the space was not trained on.
 
         The queries are the items that training held out, the database those it was trained on; with ``refit`` the
         items are split anew (``test_size``, ``seed``) and the learner is fitted on its part of them.
 
+        ``spaces`` names several spaces in place of one. All are measured with the same queries, which none of them was
+        trained on, and the same database, which all trained ones were trained on, each where it can match the views;
+        the differences to the first one are paired.
+
+        With ``constraints`` it is measured, in place of that, how well distances within the view agree with them, of
+        items with labels or without, and whether the space was trained on such items.
+
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
+        if space and spaces:
+            raise InvalidInputError(f"name one space ({space}) or several ({', '.join(spaces)}), not both")
+        if len(set(spaces)) < len(spaces):
+            raise InvalidInputError(f"name each space once, not {', '.join(spaces)}")
+        if constraints is not None and (targets or refit):
+            raise InvalidInputError(
+                "comparisons are measured within the view, by what the space has learned: leave out targets and refit"
+            )
         with self._read() as tx:
-            measured = self._living(tx, space or tx.active_space() or RAW).space
+            names = spaces or [space or tx.active_space() or RAW]
+            measured = [self._living(tx, name).space for name in names]
+            if constraints is not None:
+                return agree(tx, measured, view, constraints)
             return evaluate(tx, measured, view, targets, k, refit, test_size, seed)
 
     # -- inside
@@ -489,7 +555,7 @@ class Collection:
                 earlier = tx.spaces.generations(name)
                 fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
                 summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
-                live = LiveSpace(fitted, self._folder / INDEX_FOLDER)
+                live = LiveSpace(fitted, self._folder / INDEX_FOLDER, (fitted.generation, sequence))
                 live.follow(tx, fitted.targets)
             with self._catalog.write() as tx:
                 tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
@@ -509,19 +575,32 @@ class Collection:
         tx.next_sequence()
 
     def _living(self, tx: Transaction, name: str) -> LiveSpace:
-        views = tx.views.all()
-        number = raw_generation(views) if name == RAW else tx.spaces.answering().get(name)
-        if number is None:
+        identity = _identity(tx, name)
+        if identity is None:
             raise _no_space(tx, name)
         with self._loading:
-            if name not in self._live or self._live[name].space.generation != number:
-                raw = name == RAW
-                space = raw_space(views) if raw else Space.from_state(name, number, tx.spaces.state(name, number))
-                self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER)
+            if name not in self._live or self._live[name].identity != identity:
+                space = raw_space(tx.views.all()) if name == RAW else _stored(tx, name)
+                self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER, identity)
             return self._live[name]
 
+    def _current(self) -> list[LiveSpace]:
+        """Return the spaces in memory that the catalog still has: snapshots of others would only take room."""
+        with self._read() as tx:
+            return [live for name, live in self._live.items() if _identity(tx, name) == live.identity]
+
+    def _give_back(self) -> None:
+        """Give the disk space of what was deleted back; where that cannot be, nothing but the space is lost."""
+        try:
+            with self._read() as tx:
+                keep = current_snapshots(tx)
+            remove_snapshots(self._folder / INDEX_FOLDER, keep)
+            self._catalog.shrink()
+        except (CrossviewError, OSError) as error:
+            _log.warning("deleted, but its disk space could not be given back: %s", error)
+
     def _extractor(self, tx: Transaction, view: ViewRecord) -> Extractor:
-        identity = (view.name, view.revision)
+        identity = (view.id, view.revision)
         if identity not in self._extractors:
             self._extractors[identity] = load_extractor(tx, view)
         return self._extractors[identity]
@@ -538,6 +617,19 @@ def _checked(chosen: Filter) -> Filter:
     if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > 10_000:
         raise InvalidInputError("a filter names at most 10,000 labels or keys")
     return chosen
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; 0 for a folder, or for a file that is gone by now."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:
+        return 0
+
+
+def _identity(tx: Transaction, name: str) -> tuple[int, ...] | None:
+    """Return what tells a space from another of its name; None where there is no space of the name."""
+    return raw_identity(tx.views.all()) if name == RAW else tx.spaces.identity(name)
 
 
 def _item_id(tx: Transaction, key: str) -> int:

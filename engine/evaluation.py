@@ -3,7 +3,8 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,19 @@ from scipy.spatial.distance import cdist
 
 from engine import state
 from engine.catalog import Transaction
+from engine.division import Division, divide
 from engine.errors import InvalidInputError, NotReadyError
-from engine.examples import Examples, examples, split
-from engine.info import Evaluation, EvaluationRow
+from engine.estimate import Estimate, Sample
+from engine.examples import Examples, examples
+from engine.figures import Figures, differences, rows
+from engine.info import Evaluation
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance, reranked
 from engine.neighborhoods import count_constraints, told
 from engine.pipeline import build, coded, distances, filed, vectors
-from engine.space import RAW, Space, source
+from engine.space import Space, source
 from engine.training import own_steps
 from engine.views import find_view
 from features import EXTRACTORS
@@ -33,7 +37,7 @@ _Rows = tuple[NDArray[np.float32], int]
 
 def evaluate(
     tx: Transaction,
-    space: Space,
+    spaces: Sequence[Space],
     view: str,
     targets: Sequence[str],
     ks: Sequence[int],
@@ -41,76 +45,98 @@ def evaluate(
     test_size: float,
     seed: int,
 ) -> Evaluation:
-    """Measure a space; see ``Collection.evaluate``."""
+    """Measure spaces on the same queries and database; see ``Collection.evaluate``."""
     began = time.monotonic()
     if not ks or min(ks) < 1:
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
-    space.check_reachable(view, targets)
-    asked = tuple(dict.fromkeys(source(target) for target in targets or space.reachable(view)))
-    everything = _examples(tx, space, view, asked, refit)
-    found = _labelled(everything)
-    aside, protocol = _queries(space, found, refit, test_size, seed)
-    queries, database = found.take(aside).seen_in(view), found.take(~aside)
-    pipeline, counts = space.pipeline, space.constraint_counts
-    if refit and space.spec:
-        # Labels are not all that is learned from where comparisons were given.
-        known = database if space.constraints is None else everything.without(found.take(aside))
-        training = told(known, space.pairs, space.constraints)
-        counts = count_constraints(space.constraints, training, found.take(aside))
-        pipeline = _refitted(tx, space, training)
-    items = {target: database.seen_in(target) for target in asked}
-    for name, those in ((view, queries), *items.items()):
-        if not len(those):
-            raise NotReadyError(f"no item {'that queries' if those is queries else 'to be found'} has view {name!r}")
-    rows = [row for target in asked for row in _measure(space, pipeline, queries, items[target], view, target, ks)]
+    asked = _asked(spaces, view, targets)
+    parts = {space.name: _parts(space, (view, *asked[space.name]), refit) for space in spaces if asked[space.name]}
+    able = [space for space in spaces if space.name in parts]
+    division = divide(tx, able, list(dict.fromkeys(chain(*parts.values()))), refit, test_size, seed)
+    measured: dict[str, Figures] = {}
+    notes = [f"{space.name} answers within a view only" for space in spaces if space.name not in parts]
+    found: dict[str, Examples] = {}
+    for space in able:
+        trial = _trial(tx, space, parts[space.name], division, refit)
+        items = {target: _having(trial.database, target, "to be found") for target in asked[space.name]}
+        queries = _having(trial.queries, view, "that queries")
+        measured[space.name] = {
+            key: figure
+            for target, those in items.items()
+            for key, figure in _measure(space, trial.pipeline, queries, those, view, target, ks)
+        }
+        found |= items
+        named = f"{space.name}: " if len(spaces) > 1 else ""
+        notes += [named + note for note in (_ties(space, ks), trial.note) if note]
     return Evaluation(
-        tuple(rows),
+        rows(view, measured),
         len(queries),
-        len(database.seen_in(*asked)),
-        protocol + _incomplete(items) + _ties(space, ks) + ("" if counts is None else f"; {counts.sentence()}"),
-        _codebooks(tx, {view, *asked}, set(queries.keys)),
+        len(np.unique(np.concatenate([those.ids for those in found.values()]))),
+        "; ".join([division.protocol, *_incomplete(found), *notes]),
+        codebooks(tx, {view, *found}, set(queries.keys)),
         time.monotonic() - began,
+        differences(view, measured),
     )
 
 
-def _examples(tx: Transaction, space: Space, view: str, targets: Sequence[str], refit: bool) -> Examples:
-    """Return the items that have a view that takes part, in the order of the space's views."""
-    return examples(tx, space.views if space.spec and refit else [n for n in space.views if n in {view, *targets}])
+def _asked(spaces: Sequence[Space], view: str, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return, by space, the views to find items in: of several spaces, what each can match with the query view.
 
-
-def _labelled(everything: Examples) -> Examples:
-    """Return the items that have a label; NotReadyError if none has."""
-    found = everything.labelled()
-    if not len(found):
-        raise NotReadyError("no item with these views has a label: index with --labels folder or a CSV file")
+    Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them.
+    """
+    found = {}
+    for space in spaces:
+        mine = [target for target in targets if space.cross_view or source(target) == view]
+        space.check_reachable(view, mine)
+        found[space.name] = tuple(dict.fromkeys(map(source, mine if targets else space.reachable(view))))
+    if not any(found.values()):
+        spaces[0].check_reachable(view, targets)
     return found
 
 
-def _queries(space: Space, found: Examples, refit: bool, test_size: float, seed: int) -> tuple[NDArray[np.bool_], str]:
-    """Return which items are queries, and the protocol in a sentence."""
-    if refit or space.name == RAW:
-        aside = split(len(found), test_size, seed)
-        fitted = "the space was fitted anew on the database only" if space.spec else "nothing was learned"
-        protocol = f"{test_size:.0%} of the labelled items, drawn with seed {seed}, are the queries; {fitted}"
+def _parts(space: Space, asked: Sequence[str], refit: bool) -> list[str]:
+    """Return the views that take part, in the order of the space's."""
+    return [name for name in space.views if name in asked or (space.spec and refit)]
+
+
+class _Trial(NamedTuple):
+    """One space to be measured, perhaps fitted anew, with the items of a division that have a view that takes part."""
+
+    pipeline: Chain
+    queries: Examples
+    database: Examples
+    note: str
+    """What it was learned from, where that was comparisons."""
+
+
+def _trial(tx: Transaction, space: Space, parts: Sequence[str], division: Division, refit: bool) -> _Trial:
+    everything = examples(tx, parts)
+    queries, database = everything.of_ids(division.queries), everything.of_ids(division.database)
+    pipeline, counts = space.pipeline, space.constraint_counts
+    if refit and space.spec:
+        # Labels are not all that is learned from where comparisons were given.
+        known = database if space.constraints is None else everything.without(queries)
+        training = told(known, space.pairs, space.constraints)
+        counts = count_constraints(space.constraints, training, queries)
+        pipeline = _refitted(tx, space, training)
     else:
-        aside = np.array([key not in space.training_keys for key in found.keys])
-        protocol = (
-            f"the queries are the labelled items that generation {space.generation} of space {space.name!r} "
-            "was not trained on; the database holds those that it was trained on"
-        )
-    if not aside.any() or aside.all():
-        raise NotReadyError(
-            f"space {space.name!r} was trained on {'every item' if not aside.any() else 'none of these items'}: "
-            "train with --holdout 0.2, or evaluate with --refit"
-        )
-    return aside, protocol
+        space.check_revisions(tx.views.all())
+    return _Trial(pipeline, queries, database, "" if counts is None else counts.sentence())
 
 
-def _incomplete(items: Mapping[str, Examples]) -> str:
+def _having(items: Examples, view: str, what: str) -> Examples:
+    """Return the items that have a view; NotReadyError if none has."""
+    found = items.seen_in(view)
+    if not len(found):
+        raise NotReadyError(f"no item {what} has view {view!r}")
+    return found
+
+
+def _incomplete(items: Mapping[str, Examples]) -> list[str]:
     """Say how many items each target holds where they differ."""
     if len({len(those) for those in items.values()}) < 2:
-        return ""
-    return "; items to find by view: " + ", ".join(f"{len(those)} {target}" for target, those in items.items())
+        return []
+    return ["items to find by view: " + ", ".join(f"{len(those)} {target}" for target, those in items.items())]
 
 
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
@@ -124,13 +150,14 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
 
 def _measure(
     space: Space, pipeline: Chain, queries: Examples, database: Examples, view: str, target: str, ks: Sequence[int]
-) -> Iterator[EvaluationRow]:
+) -> Iterator[tuple[tuple[str, str, int | None], Estimate]]:
+    """Yield the estimates of one target by (target, metric, k)."""
     classes = sorted({label for labels in (*queries.labels, *database.labels) for label in labels})
     wanted, there = members(queries.labels, classes), members(database.labels, classes)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
-    rows = (queries.rows[view], space.views.index(view)), (database.rows[target], space.views.index(target))
+    asked, stored = ((of.rows[name], space.views.index(name)) for of, name in ((queries, view), (database, target)))
     metrics = filed(pipeline, database.classes(), space.views.index(target))
-    for part, order, lengths in _orders(pipeline, space.rerank, *rows, metrics, ks):
+    for part, order, lengths in _orders(pipeline, space.rerank, asked, stored, metrics, ks):
         ranked = relevance(order, wanted[part], there)
         for k in lengths:
             found["accuracy", k].append(knn_correct(order, wanted[part], there, k))
@@ -138,7 +165,7 @@ def _measure(
         if max(ks) in lengths:
             found["map", None].append(average_precision(ranked))
     for (metric, k_or_none), values in found.items():
-        yield EvaluationRow(view, target, metric, k_or_none, float(np.nanmean(np.concatenate(values))))
+        yield (target, metric, k_or_none), Estimate([Sample(np.concatenate(values).astype(np.float64))])
 
 
 def _orders(
@@ -169,14 +196,14 @@ def _ties(space: Space, ks: Sequence[int]) -> str:
     """Say how codes are ranked."""
     if not space.binary:
         return ""
-    told = "; codes that differ in equally many bits rank by chance"
+    told = "codes that differ in equally many bits rank by chance"
     if not space.rerank:
         return told
     return f"{told}; the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
 
 
-def _codebooks(tx: Transaction, names: Iterable[str], queries: set[str]) -> str:
-    """Say what fitted views were fitted on, and how many of the queries were among that."""
+def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
+    """Say what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
     sentences = []
     for view in [find_view(tx, name) for name in sorted(names)]:
         packed = tx.views.state(view, view.revision)
@@ -186,7 +213,7 @@ def _codebooks(tx: Transaction, names: Iterable[str], queries: set[str]) -> str:
         seen = (
             "which ones is not known"
             if kept["keys"] is None
-            else f"{len(queries & set(kept['keys']))} queries among them"
+            else f"{len(queries & set(kept['keys']))} {what} among them"
         )
         labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
         sentences.append(

@@ -65,6 +65,10 @@ class Examples:
         """Return the examples that are not among others."""
         return self.take(~np.isin(self.ids, others.ids))
 
+    def of_ids(self, ids: NDArray[np.int64]) -> "Examples":
+        """Return the examples among some items."""
+        return self.take(np.isin(self.ids, ids))
+
     def classes(self) -> NDArray[np.str_]:
         """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
         names = [class_of(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]

@@ -144,23 +144,56 @@ class CollectionInfo:
 
 @dataclass(frozen=True)
 class EvaluationRow:
-    """One figure."""
+    """One figure of one space."""
 
     query_view: str
     database_view: str
     metric: str
-    """``accuracy``, ``precision`` or ``map``."""
+    """``accuracy``, ``precision`` or ``map``; by comparisons ``order``, the share of triplets or quadruplets in order,
+    or ``auc``, the area under the ROC curve of pairs."""
     k: int | None
-    """Length of the hit list; None for ``map``, which ranks the whole database."""
+    """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
     """0 to 1."""
+    space: str = ""
+    standard_error: float | None = None
+    """Of the value, over queries or comparisons; None where they are too few."""
+
+
+@dataclass(frozen=True)
+class EvaluationDifference:
+    """A space's figure less that of the first space that was measured, over the same queries or comparisons."""
+
+    space: str
+    baseline: str
+    """The first space."""
+    query_view: str
+    database_view: str
+    metric: str
+    k: int | None
+    value: float
+    """-1 to 1; above 0 where the space is better than the first."""
+    standard_error: float | None = None
+    """Of the mean of the paired differences; None where they are too few."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What a space knows of the comparisons that it is measured by."""
+
+    space: str
+    trained_items: int
+    """Comparisons that name an item that the space was trained on."""
+    learned_from: int
+    """Comparisons that the space learned from."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How accurate a space is."""
+    """How accurate spaces are, by the same queries or comparisons."""
 
     rows: tuple[EvaluationRow, ...]
+    """Space by space."""
     queries: int
     database: int
     protocol: str
@@ -168,3 +201,9 @@ class Evaluation:
     codebook: str
     """What the visual words were fitted on, in a sentence."""
     seconds: float
+    differences: tuple[EvaluationDifference, ...] = ()
+    """Of every space but the first, where both have a figure."""
+    overlaps: tuple[Overlap, ...] = ()
+    """One for each space, where comparisons were measured."""
+    comparisons: int = 0
+    """How many were measured; then there are no queries."""

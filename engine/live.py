@@ -33,15 +33,24 @@ class _Target:
         self.unsaved = 0
 
 
+def snapshot_name(space: str, generation: int, target: str) -> str:
+    """Return the file name of a target's snapshot."""
+    return f"{space}-{generation}-{target}.idx"
+
+
 class LiveSpace:
     """A space with one index per target, each loaded when it is first asked for, which follows the catalog's sequence.
 
     The indexes are derived: a snapshot per target and generation covers the catalog up to a sequence number, later
-    changes are replayed, and a snapshot that is missing or damaged is built again.
+    changes are replayed, and a snapshot that is missing, damaged or of another identity is built again.
+
+    ``identity`` is that of the space in its catalog: another training or other views under the same name, after a
+    deletion, have another one.
     """
 
-    def __init__(self, space: Space, folder: Path) -> None:
+    def __init__(self, space: Space, folder: Path, identity: tuple[int, ...]) -> None:
         self.space = space
+        self.identity = identity
         self._folder = folder
         self._lock = ReadWriteLock()
         self._targets: dict[str, _Target] = {}
@@ -82,20 +91,21 @@ class LiveSpace:
                     continue
                 try:
                     self._folder.mkdir(exist_ok=True)
-                    target.index.save(self._path(name), {"sequence": target.covered})
+                    target.index.save(self._path(name), {"sequence": target.covered, "identity": self.identity})
                 except OSError as error:
                     raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
                 target.unsaved = 0
 
     def _path(self, target: str) -> Path:
-        return self._folder / f"{self.space.name}-{self.space.generation}-{target}.idx"
+        return self._folder / snapshot_name(self.space.name, self.space.generation, target)
 
     def _load(self, tx: Transaction, name: str, sequence: int) -> _Target:
         empty = self.space.empty_index(name, tx.views.all())
         try:
             index, meta = type(empty).load(self._path(name))
-            if index.dim != empty.dim or meta["sequence"] > sequence:
-                raise SnapshotError(f"{self._path(name)} is of another catalog")
+            other = tuple(meta.get("identity", ())) != self.identity
+            if other or index.dim != empty.dim or meta["sequence"] > sequence:
+                raise SnapshotError(f"{self._path(name)} is of another space, or of an older program")
             return _Target(index, int(meta["sequence"]))
         except FileNotFoundError:
             pass

@@ -63,6 +63,8 @@ class Hit:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     """How the item's text begins, in 200 characters at most."""
+    source: str = ""
+    """Absolute path of the file that the item was read from, where there is one."""
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ def _hits(
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
-    return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN])
+    return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN], item.source)
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -242,6 +242,11 @@ def raw_generation(views: Sequence[ViewRecord]) -> int:
     return sum(view.revision for view in views)
 
 
+def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
+    """Return what tells the raw views' space from that of other views, or of other revisions of them."""
+    return tuple(number for view in views for number in (view.id, view.revision))
+
+
 def raw_space(views: Sequence[ViewRecord]) -> Space:
     """Return the space of the fitted views themselves."""
     fitted = [view for view in views if view.revision > 0]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item_embeddings import ItemEmbeddings
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -135,6 +136,12 @@ class CollectionBackend(Protocol):
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""
 
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Deletes a space, or one of its generations."""
+
+    def delete_view(self, view: str) -> None:
+        """Deletes a view with its rows."""
+
     def search(
         self,
         queries: Sequence[Query],
@@ -150,6 +157,11 @@ class CollectionBackend(Protocol):
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """What a space makes of every query for every target."""
 
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ...
+    ) -> ItemEmbeddings:
+        """What a space makes of items' rows, those after ``after``."""
+
     def evaluate(
         self,
         *,
@@ -160,6 +172,8 @@ class CollectionBackend(Protocol):
         refit: bool = False,
         test_size: float = 0.2,
         seed: int = 0,
+        spaces: Sequence[str] = (),
+        constraints: ItemComparisons | None = None,
     ) -> Evaluation:
         """Measures retrieval on items that the space was not trained on."""
 

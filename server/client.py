@@ -15,6 +15,7 @@ from engine.entry import Entry, check_entry
 from engine.errors import InvalidInputError
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
@@ -33,7 +34,9 @@ from server.convert import (
     to_item,
     to_report,
 )
-from server.convert_info import to_collection, to_evaluation, to_space, to_view
+from server.convert_embeddings import to_item_embeddings
+from server.convert_evaluation import to_evaluation
+from server.convert_info import to_collection, to_space, to_view
 from server.convert_training import from_comparisons, from_pairs, from_tune
 from server.limits import MESSAGE_BYTES
 from server.names import collection_name, item_name, parse_collection, space_name
@@ -340,6 +343,15 @@ class RemoteCollection:
         request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
         return to_space(self.client.call(self._stub.ActivateSpace, request))
 
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Deletes a space, or one of its generations."""
+        request = pb.DeleteSpaceRequest(name=space_name(self.name, space), generation=generation)
+        self.client.call(self._stub.DeleteSpace, request)
+
+    def delete_view(self, view: str) -> None:
+        """Deletes a view with its rows."""
+        self.client.call(self._stub.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
+
     def search(
         self,
         queries: Sequence[Query],
@@ -369,6 +381,20 @@ class RemoteCollection:
         )
         return to_embeddings(self.client.call(self.client.searches.Embed, request))
 
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+    ) -> ItemEmbeddings:
+        """What a space makes of items' rows, those after ``after``."""
+        request = pb.EmbedItemsRequest(
+            parent=self.resource,
+            view=view,
+            space=space,
+            target=target,
+            page_size=limit,
+            page_token=pages.to_token(after),
+        )
+        return to_item_embeddings(self.client.call(self._stub.EmbedItems, request))
+
     def evaluate(
         self,
         *,
@@ -379,6 +405,8 @@ class RemoteCollection:
         refit: bool = False,
         test_size: float = 0.2,
         seed: int = 0,
+        spaces: Sequence[str] = (),
+        constraints: ItemComparisons | None = None,
     ) -> Evaluation:
         """Measures retrieval on items that the space was not trained on."""
         request = pb.EvaluateRequest(
@@ -390,6 +418,8 @@ class RemoteCollection:
             refit=refit,
             test_size=test_size,
             seed=seed,
+            spaces=spaces,
+            constraints=None if constraints is None else from_comparisons(constraints),
         )
         return to_evaluation(self.client.call(self._stub.Evaluate, request))
 

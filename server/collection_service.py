@@ -9,6 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import ImportReport, Picture
+from engine.item_embeddings import ITEMS_AT_ONCE
 from server import pages
 from server.batches import batches, merged
 from server.cache import OpenCollections
@@ -23,7 +24,9 @@ from server.convert import (
     to_row,
     to_update,
 )
-from server.convert_info import from_collection, from_evaluation, from_space, from_view
+from server.convert_embeddings import from_item_embeddings
+from server.convert_evaluation import from_evaluation
+from server.convert_info import from_collection, from_space, from_view
 from server.convert_training import to_comparisons, to_pairs, to_tune
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -249,5 +252,33 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 refit=request.refit,
                 test_size=request.test_size if request.HasField("test_size") else 0.2,
                 seed=request.seed,
+                spaces=tuple(request.spaces),
+                constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
             )
         return from_evaluation(evaluation)
+
+    def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes a space, or one of its generations."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            collection.delete_space(space, request.generation if request.HasField("generation") else None)
+        return Empty()
+
+    def DeleteView(self, request: pb.DeleteViewRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes a view with its rows."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            collection.delete_view(request.view)
+        return Empty()
+
+    def EmbedItems(self, request: pb.EmbedItemsRequest, context: grpc.ServicerContext) -> pb.EmbedItemsResponse:
+        """A page of what a space makes of items' rows."""
+        after = pages.from_token(request.page_token)
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = collection.embed_items(
+                request.view,
+                space=request.space,
+                target=request.target,
+                after=after,
+                limit=request.page_size or ITEMS_AT_ONCE,
+            )
+        return from_item_embeddings(found)

@@ -131,7 +131,8 @@ def _from_embedding(found: Embedding) -> search_pb2.Embedding:
 
 def _to_hit(message: search_pb2.Hit) -> Hit:
     attributes = from_struct(message.attributes)
-    return Hit(message.key, message.distance, message.target, tuple(message.labels), attributes, message.text)
+    labels = tuple(message.labels)
+    return Hit(message.key, message.distance, message.target, labels, attributes, message.text, message.source)
 
 
 def _from_hit(collection: str, hit: Hit) -> search_pb2.Hit:
@@ -143,6 +144,7 @@ def _from_hit(collection: str, hit: Hit) -> search_pb2.Hit:
         labels=hit.labels,
         attributes=to_struct(hit.attributes),
         text=hit.text,
+        source=hit.source,
     )
 
 

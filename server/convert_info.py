@@ -8,8 +8,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from engine.info import (
     CollectionInfo,
     ConstraintCounts,
-    Evaluation,
-    EvaluationRow,
     SpaceInfo,
     Trial,
     Tuning,
@@ -163,40 +161,6 @@ def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
         sequence=info.sequence,
         bytes_on_disk=info.bytes_on_disk,
         create_time=_from_time(info.created),
-    )
-
-
-def to_evaluation(message: collections_pb2.Evaluation) -> Evaluation:
-    """What an evaluation measured."""
-    rows = tuple(
-        EvaluationRow(row.query_view, row.database_view, row.metric, row.k if row.HasField("k") else None, row.value)
-        for row in message.rows
-    )
-    return Evaluation(
-        rows=rows,
-        queries=message.queries,
-        database=message.database,
-        protocol=message.protocol,
-        codebook=message.codebook,
-        seconds=message.seconds,
-    )
-
-
-def from_evaluation(evaluation: Evaluation) -> collections_pb2.Evaluation:
-    """The message of what an evaluation measured."""
-    rows = (
-        collections_pb2.Evaluation.Row(
-            query_view=row.query_view, database_view=row.database_view, metric=row.metric, k=row.k, value=row.value
-        )
-        for row in evaluation.rows
-    )
-    return collections_pb2.Evaluation(
-        rows=rows,
-        queries=evaluation.queries,
-        database=evaluation.database,
-        protocol=evaluation.protocol,
-        codebook=evaluation.codebook,
-        seconds=evaluation.seconds,
     )
 
 

@@ -88,6 +88,13 @@ class Catalog:
             yield Transaction(connection)
             checkpoint()
 
+    def shrink(self) -> None:
+        """Give the space of what was deleted back to the file system; StorageError where the disk has no room for it.
+
+        It needs as much again as is left while it works. The caller holds the writer lock.
+        """
+        self._database.shrink()
+
     def close(self) -> None:
         """Close every connection."""
         self._database.close()

@@ -16,6 +16,7 @@ HEAD = "0003"
 """The schema version that this code reads and writes (the newest migration)."""
 
 _WRITE = "crossview_write"
+_ALONE = "crossview_alone"
 _PRAGMAS = (
     "page_size=16384",  # of a new database only: rows of 2 kB leave less of a large page unused
     "journal_mode=WAL",
@@ -52,6 +53,14 @@ class Database:
             connection.begin(),
         ):
             yield connection
+
+    def shrink(self) -> None:
+        """Give the space of deleted rows back to the file system; the database is written anew, beside itself."""
+        if self._engine.dialect.name != "sqlite":
+            return  # others do so by themselves
+        with storage_errors(), self._engine.connect().execution_options(**{_ALONE: True}) as connection:
+            connection.exec_driver_sql("VACUUM")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every connection."""
@@ -138,5 +147,8 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITE, False)
+    options = connection.get_execution_options()
+    if options.get(_ALONE, False):  # what no transaction may hold
+        return
+    writes = options.get(_WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -144,6 +144,11 @@ class Items:
         """Return every item's key by id."""
         return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(_live))}
 
+    def keys_after(self, after: str, limit: int) -> dict[int, str]:
+        """Return up to ``limit`` keys above ``after`` by id, in the order of keys."""
+        query = sa.select(items.c.id, items.c.key).where(_live, items.c.key > after).order_by(items.c.key).limit(limit)
+        return {row.id: row.key for row in self._connection.execute(query)}
+
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         """Return the labels, sorted, of the items that have some, by id, among the ids, of all by default."""
         return self._labels(ids)

@@ -49,6 +49,10 @@ class Rows(Protocol):
         """Remove the items' rows of a view, of every view by default."""
         ...
 
+    def remove_view(self, view: ViewRecord) -> None:
+        """Remove every row of a view, of whichever revision."""
+        ...
+
 
 class SqlRows:
     """``Rows`` in the catalog's own database."""
@@ -106,6 +110,11 @@ class SqlRows:
         statement = sa.delete(rows) if view is None else sa.delete(rows).where(rows.c.view_id == view.id)
         for batch in batches(ids):
             self._connection.execute(statement.where(rows.c.item_id.in_(batch)))
+
+    def remove_view(self, view: ViewRecord) -> None:
+        """Remove every row of a view, of whichever revision."""
+        for table in (rows, suspect_rows):
+            self._connection.execute(sa.delete(table).where(table.c.view_id == view.id))
 
     def _current(self, view: ViewRecord, *columns: "sa.ColumnElement[Any]") -> "sa.Select[Any]":
         current = (rows.c.view_id == view.id) & (rows.c.revision == view.revision)

@@ -22,6 +22,9 @@ class Generation:
     """What ``show`` tells of it, without reading the state."""
 
 
+_COLUMNS = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)
+
+
 class Spaces:
     """The spaces of one transaction."""
 
@@ -33,13 +36,22 @@ class Spaces:
         found = self._connection.execute(sa.select(spaces).order_by(spaces.c.name))
         return {row.name: row.generation for row in found}
 
-    def generations(self, space: str) -> list[Generation]:
-        """Return a space's generations, oldest first."""
-        query = sa.select(generations).where(generations.c.space == space).order_by(generations.c.generation)
-        return [
-            Generation(row.space, row.generation, row.created, row.sequence, row.summary)
-            for row in self._connection.execute(query)
-        ]
+    def generations(self, space: str | None = None) -> list[Generation]:
+        """Return a space's generations, oldest first; those of every space by default."""
+        query = sa.select(*_COLUMNS).order_by(generations.c.space, generations.c.generation)
+        chosen = query if space is None else query.where(generations.c.space == space)
+        return [Generation(*row) for row in self._connection.execute(chosen)]
+
+    def identity(self, space: str) -> tuple[int, int] | None:
+        """Return the number of the generation that answers and the sequence that its training saw; None for no space.
+
+        A deletion raises the sequence, so a space that is deleted and trained again has another identity.
+        """
+        query = sa.select(generations.c.generation, generations.c.sequence).join(
+            spaces, (spaces.c.name == generations.c.space) & (spaces.c.generation == generations.c.generation)
+        )
+        found = self._connection.execute(query.where(spaces.c.name == space)).one_or_none()
+        return None if found is None else (found.generation, found.sequence)
 
     def state(self, space: str, generation: int) -> bytes:
         """Return the fitted state of a generation."""
@@ -66,3 +78,12 @@ class Spaces:
     def answer_with(self, space: str, generation: int) -> None:
         """Let a generation answer for its space."""
         self._connection.execute(sa.update(spaces).where(spaces.c.name == space).values(generation=generation))
+
+    def delete(self, space: str, generation: int | None = None) -> None:
+        """Delete a generation of a space; by default the space with all of them."""
+        gone = sa.delete(generations).where(generations.c.space == space)
+        if generation is not None:
+            self._connection.execute(gone.where(generations.c.generation == generation))
+            return
+        self._connection.execute(gone)
+        self._connection.execute(sa.delete(spaces).where(spaces.c.name == space))

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.catalog.schema import view_revisions, views
+from engine.catalog.schema import collection, view_revisions, views
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class ViewRecord:
     """One view of a collection."""
 
     id: int
+    """Never that of another view, even after a deletion: with the revision it tells whether derived data is current."""
     name: str
     extractor: str
     params: Mapping[str, Any]
@@ -35,9 +36,29 @@ class Views:
 
     def add(self, name: str, extractor: str, params: Mapping[str, Any], dim: int, revision: int) -> None:
         """Add a view."""
+        # SQLite would give the id of a view that was deleted last to the next one; deletions keep below the sequence.
+        highest = self._connection.scalar(sa.select(sa.func.max(views.c.id))) or 0
+        sequence = self._connection.scalar(sa.select(collection.c.sequence)) or 0
         self._connection.execute(
-            sa.insert(views).values(name=name, extractor=extractor, params=dict(params), dim=dim, revision=revision)
+            sa.insert(views).values(
+                id=max(highest, sequence) + 1,
+                name=name,
+                extractor=extractor,
+                params=dict(params),
+                dim=dim,
+                revision=revision,
+            )
         )
+
+    def delete(self, view: ViewRecord) -> None:
+        """Delete a view and its fitted states; its rows are the row store's to remove.
+
+        The collection's sequence is raised to the view's id at least, so that no later view has it.
+        """
+        self._connection.execute(sa.delete(view_revisions).where(view_revisions.c.view_id == view.id))
+        self._connection.execute(sa.delete(views).where(views.c.id == view.id))
+        behind = sa.update(collection).where(collection.c.sequence < view.id)
+        self._connection.execute(behind.values(sequence=view.id))
 
     def add_revision(self, view: ViewRecord, state: bytes) -> int:
         """Store a newly fitted state as the view's current revision and return its number."""

@@ -1,6 +1,5 @@
 """Commands that make, describe and delete collections."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +9,6 @@ from server.commands.common import (
     JsonOption,
     NameArgument,
     ServerOption,
-    fail,
     names,
     opened_backend,
     opened_collection,
@@ -21,12 +19,17 @@ from server.commands.common import (
     table,
     tuning,
 )
+from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.delete import check_parts, confirm, delete_space, delete_view
+from server.commands.item_lines import ITEM_COLUMNS, item_lines
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo
     from engine.item import Item
 
 LABELS_SHOWN = 12
+LISTED = 100
+"""Items of a list where nothing else is asked for."""
 
 
 def create(
@@ -75,12 +78,14 @@ def list_(
     prefix: Annotated[str, typer.Option(help="Items whose keys begin so.")] = "",
     label: Annotated[list[str] | None, typer.Option(help="Items with this label; repeat for any of several.")] = None,
     after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Items to list.")] = 100,
+    limit: Annotated[int | None, typer.Option(min=1, help="Items to list (else 100; with --csv all).")] = None,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
 ) -> None:
     """List collections, or the items of one."""
+    check_format(as_json, as_csv)
     if name is None:
         with opened_backend(home, server) as backend:
             found = backend.names()
@@ -90,6 +95,8 @@ def list_(
             typer.echo(f"note: {Home(home).emptiness()}", err=True)
         if as_json:
             print_json(found)
+        elif as_csv:
+            print_csv(["name"], ([one] for one in found))
         else:
             typer.echo("\n".join(found) if found else "no collections; make one with: crossview create NAME")
         return
@@ -97,7 +104,10 @@ def list_(
 
     condition = Filter(labels=tuple(label or ()), key_prefix=prefix)
     with opened_collection(name, home, server) as collection:
-        items = collection.items(condition, after=after, limit=limit)
+        if as_csv:
+            print_csv(ITEM_COLUMNS, item_lines(collection, condition, after, limit))
+            return
+        items = collection.items(condition, after=after, limit=limit or LISTED)
         total = collection.count(condition)
     if as_json:
         print_json(items)
@@ -137,14 +147,27 @@ def delete(
     name: NameArgument,
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: the items.")] = None,
     items: Annotated[bool, typer.Option("--items", help="Delete these items, not the collection.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection.")] = False,
+    space: Annotated[str | None, typer.Option(metavar="SPACE", help="Delete this space, not the collection.")] = None,
+    generation: Annotated[int | None, typer.Option(min=1, help="With --space: only this generation.")] = None,
+    view: Annotated[str | None, typer.Option(metavar="VIEW", help="Delete this view, not the collection.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection, a space or a view.")
+    ] = False,
     home: HomeOption = None,
     server: ServerOption = None,
 ) -> None:
-    """Delete a collection, or some of its items.
+    """Delete a collection, or some of its items, a space or a view.
 
     Items are deleted by: crossview delete NAME --items KEY...
     """
+    check_parts(items, space, generation, view)
+    if space is not None or view is not None:
+        with opened_collection(name, home, server) as collection:
+            if space is not None:
+                delete_space(collection, space, generation, yes)
+            elif view is not None:
+                delete_view(collection, view, yes)
+        return
     if items != bool(keys):
         raise typer.BadParameter("items are deleted by: delete NAME --items KEY...; a collection by: delete NAME")
     if keys:
@@ -155,9 +178,7 @@ def delete(
         return
     with opened_backend(home, server) as backend:
         if not yes and name in backend.names():
-            if not sys.stdin.isatty():
-                fail(f"deleting {name} with all its items needs --yes")
-            typer.confirm(f"Delete {name} with all its items?", abort=True)
+            confirm(f"{name} with all its items")
         backend.delete(name)
     typer.echo(f"deleted {name}")
 

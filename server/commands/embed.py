@@ -17,12 +17,17 @@ from server.commands.common import (
     table,
 )
 from server.commands.learn import SpaceOption, TargetsOption
+from server.commands.progress import progress_bar
 from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from engine.item_embeddings import ItemEmbeddings
+    from engine.progress import Progress
     from engine.query import Embedding
+    from engine.vector_files import Written
+    from server.backend import CollectionBackend
 
 SHOWN = 4
 """Numbers of a vector, and bytes of a code, in a table."""
@@ -37,9 +42,16 @@ def embed(
     key: KeyOption = None,
     text: TextOption = None,
     vector: VectorOption = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Embed every item that has the view, in order of key."),
+    ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="Write the rows: (n, D) float32 vectors, or uint8 codes, packed."),
+        typer.Option(
+            metavar="FILE.npy",
+            help="Write (n, D) float32 vectors, or uint8 codes, packed; with --all also to FILE.npz, FILE.parquet.",
+        ),
     ] = None,
     home: HomeOption = None,
     server: ServerOption = None,
@@ -47,29 +59,76 @@ def embed(
 ) -> None:
     """Tell the vectors or codes that a space makes of queries.
 
-    Codes are packed as by numpy.packbits, in hexadecimal digits where they are printed.
+    Codes are packed as by numpy.packbits, in hexadecimal digits where they are printed. What is written to a file is
+    not printed. With --all, keys are in the same file, or for FILE.npy in FILE.keys.txt, one a line.
     """
+    if every:
+        if any(given is not None for given in (image, key, text, vector)):
+            raise typer.BadParameter("--all embeds the items: leave out IMAGE, --text, --key and --vector")
+        if out is None:
+            raise typer.BadParameter("--all writes a file: give --out FILE.npy, FILE.npz or FILE.parquet")
+        with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+            written = _write_all(collection, view, space, names(targets), out, progress)
+        _report(written, as_json)
+        return
     queries = to_queries(view, image, text, key, vector)
     with opened_collection(name, home, server) as collection:
         found = collection.embed(queries, targets=names(targets), space=space)
     if out is not None:
-        _write(out, found)
-    if as_json:
+        _report(_write(out, found), as_json)
+    elif as_json:
         print_json({"results": [_described(one) for one in found]})
     else:
         _print(found)
-        if out is not None:
-            typer.echo(f"wrote {out}")
 
 
-def _write(path: Path, found: "Sequence[Embedding]") -> None:
+def _write_all(
+    collection: "CollectionBackend",
+    view: str,
+    space: str,
+    targets: tuple[str, ...],
+    path: Path,
+    progress: "Progress | None",
+) -> "Written":
+    from engine.item_embeddings import every_page
+    from engine.vector_files import write_vectors
+
+    if len(targets) > 1:
+        raise typer.BadParameter(f"a file holds the vectors of one target, not of {', '.join(targets)}")
+
+    def counted() -> "Iterator[ItemEmbeddings]":
+        done, total = 0, collection.count()
+        for page in every_page(collection, view, space, "".join(targets)):
+            yield page
+            done += len(page.keys)
+            if progress is not None:
+                progress("embedding", done, total)
+
+    return write_vectors(path, counted())
+
+
+def _report(written: "Written", as_json: bool) -> None:
+    """Says what was written."""
+    if as_json:
+        print_json(written._asdict())
+        return
+    what = f"codes of {written.bits} bits" if written.bits else f"vectors of {written.width} numbers"
+    keys = f", and their keys to {written.keys}" if written.keys else ""
+    typer.echo(f"wrote {written.rows} {what} to {written.path}{keys}")
+
+
+def _write(path: Path, found: "Sequence[Embedding]") -> "Written":
     import numpy as np
 
-    told = sorted({one.target for one in found})
-    if len(told) > 1:
-        raise typer.BadParameter(f"a file holds the rows of one target: choose it with --targets, of {', '.join(told)}")
+    from engine.vector_files import Written
+
+    made = sorted({one.target for one in found})
+    if len(made) > 1:
+        raise typer.BadParameter(f"a file holds the rows of one target: choose it with --targets, of {', '.join(made)}")
+    rows = np.stack([one.vector for one in found])
     with path.open("wb") as file:
-        np.save(file, np.stack([one.vector for one in found]))
+        np.save(file, rows)
+    return Written(path, len(rows), rows.shape[1], found[0].bits)
 
 
 def _described(one: "Embedding") -> dict[str, Any]:

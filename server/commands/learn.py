@@ -15,10 +15,10 @@ from server.commands.common import (
     opened_collection,
     print_json,
     settings,
-    show,
-    table,
     tuning,
 )
+from server.commands.csv_output import CsvOption, check_format
+from server.commands.evaluation import print_evaluation, print_evaluation_csv
 from server.commands.progress import numbered, progress_bar
 
 if TYPE_CHECKING:
@@ -199,7 +199,13 @@ def evaluate(
     name: NameArgument,
     view: Annotated[str, typer.Option(help="The query view.")],
     targets: TargetsOption = None,
-    space: SpaceOption = "",
+    space: Annotated[
+        str, typer.Option(metavar="SPACE,...", help="The space, or several side by side (else the active one).")
+    ] = "",
+    constraints: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed."),
+    ] = None,
     k: Annotated[
         str, typer.Option("-k", "--k", metavar="K,...", help="Lengths of the hit lists.")
     ] = "5,10,30,50,70,100",
@@ -209,28 +215,34 @@ def evaluate(
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
 ) -> None:
-    """Measure retrieval on items held out of training."""
+    """Measure retrieval on items held out of training, or agreement with comparisons.
+
+    Several spaces are measured on the same queries; raw is the views themselves.
+    """
+    check_format(as_json, as_csv)
     try:
         lengths = tuple(int(number) for number in names(k))
     except ValueError:
         raise typer.BadParameter(f"-k takes numbers such as 5,10, not {k!r}") from None
+    several = names(space) if "," in space else ()
+    comparisons = _constraints(constraints)
     with opened_collection(name, home, server) as collection:
         found = collection.evaluate(
-            space=space,
+            space="" if several else space,
             view=view,
             targets=names(targets),
             k=lengths,
             refit=refit,
             test_size=test_size,
             seed=seed,
+            spaces=several,
+            constraints=comparisons,
         )
     if as_json:
         print_json(found)
-        return
-    rows = table("query", "database", "metric", ">k", ">value")
-    for row in found.rows:
-        rows.add_row(row.query_view, row.database_view, row.metric, str(row.k or ""), f"{row.value:.3f}")
-    show(rows)
-    typer.echo(f"{found.queries} queries, {found.database} items to find, {found.seconds:.1f} s")
-    typer.echo("; ".join(sentence for sentence in (found.protocol, found.codebook) if sentence))
+    elif as_csv:
+        print_evaluation_csv(found)
+    else:
+        print_evaluation(found)

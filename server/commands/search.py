@@ -1,9 +1,9 @@
 """The search command."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,7 @@ from server.commands.common import (
     show,
     table,
 )
+from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
 from server.commands.learn import SpaceOption, TargetsOption
 from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
+COLUMNS = ("query", "rank", "key", "distance", "target", "labels", "attributes", "text", "source")
+"""Of the CSV: the query's position, the rank in its list, and the hit."""
 
 
 def search(
@@ -69,11 +72,13 @@ def search(
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
 ) -> None:
     """Find the nearest items, within and across views.
 
     The query is a picture, words, an item of the collection, or feature rows in a file.
     """
+    check_format(as_json, as_csv)
     if sheet is not None:
         from server.sheet import check_sheet
 
@@ -91,6 +96,8 @@ def search(
             _warn(write_results(sheet, collection, queries, results, truth))
     if as_json:
         print_json({"results": [asdict(found) for found in results]})
+    elif as_csv:
+        print_csv(COLUMNS, _lines(results))
     else:
         _print(queries, results)
         if sheet is not None:
@@ -114,6 +121,12 @@ def _warn(unknown: str) -> None:
         )
 
 
+def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
+    for found in results:
+        for rank, hit in enumerate(found.hits, 1):
+            yield found.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
+
+
 def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
     for found in results:
         query = queries[found.query]
@@ -121,8 +134,9 @@ def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
         title = f"{number}{query.view} query -> {found.target or 'all targets, merged'}"
         merged = ["target"] if not found.target else []
         texts = ["text"] if any(hit.text for hit in found.hits) else []
-        rows = table(">rank", ">distance", "key", "labels", *merged, *texts, title=title)
+        sources = ["source"] if any(hit.source for hit in found.hits) else []
+        rows = table(">rank", ">distance", "key", "labels", *merged, *texts, *sources, title=title)
         for rank, hit in enumerate(found.hits, 1):
-            more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts]
+            more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
             rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *more)
         show(rows)

@@ -111,17 +111,20 @@ def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> No
     """Codes in hexadecimal digits with their bits, vectors as numbers; both, too, as the rows of a file."""
     for learner, space in (("multi-npp,itq:12", "codes"), ("multi-npp", "floats")):
         done("train", "rows", "--learner", learner, "--views", "color,gist", "--dim", 12, "--space", space, *where)
-    ask = ("embed", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist", "--out", tmp_path / "rows.npy")
+    ask = ("embed", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist")
+    out = ("--out", tmp_path / "rows.npy")
     (code,) = json.loads(done(*ask, "--space", "codes", "--json", *where))["results"]
     assert (code["query"], code["target"], code["bits"], len(code["code"])) == (0, "gist", 12, 4)
+    assert done(*ask, *out, "--space", "codes", *where) == f"wrote 1 codes of 12 bits to {out[1]}\n"
     assert np.load(tmp_path / "rows.npy").tobytes().hex() == code["code"]
     assert f"12 bits   {code['code']}" in done(*ask, "--space", "codes", *where)
     (vector,) = json.loads(done(*ask, "--space", "floats", "--json", *where))["results"]
+    done(*ask, *out, "--space", "floats", *where)
     written = np.load(tmp_path / "rows.npy")
     assert (written.shape, written.dtype) == ((1, 12), np.float32)
     np.testing.assert_array_equal(written[0], np.float32(vector["vector"]))
     assert f"12 numbers   {vector['vector'][0]:.4g} " in done(*ask, "--space", "floats", *where)
-    assert "choose it with --targets, of color, gist" in run(*ask, "--targets", "color,gist", *where).output
+    assert "choose it with --targets, of color, gist" in run(*ask, *out, "--targets", "color,gist", *where).output
     assert "exactly one of IMAGE" in run(*ask, "--text", "cats", *where).output
 
 

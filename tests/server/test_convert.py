@@ -6,12 +6,23 @@ import pytest
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
-from engine.info import CollectionInfo, ConstraintCounts, Evaluation, EvaluationRow, SpaceInfo, Trial, Tuning, ViewInfo
+from engine.info import (
+    CollectionInfo,
+    ConstraintCounts,
+    Evaluation,
+    EvaluationDifference,
+    EvaluationRow,
+    Overlap,
+    SpaceInfo,
+    Trial,
+    Tuning,
+    ViewInfo,
+)
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.learners.metrics.comparisons import Comparisons
 from engine.query import Filter, Hit, HitList, Query
 from engine.recipe import Pair, Tune
-from server import convert, convert_info, convert_training
+from server import convert, convert_evaluation, convert_info, convert_training
 from server.pb.crossview.v1 import collections_pb2
 from server.structs import to_struct
 
@@ -24,7 +35,7 @@ SPACE = SpaceInfo(
 
 def test_hits_survive() -> None:
     """Keys with slashes, labels, attributes and distances come back as they were."""
-    hits = (Hit("a/b.jpg", 0.25, "sift", ("cat", "dog"), {"year": 1999}, "a cat"), Hit("ü", 1e300, "color"))
+    hits = (Hit("a/b.jpg", 0.25, "sift", ("cat", "dog"), {"year": 1999}, "a cat", "/a/b.jpg"), Hit("ü", 1e300, "color"))
     lists = [HitList(0, "sift", hits), HitList(1, "", ())]
     assert convert.to_hit_lists(convert.from_hit_lists("pets", lists)) == lists
 
@@ -121,4 +132,16 @@ def test_evaluations_survive() -> None:
     """A metric without k keeps none, and k is told where there is one."""
     rows = (EvaluationRow("color", "sift", "map", None, 0.5), EvaluationRow("color", "sift", "accuracy", 5, 1.0))
     evaluation = Evaluation(rows, 4, 14, "Held out.", "All.", 0.25)
-    assert convert_info.to_evaluation(convert_info.from_evaluation(evaluation)) == evaluation
+    assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation
+
+
+def test_evaluations_of_several_spaces_survive() -> None:
+    """With their standard errors, differences, and what is known of the comparisons."""
+    rows = tuple(EvaluationRow("color", "color", "auc", None, 0.5, space, 0.25) for space in ("cca", "raw"))
+    differences = tuple(
+        EvaluationDifference("raw", "cca", "color", "color", "map", k, -0.5, error)
+        for k, error in ((None, 0.25), (5, None))
+    )
+    overlaps = (Overlap("cca", 3, 2), Overlap("raw", 0, 0))
+    evaluation = Evaluation(rows, 0, 0, "How.", "", 0.5, differences, overlaps, 9)
+    assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation

@@ -76,7 +76,7 @@ class Comparisons:
         """Returns how well Euclidean distances agree with them, from 0 to 1, margins aside.
 
         Of triplets and quadruplets the weighted share in the right order; of pairs the area under the ROC curve, NaN
-        where all are similar or none is.
+        where all are similar or none is. Equal distances count half.
 
         Args:
             embedded: (m, D) rows.
@@ -85,7 +85,7 @@ class Comparisons:
             np.linalg.norm(embedded[pairs[:, 0]] - embedded[pairs[:, 1]], axis=1) for pairs in (self.near, self.far)
         )
         if self.similar is None:
-            return float(np.average(near < far, weights=self.weights))
+            return float(np.average(np.heaviside(far - near, 0.5), weights=self.weights))
         if self.similar.all() or not self.similar.any():
             return float("nan")
         return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))

@@ -1280,6 +1280,8 @@ class EvaluateRequest(_message.Message):
     REFIT_FIELD_NUMBER: _builtins.int
     TEST_SIZE_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    SPACES_FIELD_NUMBER: _builtins.int
+    CONSTRAINTS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1299,6 +1301,14 @@ class EvaluateRequest(_message.Message):
     def k(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Lengths of the hit lists that are measured; empty: 5, 10, 30, 50, 70, 100."""
 
+    @_builtins.property
+    def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Short names of several spaces, to be measured with the same queries and items to find; then `space` is empty."""
+
+    @_builtins.property
+    def constraints(self) -> Global___Comparisons:
+        """Set: measure how well distances agree with these, instead of retrieval by labels."""
+
     def __init__(
         self,
         *,
@@ -1310,10 +1320,12 @@ class EvaluateRequest(_message.Message):
         refit: _builtins.bool = ...,
         test_size: _builtins.float | None = ...,
         seed: _builtins.int = ...,
+        spaces: _abc.Iterable[_builtins.str] | None = ...,
+        constraints: Global___Comparisons | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "test_size", b"test_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "constraints", b"constraints", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "collection", b"collection", "k", b"k", "refit", b"refit", "seed", b"seed", "space", b"space", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "collection", b"collection", "constraints", b"constraints", "k", b"k", "refit", b"refit", "seed", b"seed", "space", b"space", "spaces", b"spaces", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__test_size: _TypeAlias = _typing.Literal["test_size"]  # noqa: Y015
     _WhichOneofArgType__test_size: _TypeAlias = _typing.Literal["_test_size", b"_test_size"]  # noqa: Y015
@@ -1334,13 +1346,21 @@ class Evaluation(_message.Message):
         METRIC_FIELD_NUMBER: _builtins.int
         K_FIELD_NUMBER: _builtins.int
         VALUE_FIELD_NUMBER: _builtins.int
+        SPACE_FIELD_NUMBER: _builtins.int
+        STANDARD_ERROR_FIELD_NUMBER: _builtins.int
         query_view: _builtins.str
         database_view: _builtins.str
         metric: _builtins.str
-        """"accuracy", "precision" or "map"."""
+        """"accuracy", "precision" or "map"; with constraints "order", the share of triplets or quadruplets in order, or "auc",
+        the area under the ROC curve of pairs.
+        """
         k: _builtins.int
         """Unset where the metric has none."""
         value: _builtins.float
+        space: _builtins.str
+        """Short name of the space."""
+        standard_error: _builtins.float
+        """Of the value, over queries or comparisons; unset where there are too few."""
         def __init__(
             self,
             *,
@@ -1349,14 +1369,96 @@ class Evaluation(_message.Message):
             metric: _builtins.str = ...,
             k: _builtins.int | None = ...,
             value: _builtins.float = ...,
+            space: _builtins.str = ...,
+            standard_error: _builtins.float | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "k", b"k"]  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "k", b"k", "standard_error", b"standard_error"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "value", b"value"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "space", b"space", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
         _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
+        _WhichOneofReturnType__standard_error: _TypeAlias = _typing.Literal["standard_error"]  # noqa: Y015
+        _WhichOneofArgType__standard_error: _TypeAlias = _typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
+        @_typing.overload
         def WhichOneof(self, oneof_group: _WhichOneofArgType__k) -> _WhichOneofReturnType__k | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+
+    @_typing.final
+    class Difference(_message.Message):
+        """A space's figure less that of the first space, of the same queries or comparisons."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SPACE_FIELD_NUMBER: _builtins.int
+        BASELINE_FIELD_NUMBER: _builtins.int
+        QUERY_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_VIEW_FIELD_NUMBER: _builtins.int
+        METRIC_FIELD_NUMBER: _builtins.int
+        K_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        STANDARD_ERROR_FIELD_NUMBER: _builtins.int
+        space: _builtins.str
+        baseline: _builtins.str
+        query_view: _builtins.str
+        database_view: _builtins.str
+        metric: _builtins.str
+        k: _builtins.int
+        value: _builtins.float
+        standard_error: _builtins.float
+        """Of the paired differences; unset where there are too few."""
+        def __init__(
+            self,
+            *,
+            space: _builtins.str = ...,
+            baseline: _builtins.str = ...,
+            query_view: _builtins.str = ...,
+            database_view: _builtins.str = ...,
+            metric: _builtins.str = ...,
+            k: _builtins.int | None = ...,
+            value: _builtins.float = ...,
+            standard_error: _builtins.float | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "k", b"k", "standard_error", b"standard_error"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "baseline", b"baseline", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "space", b"space", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
+        _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
+        _WhichOneofReturnType__standard_error: _TypeAlias = _typing.Literal["standard_error"]  # noqa: Y015
+        _WhichOneofArgType__standard_error: _TypeAlias = _typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__k) -> _WhichOneofReturnType__k | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+
+    @_typing.final
+    class Overlap(_message.Message):
+        """What a space knows of the comparisons that it is measured by."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SPACE_FIELD_NUMBER: _builtins.int
+        TRAINED_ITEMS_FIELD_NUMBER: _builtins.int
+        LEARNED_FROM_FIELD_NUMBER: _builtins.int
+        space: _builtins.str
+        trained_items: _builtins.int
+        """Comparisons that name an item that the space was trained on."""
+        learned_from: _builtins.int
+        """Comparisons that the space learned from."""
+        def __init__(
+            self,
+            *,
+            space: _builtins.str = ...,
+            trained_items: _builtins.int = ...,
+            learned_from: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["learned_from", b"learned_from", "space", b"space", "trained_items", b"trained_items"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     ROWS_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
@@ -1364,14 +1466,24 @@ class Evaluation(_message.Message):
     PROTOCOL_FIELD_NUMBER: _builtins.int
     CODEBOOK_FIELD_NUMBER: _builtins.int
     SECONDS_FIELD_NUMBER: _builtins.int
+    DIFFERENCES_FIELD_NUMBER: _builtins.int
+    OVERLAPS_FIELD_NUMBER: _builtins.int
+    COMPARISONS_FIELD_NUMBER: _builtins.int
     queries: _builtins.int
     database: _builtins.int
     protocol: _builtins.str
     """A sentence each: how it was measured, and what fitted views were fitted on."""
     codebook: _builtins.str
     seconds: _builtins.float
+    comparisons: _builtins.int
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Row]: ...
+    @_builtins.property
+    def differences(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Difference]: ...
+    @_builtins.property
+    def overlaps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Overlap]:
+        """With constraints, one for each space, and how many of them were measured."""
+
     def __init__(
         self,
         *,
@@ -1381,11 +1493,151 @@ class Evaluation(_message.Message):
         protocol: _builtins.str = ...,
         codebook: _builtins.str = ...,
         seconds: _builtins.float = ...,
+        differences: _abc.Iterable[Global___Evaluation.Difference] | None = ...,
+        overlaps: _abc.Iterable[Global___Evaluation.Overlap] | None = ...,
+        comparisons: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "database", b"database", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "database", b"database", "differences", b"differences", "overlaps", b"overlaps", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Evaluation: _TypeAlias = Evaluation  # noqa: Y015
+
+@_typing.final
+class DeleteSpaceRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name."""
+    generation: _builtins.int
+    """Unset: the whole space."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        generation: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
+
+Global___DeleteSpaceRequest: _TypeAlias = DeleteSpaceRequest  # noqa: Y015
+
+@_typing.final
+class DeleteViewRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    view: _builtins.str
+    """Short name."""
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        view: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parent", b"parent", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteViewRequest: _TypeAlias = DeleteViewRequest  # noqa: Y015
+
+@_typing.final
+class EmbedItemsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    view: _builtins.str
+    space: _builtins.str
+    """Short name; empty: the active one."""
+    target: _builtins.str
+    """Empty: the view itself."""
+    page_size: _builtins.int
+    """Items looked at, of which those that lack the view are left out; at most 1000; 0: 1000. Wide vectors make it fewer."""
+    page_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        view: _builtins.str = ...,
+        space: _builtins.str = ...,
+        target: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedItemsRequest: _TypeAlias = EmbedItemsRequest  # noqa: Y015
+
+@_typing.final
+class EmbedItemsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPACE_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    WIDTH_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
+    BITS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    space: _builtins.str
+    """Short name of the space that answered, and the generation of it."""
+    generation: _builtins.int
+    width: _builtins.int
+    """Length of each vector, or of each code in bytes."""
+    codes: _builtins.bytes
+    """One after another, each as in Code."""
+    bits: _builtins.int
+    """Of each code; 0 for vectors."""
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def vectors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """One after another; empty for codes."""
+
+    def __init__(
+        self,
+        *,
+        space: _builtins.str = ...,
+        generation: _builtins.int = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        width: _builtins.int = ...,
+        vectors: _abc.Iterable[_builtins.float] | None = ...,
+        codes: _builtins.bytes = ...,
+        bits: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bits", b"bits", "codes", b"codes", "generation", b"generation", "keys", b"keys", "next_page_token", b"next_page_token", "space", b"space", "vectors", b"vectors", "width", b"width"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedItemsResponse: _TypeAlias = EmbedItemsResponse  # noqa: Y015

@@ -157,6 +157,21 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.EvaluateRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.Evaluation.FromString,
                 _registered_method=True)
+        self.DeleteSpace = channel.unary_unary(
+                '/crossview.v1.CollectionService/DeleteSpace',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteSpaceRequest.SerializeToString,
+                response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
+        self.DeleteView = channel.unary_unary(
+                '/crossview.v1.CollectionService/DeleteView',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteViewRequest.SerializeToString,
+                response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
+        self.EmbedItems = channel.unary_unary(
+                '/crossview.v1.CollectionService/EmbedItems',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
+                _registered_method=True)
 
 
 class CollectionServiceServicer:
@@ -327,6 +342,28 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteSpace(self, request, context):
+        """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
+        space, "raw" answers searches that name none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteView(self, request, context):
+        """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EmbedItems(self, request, context):
+        """What a space makes of the items' rows of one view, a page at a time, in order of key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CollectionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -449,6 +486,21 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.Evaluate,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.EvaluateRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.Evaluation.SerializeToString,
+            ),
+            'DeleteSpace': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSpace,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.DeleteSpaceRequest.FromString,
+                    response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'DeleteView': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteView,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.DeleteViewRequest.FromString,
+                    response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'EmbedItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.EmbedItems,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1100,6 +1152,87 @@ class CollectionService:
             '/crossview.v1.CollectionService/Evaluate',
             crossview_dot_v1_dot_collections__pb2.EvaluateRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.Evaluation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteSpace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/DeleteSpace',
+            crossview_dot_v1_dot_collections__pb2.DeleteSpaceRequest.SerializeToString,
+            google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteView(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/DeleteView',
+            crossview_dot_v1_dot_collections__pb2.DeleteViewRequest.SerializeToString,
+            google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EmbedItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/EmbedItems',
+            crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -84,6 +84,14 @@ class CollectionServiceStub:
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]
     Evaluate: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]
     """Measures retrieval on items that the space was not trained on."""
+    DeleteSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteSpaceRequest, _empty_pb2.Empty]
+    """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
+    space, "raw" answers searches that name none.
+    """
+    DeleteView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteViewRequest, _empty_pb2.Empty]
+    """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
+    EmbedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]
+    """What a space makes of the items' rows of one view, a page at a time, in order of key."""
 
 @_typing.type_check_only
 class CollectionServiceAsyncStub(CollectionServiceStub):
@@ -139,6 +147,14 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListSpaces: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]  # type: ignore[assignment]
     Evaluate: _aio.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]  # type: ignore[assignment]
     """Measures retrieval on items that the space was not trained on."""
+    DeleteSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteSpaceRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
+    space, "raw" answers searches that name none.
+    """
+    DeleteView: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteViewRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
+    EmbedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]  # type: ignore[assignment]
+    """What a space makes of the items' rows of one view, a page at a time, in order of key."""
 
 class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Collections and what is in them. An acknowledged write is on disk."""
@@ -335,5 +351,31 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.Evaluation, _abc.Awaitable[_collections_pb2.Evaluation]]:
         """Measures retrieval on items that the space was not trained on."""
+
+    @_abc_1.abstractmethod
+    def DeleteSpace(
+        self,
+        request: _collections_pb2.DeleteSpaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
+        space, "raw" answers searches that name none.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteView(
+        self,
+        request: _collections_pb2.DeleteViewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
+
+    @_abc_1.abstractmethod
+    def EmbedItems(
+        self,
+        request: _collections_pb2.EmbedItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.EmbedItemsResponse, _abc.Awaitable[_collections_pb2.EmbedItemsResponse]]:
+        """What a space makes of the items' rows of one view, a page at a time, in order of key."""
 
 def add_CollectionServiceServicer_to_server(servicer: CollectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

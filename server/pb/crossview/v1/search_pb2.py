@@ -26,7 +26,7 @@ from server.pb.crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63rossview/v1/search.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\x1a\x1cgoogle/protobuf/struct.proto\"v\n\x05Query\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0f\n\x05image\x18\x02 \x01(\x0cH\x00\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\r\n\x03key\x18\x04 \x01(\tH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x42\x07\n\x05input\"\xed\x01\n\rSearchRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12$\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x12\n\x05merge\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12(\n\x07options\x18\x08 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\n\x02_kB\x08\n\x06_merge\"\x8d\x01\n\x03Hit\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x01\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12+\n\nattributes\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0c\n\x04text\x18\x07 \x01(\t\"I\n\x07HitList\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x1f\n\x04hits\x18\x03 \x03(\x0b\x32\x11.crossview.v1.Hit\"8\n\x0eSearchResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.HitList\"h\n\x0c\x45mbedRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\"\x83\x01\n\tEmbedding\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\"\n\x04\x63ode\x18\x04 \x01(\x0b\x32\x12.crossview.v1.CodeH\x00\x42\x0b\n\tembedding\"9\n\rEmbedResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Embedding2\x96\x01\n\rSearchService\x12\x43\n\x06Search\x12\x1b.crossview.v1.SearchRequest\x1a\x1c.crossview.v1.SearchResponse\x12@\n\x05\x45mbed\x12\x1a.crossview.v1.EmbedRequest\x1a\x1b.crossview.v1.EmbedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63rossview/v1/search.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\x1a\x1cgoogle/protobuf/struct.proto\"v\n\x05Query\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0f\n\x05image\x18\x02 \x01(\x0cH\x00\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\r\n\x03key\x18\x04 \x01(\tH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x42\x07\n\x05input\"\xed\x01\n\rSearchRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12$\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x12\n\x05merge\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12(\n\x07options\x18\x08 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\n\x02_kB\x08\n\x06_merge\"\x9d\x01\n\x03Hit\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x01\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12+\n\nattributes\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0c\n\x04text\x18\x07 \x01(\t\x12\x0e\n\x06source\x18\x1e \x01(\t\"I\n\x07HitList\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x1f\n\x04hits\x18\x03 \x03(\x0b\x32\x11.crossview.v1.Hit\"8\n\x0eSearchResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.HitList\"h\n\x0c\x45mbedRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\"\x83\x01\n\tEmbedding\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\"\n\x04\x63ode\x18\x04 \x01(\x0b\x32\x12.crossview.v1.CodeH\x00\x42\x0b\n\tembedding\"9\n\rEmbedResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Embedding2\x96\x01\n\rSearchService\x12\x43\n\x06Search\x12\x1b.crossview.v1.SearchRequest\x1a\x1c.crossview.v1.SearchResponse\x12@\n\x05\x45mbed\x12\x1a.crossview.v1.EmbedRequest\x1a\x1b.crossview.v1.EmbedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,17 +38,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEARCHREQUEST']._serialized_start=220
   _globals['_SEARCHREQUEST']._serialized_end=457
   _globals['_HIT']._serialized_start=460
-  _globals['_HIT']._serialized_end=601
-  _globals['_HITLIST']._serialized_start=603
-  _globals['_HITLIST']._serialized_end=676
-  _globals['_SEARCHRESPONSE']._serialized_start=678
-  _globals['_SEARCHRESPONSE']._serialized_end=734
-  _globals['_EMBEDREQUEST']._serialized_start=736
-  _globals['_EMBEDREQUEST']._serialized_end=840
-  _globals['_EMBEDDING']._serialized_start=843
-  _globals['_EMBEDDING']._serialized_end=974
-  _globals['_EMBEDRESPONSE']._serialized_start=976
-  _globals['_EMBEDRESPONSE']._serialized_end=1033
-  _globals['_SEARCHSERVICE']._serialized_start=1036
-  _globals['_SEARCHSERVICE']._serialized_end=1186
+  _globals['_HIT']._serialized_end=617
+  _globals['_HITLIST']._serialized_start=619
+  _globals['_HITLIST']._serialized_end=692
+  _globals['_SEARCHRESPONSE']._serialized_start=694
+  _globals['_SEARCHRESPONSE']._serialized_end=750
+  _globals['_EMBEDREQUEST']._serialized_start=752
+  _globals['_EMBEDREQUEST']._serialized_end=856
+  _globals['_EMBEDDING']._serialized_start=859
+  _globals['_EMBEDDING']._serialized_end=990
+  _globals['_EMBEDRESPONSE']._serialized_start=992
+  _globals['_EMBEDRESPONSE']._serialized_end=1049
+  _globals['_SEARCHSERVICE']._serialized_start=1052
+  _globals['_SEARCHSERVICE']._serialized_end=1202
 # @@protoc_insertion_point(module_scope)

@@ -136,6 +136,7 @@ class Hit(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -147,6 +148,8 @@ class Hit(_message.Message):
     """Where it was found; in a merged list the target of its best hit."""
     text: _builtins.str
     """How the item's text begins, in 200 characters at most."""
+    source: _builtins.str
+    """Path of the file that the item was read from, where there is one."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -161,10 +164,11 @@ class Hit(_message.Message):
         labels: _abc.Iterable[_builtins.str] | None = ...,
         attributes: _struct_pb2.Struct | None = ...,
         text: _builtins.str = ...,
+        source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,87 @@
+"""Estimates: the mean of a measure over queries or comparisons, its standard error, and paired differences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A measure of each of n queries or comparisons, with weights that they have whatever is measured."""
+
+    values: Values
+    """(n,); NaN where there is nothing to measure, as of a query without relevant items."""
+    weights: Values | None = None
+    """(n,); None: 1."""
+
+    def moments(self) -> tuple[float, float]:
+        """Return the weighted mean and the variance of it; NaN where the values are too few."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        there = ~np.isnan(self.values) & (weights > 0)
+        values, weights, count = self.values[there], weights[there], int(there.sum())
+        if not count:
+            return float("nan"), float("nan")
+        mean = float(weights @ values / weights.sum())
+        if count == 1:
+            return mean, float("nan")
+        return mean, float(weights**2 @ (values - mean) ** 2 / weights.sum() ** 2) * count / (count - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A measure and how sure it is.
+
+    Most have one sample. The area under a ROC curve has two, of similar and of dissimilar pairs, with the same mean
+    (DeLong, DeLong and Clarke-Pearson, 1988); the variances of their means add up.
+    """
+
+    samples: Sequence[Sample]
+
+    @property
+    def value(self) -> float:
+        """The mean; NaN where nothing was measured."""
+        return self.samples[0].moments()[0]
+
+    @property
+    def standard_error(self) -> float | None:
+        """That of the mean, as if all queries or comparisons were independent; None where they are too few."""
+        variance = sum(sample.moments()[1] for sample in self.samples)
+        return None if np.isnan(variance) else float(np.sqrt(variance))
+
+    def less(self, other: "Estimate") -> "Estimate":
+        """Return the paired difference to an estimate over the same queries or comparisons."""
+        pairs = zip(self.samples, other.samples, strict=True)
+        return Estimate([Sample(mine.values - its.values, mine.weights) for mine, its in pairs])
+
+
+def in_order(near: Values, far: Values, weights: Values | None = None) -> Estimate:
+    """Return the share of comparisons whose near distance is below the far one, (n,) each; equal ones count half."""
+    return Estimate([Sample(np.heaviside(far - near, 0.5), weights)])
+
+
+def area_under_curve(distances: Values, similar: NDArray[np.bool_], weights: Values | None = None) -> Estimate:
+    """Return how often a similar pair is nearer than a dissimilar one, of (n,) pairs; equal distances count half.
+
+    Some pairs of either kind must have a weight above 0.
+    """
+    weights = np.ones(len(distances)) if weights is None else weights
+    (near, near_weights), (far, far_weights) = ((distances[chosen], weights[chosen]) for chosen in (similar, ~similar))
+    return Estimate(
+        [
+            Sample(1 - _share_below(near, far, far_weights), near_weights),
+            Sample(_share_below(far, near, near_weights), far_weights),
+        ]
+    )
+
+
+def _share_below(values: Values, others: Values, weights: Values) -> Values:
+    """Return, for each value, the weighted share of the others below it; those that equal it count half."""
+    order = np.argsort(others)
+    total = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below, up_to = (total[np.searchsorted(others[order], values, side)] for side in ("left", "right"))
+    share: Values = (below + up_to) / (2 * total[-1])
+    return share

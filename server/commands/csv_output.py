@@ -1,0 +1,34 @@
+"""Results as CSV on standard output, with a header: what --csv prints."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")]
+
+SEPARATOR = ";"
+"""Between the labels, or the views, of one cell."""
+
+
+def check_format(as_json: bool, as_csv: bool) -> None:
+    """Refuses both at once."""
+    if as_json and as_csv:
+        raise typer.BadParameter("give either --json or --csv")
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Prints rows as they come; lists are joined by semicolons, objects are JSON, and None is an empty cell."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False) if value else ""
+    return SEPARATOR.join(value) if isinstance(value, tuple | list) else value

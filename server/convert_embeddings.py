@@ -1,0 +1,34 @@
+"""Messages as the engine's words and back: pages of what a space makes of items' rows."""
+
+import numpy as np
+
+from engine.item_embeddings import ItemEmbeddings
+from server import pages
+from server.pb.crossview.v1 import collections_pb2 as pb
+
+
+def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
+    """A page of vectors or codes."""
+    values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
+    return ItemEmbeddings(
+        message.space,
+        message.generation,
+        tuple(message.keys),
+        values.reshape(len(message.keys), message.width),
+        message.bits,
+        pages.from_token(message.next_page_token),
+    )
+
+
+def from_item_embeddings(found: ItemEmbeddings) -> pb.EmbedItemsResponse:
+    """The message of a page of vectors or codes."""
+    return pb.EmbedItemsResponse(
+        space=found.space,
+        generation=found.generation,
+        keys=found.keys,
+        width=found.vectors.shape[1],
+        vectors=[] if found.bits else found.vectors.ravel().tolist(),
+        codes=found.vectors.tobytes() if found.bits else b"",
+        bits=found.bits,
+        next_page_token=pages.to_token(found.after),
+    )

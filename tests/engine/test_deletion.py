@@ -1,0 +1,200 @@
+"""Deleting spaces, generations and views: what may go, what comes back, and who notices."""
+
+import shutil
+
+import numpy as np
+import pytest
+from drawn import CLASSES, draw, encode
+
+from engine.collection import Collection
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.home import Home
+from engine.query import Query
+
+COUNT, WIDTH = 400, 1_500
+KEYS = [f"{number:03}" for number in range(COUNT)]
+WIDE = f"wide=vectors:dim={WIDTH}"
+
+
+def wide(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(COUNT, WIDTH)).astype(np.float32)
+
+
+@pytest.fixture
+def rows(home: Home):
+    """Items with a small view of three numbers and a wide one."""
+    with home.create("rows", ["small=vectors:dim=3", WIDE]) as made:
+        made.put_vectors("small", KEYS, np.random.default_rng(9).normal(size=(COUNT, 3)).astype(np.float32))
+        made.put_vectors("wide", KEYS, wide(0))
+        yield made
+
+
+def snapshots(collection: Collection, home: Home) -> list[str]:
+    return sorted(path.name for path in (home.path / collection.name / "indexes").glob("*.idx"))
+
+
+def nearest(collection: Collection, row: np.ndarray, **how) -> tuple[str, float]:
+    (answer,) = collection.search([Query("wide", vector=row)], targets=["wide"], k=1, **how)
+    return answer.hits[0].key, answer.hits[0].distance
+
+
+def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
+    """The others and their snapshots stay; ``raw`` answers where the active one went."""
+    rows.train("pca", ["small"], dim=2, space="kept")
+    before = rows.info().bytes_on_disk
+    rows.train("kernel:rbf,pca", ["wide"], dim=2)
+    assert rows.info().bytes_on_disk > before + 4 * COUNT * WIDTH
+    rows.delete_space("pca")
+    assert rows.info().bytes_on_disk < before + 100_000
+    assert [space.name for space in rows.spaces()] == ["kept", "raw"]
+    assert rows.info().active_space == "raw"
+    assert snapshots(rows, home) == ["kept-1-small.idx"]
+    assert nearest(rows, wide(0)[7]) == ("007", 0.0)
+    with pytest.raises(NotFoundError, match="there are: kept, raw"):
+        rows.search([Query("wide", key="007")], space="pca")
+
+
+def test_a_space_that_is_not_active_goes_without_a_change_of_the_active_one(rows):
+    rows.train("pca", ["small"], dim=2)
+    rows.train("pca", ["wide"], dim=2, space="other", activate=False)
+    rows.delete_space("other")
+    assert rows.info().active_space == "pca"
+
+
+def test_earlier_generations_are_deleted_alone(rows, home):
+    """And the one that answers is not: the remedies are to activate another one or to delete the space."""
+    rows.train("pca", ["small"], dim=2)
+    with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .* rows --space pca"):
+        rows.delete_space("pca", 1)
+    rows.train("pca", ["small"], dim=3)
+    with pytest.raises(NotReadyError, match="crossview activate rows pca --generation 1"):
+        rows.delete_space("pca", 2)
+    with pytest.raises(NotFoundError, match="no generation 7; there are: 1, 2"):
+        rows.delete_space("pca", 7)
+    rows.delete_space("pca", 1)
+    assert rows.space("pca").generations == (2,)
+    assert rows.info().active_space == "pca"
+    assert snapshots(rows, home) == ["pca-2-small.idx"]
+
+
+def test_what_cannot_be_deleted_names_the_remedy(rows):
+    """The views themselves, a view that any generation of a space uses, the last view, and what is not there."""
+    rows.train("pca", ["small"], dim=2)
+    rows.train("pca", ["wide"], dim=2)
+    with pytest.raises(InvalidInputError, match=r"'raw' is the views themselves .* delete rows --view VIEW"):
+        rows.delete_space("raw")
+    with pytest.raises(NotReadyError, match=r"spaces: pca \(generation 1\); .* delete rows --space pca"):
+        rows.delete_view("small")
+    for delete in (rows.delete_space, rows.delete_view):
+        with pytest.raises(NotFoundError, match="there are:"):
+            delete("none")
+    rows.delete_space("pca")
+    rows.delete_view("small")
+    with pytest.raises(InvalidInputError, match="'wide' is the only view of collection 'rows'"):
+        rows.delete_view("wide")
+
+
+def test_a_view_goes_with_its_rows_and_its_disk_space(rows, home):
+    """Items stay, with the views that they have left."""
+    nearest(rows, wide(0)[0])
+    rows.close()
+    with home.open("rows") as again:
+        before = again.info().bytes_on_disk
+        again.delete_view("wide")
+        assert again.info().bytes_on_disk < before - 2 * 4 * COUNT * WIDTH  # the rows, and the snapshot
+        assert [view.name for view in again.views()] == ["small"]
+        assert again.count() == COUNT
+        assert again.item("000").views == ("small",)
+        assert not [name for name in snapshots(again, home) if "wide" in name]
+        with pytest.raises(NotFoundError, match="there are: small"):
+            again.search([Query("wide", key="000")])
+
+
+def test_a_reader_notices_that_a_space_was_deleted_and_trained_again(rows, home):
+    """Under the same name and generation: it answers by the new one, whatever it had in memory."""
+    rows.train("pca", ["wide"], dim=2)
+    with home.open("rows") as reader:
+        first = nearest(reader, wide(1)[0], space="pca")
+        rows.delete_space("pca")
+        rows.train("pca", ["wide"], dim=7)
+        assert rows.space("pca").generation == 1
+        assert nearest(reader, wide(1)[0], space="pca") == nearest(rows, wide(1)[0], space="pca") != first
+
+
+def test_a_reader_does_not_write_snapshots_of_what_was_deleted(rows, home):
+    reader = home.open("rows")
+    rows.train("pca", ["wide"], dim=2)
+    for path in (home.path / "rows" / "indexes").glob("*.idx"):
+        path.unlink()
+    nearest(reader, wide(0)[0])  # builds the index
+    rows.delete_space("pca")
+    reader.close()
+    assert snapshots(rows, home) == []
+
+
+def test_a_snapshot_of_a_deleted_space_is_not_used(rows, home):
+    """One that lies there under the name of the new space's, as after an interruption, is built again."""
+    rows.train("pca", ["wide"], dim=2, seed=1)
+    folder, aside = home.path / "rows" / "indexes", home.path / "aside"
+    shutil.copytree(folder, aside)
+    rows.delete_space("pca")
+    rows.train("sqrt,pca", ["wide"], dim=2)
+    expected = nearest(rows, wide(1)[0])
+    for path in aside.iterdir():
+        shutil.copy(path, folder)
+    with home.open("rows") as again:
+        assert nearest(again, wide(1)[0]) == expected
+
+
+def test_a_view_that_is_added_again_has_nothing_of_the_old_one(rows, home):
+    """No rows, no index in a reader's memory, no snapshot: only the new rows are found."""
+    with home.open("rows") as reader:
+        assert nearest(reader, wide(0)[3], space="raw") == ("003", 0.0)
+    folder, aside = home.path / "rows" / "indexes", home.path / "aside"
+    shutil.copytree(folder, aside)
+    with home.open("rows") as reader:
+        assert nearest(reader, wide(0)[3], space="raw") == ("003", 0.0)
+        rows.delete_view("wide")
+        rows.add_view(WIDE)
+        assert rows.item("003").views == ("small",)
+        rows.put_vectors("wide", KEYS[:5], wide(1)[:5])
+        for path in aside.iterdir():
+            shutil.copy(path, folder)
+        with home.open("rows") as later:
+            for one in (rows, reader, later):
+                assert nearest(one, wide(1)[3], space="raw") == ("003", 0.0)
+                (answer,) = one.search([Query("wide", vector=wide(0)[3])], space="raw", k=COUNT)
+                assert len(answer.hits) == 5
+
+
+def test_a_view_that_is_added_again_is_computed_by_its_own_extractor(home):
+    """Fitted on other pictures, its words are others, also for a reader that had the old ones in memory."""
+    pictures = [[encode(draw(label, seed)) for seed in range(6)] for label in CLASSES]
+    asked = Query("sift", image=encode(draw("red", 50)))
+    with home.create("words", ["color", "sift:words=8"]) as made, home.open("words") as reader:
+        made.fit_views(pictures[0], workers=1)
+        (old,) = reader.embed([asked], targets=["sift"], space="raw")
+        made.delete_view("sift")
+        made.add_view("sift:words=8")
+        made.fit_views(pictures[1] + pictures[2], workers=1)
+        assert made.views()[1].revision == 1
+        with home.open("words") as fresh:
+            (expected,) = fresh.embed([asked], targets=["sift"], space="raw")
+        for one in (made, reader):
+            (found,) = one.embed([asked], targets=["sift"], space="raw")
+            np.testing.assert_array_equal(found.vector, expected.vector)
+        assert not np.array_equal(old.vector, expected.vector)
+
+
+def test_ids_of_deleted_views_are_never_given_again(home):
+    """Whatever order views are deleted and added in: derived data is known by them."""
+    with home.create("views", ["color", "gist", "sift:words=8"]) as made:
+        seen: set[int] = set()
+        for name in ("sift", "gist", "gist", "color", "gist"):
+            with made._catalog.read() as tx:
+                ids = {view.name: view.id for view in tx.views.all()}
+            made.delete_view(name)
+            seen.add(ids[name])
+            made.add_view(f"{name}:words=8" if name == "sift" else name)
+            with made._catalog.read() as tx:
+                assert seen.isdisjoint(view.id for view in tx.views.all())

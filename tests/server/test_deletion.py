@@ -1,0 +1,65 @@
+"""Spaces, generations and views are deleted from the command line, here and through a server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from terminal import BACKENDS, done, fill_rows, reached, run, told
+
+from engine.home import Home
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """The options that choose the backend of a home with the collection ``rows``, with a space of two generations."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 8)
+    with home.open("rows") as made:
+        for dim in (2, 3):
+            made.train("cca", ("color", "gist"), dim=dim)
+    with reached(home, request.param) as options:
+        yield options
+
+
+def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
+    """Each with a sentence on it, and another one where the active space falls back to ``raw``."""
+    done("search", "rows", "--key", "cat/3", "--view", "color", *where)
+    output = done("delete", "rows", "--space", "cca", "--generation", 1, "--yes", *where)
+    assert output == "deleted generation 1 of space cca of rows\n"
+    output = done("delete", "rows", "--space", "cca", "--yes", *where)
+    assert "deleted space cca of rows" in output
+    assert "searches that name no space are answered by raw now" in output
+    assert told("show", "rows", *where)["active_space"] == "raw"
+    assert done("delete", "rows", "--view", "gist", "--yes", *where) == "deleted view gist of rows\n"
+    assert [view["name"] for view in told("show", "rows", *where)["views"]] == ["color"]
+    assert told("list", "rows", *where)[0]["views"] == ["color"]
+    done("search", "rows", "--key", "cat/3", "--view", "color", *where)
+
+
+def test_deletions_are_asked_about_first(where: list[str]) -> None:
+    """Without a terminal and without --yes nothing goes."""
+    for part in (("--space", "cca"), ("--view", "gist")):
+        result = run("delete", "rows", *part, *where)
+        assert result.exit_code == 1
+        assert "needs --yes" in result.stderr
+    assert {space["name"] for space in told("show", "rows", *where)["spaces"]} == {"cca", "raw"}
+
+
+def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:
+    """The same here and through a server."""
+    for part, words in (
+        (("--space", "cca", "--generation", 2), "crossview activate rows cca --generation 1"),
+        (("--space", "no"), "no space 'no' in collection 'rows'; there are: cca, raw"),
+        (("--space", "raw"), "cannot be deleted"),
+        (("--view", "gist"), "used by these spaces: cca (generation 1, 2)"),
+    ):
+        result = run("delete", "rows", *part, "--yes", *where)
+        assert result.exit_code == 1
+        assert words in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_only_one_thing_is_deleted_at_a_time() -> None:
+    """Options that ask for several are a usage error, before anything is opened."""
+    for part in (("--space", "a", "--view", "b"), ("--space", "a", "--items", "key"), ("--generation", 1)):
+        assert run("delete", "rows", *part, "--yes").exit_code == 2

@@ -1,0 +1,119 @@
+"""What commands write for other programs: vectors of all items, and CSV, here and through a server."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import BACKENDS, done, fill_rows, reached, run, told
+
+from engine.home import Home
+from engine.item import NewItem
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """The options that choose the backend of a home with the collection ``rows``, one item of which has everything."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 60)
+    with home.open("rows") as made:
+        row = {"color": np.ones(64)}
+        made.import_items([NewItem('a,"b"', None, row, ("x", "y"), {"n": 1}, "/files/a.jpg", "two\nlines")])
+        made.train("cca,lsh:12", ("color", "gist"), dim=3, space="codes")
+        made.train("cca", ("color", "gist"), dim=3)
+    with reached(home, request.param) as options:
+        yield options
+
+
+def lines(*arguments: object) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(done(*arguments, "--csv"))))
+
+
+def test_all_items_are_listed_as_csv(where: list[str]) -> None:
+    """Not only a hundred, unless a limit is given; cells that hold commas, quotes and line breaks stay whole."""
+    found = lines("list", "rows", *where)
+    assert [line["key"] for line in found] == sorted(line["key"] for line in found)
+    assert len(found) == 121
+    assert found[0] == {
+        "key": 'a,"b"',
+        "labels": "x;y",
+        "attributes": '{"n": 1}',
+        "text": "two\nlines",
+        "source": "/files/a.jpg",
+        "views": "color",
+    }
+    assert found[1]["attributes"] == found[1]["text"] == found[1]["source"] == ""
+    assert len(lines("list", "rows", "--limit", 3, *where)) == 3
+    assert len(lines("list", "rows", "--label", "cat", *where)) == 60
+    assert len(told("list", "rows", *where)) == 100
+    assert lines("list", *where) == [{"name": "rows"}]
+
+
+def test_hits_carry_the_file_that_they_were_read_from(where: list[str]) -> None:
+    """In JSON, in CSV, and in a column of the table where there is one."""
+    ask = ("search", "rows", "--key", "cat/3", "--view", "color", "--space", "raw", "-k", 120)
+    (answer,) = told(*ask, *where)["results"]
+    (hit,) = [one for one in answer["hits"] if one["key"] == 'a,"b"']
+    assert hit["source"] == "/files/a.jpg"
+    found = lines(*ask, *where)
+    assert [(line["key"], float(line["distance"])) for line in found] == [
+        (one["key"], one["distance"]) for one in answer["hits"]
+    ]
+    (line,) = [one for one in found if one["key"] == 'a,"b"']
+    assert (line["query"], line["target"], line["labels"], line["source"]) == ("0", "color", "x;y", "/files/a.jpg")
+    assert "/files/a.jpg" in done(*ask, *where)
+    assert "source" not in done(*ask[:-1], 3, *where)
+
+
+def test_csv_or_json(where: list[str]) -> None:
+    """Not both: a usage error."""
+    for command in (("list",), ("search", "rows", "--key", "cat/3", "--view", "color")):
+        assert run(*command, "--csv", "--json", *where).exit_code == 2
+
+
+def test_all_items_are_embedded_to_a_file(where: list[str], tmp_path: Path) -> None:
+    """In every format; one line says what was written, and no row is printed."""
+    ask = ("embed", "rows", "--view", "color", "--all", "--out")
+    output = done(*ask, tmp_path / "rows.npy", *where)
+    assert output == (
+        f"wrote 121 vectors of 3 numbers to {tmp_path / 'rows.npy'}, and their keys to {tmp_path / 'rows.keys.txt'}\n"
+    )
+    rows, keys = np.load(tmp_path / "rows.npy"), (tmp_path / "rows.keys.txt").read_text().splitlines()
+    assert (rows.shape, rows.dtype, len(keys)) == ((121, 3), np.float32, 121)
+    (one,) = told("embed", "rows", "--view", "color", "--key", keys[7], "--targets", "gist", *where)["results"]
+    np.testing.assert_array_equal(rows[7], np.float32(one["vector"]))
+    written = told(*ask, tmp_path / "codes.npz", "--space", "codes", "--targets", "gist", *where)
+    assert (written["rows"], written["bits"], written["keys"]) == (121, 12, None)
+    with np.load(tmp_path / "codes.npz") as arrays:
+        assert arrays["keys"].tolist() == keys
+        assert (arrays["vectors"].shape, arrays["vectors"].dtype) == ((121, 2), np.uint8)
+
+
+def test_what_is_written_to_a_file_is_not_printed(where: list[str], tmp_path: Path) -> None:
+    """One line, or one JSON object, however many rows there are."""
+    np.save(tmp_path / "asked.npy", np.random.default_rng(0).uniform(size=(30, 64)))
+    ask = ("embed", "rows", "--view", "color", "--vector", tmp_path / "asked.npy", "--targets", "gist")
+    out = ("--out", tmp_path / "rows.npy")
+    assert done(*ask, *out, *where) == f"wrote 30 vectors of 3 numbers to {tmp_path / 'rows.npy'}\n"
+    expected = [one["vector"] for one in told(*ask, *where)["results"]]
+    np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), np.float32(expected))
+    assert json.loads(done(*ask, *out, "--json", *where)) == {
+        "path": str(tmp_path / "rows.npy"),
+        "rows": 30,
+        "width": 3,
+        "bits": 0,
+        "keys": None,
+    }
+
+
+def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
+    """A file's ending before anything is computed; options that do not go together as usage errors."""
+    ask = ("embed", "rows", "--view", "color", "--all", *where)
+    result = run(*ask, "--out", tmp_path / "rows.csv")
+    assert result.exit_code == 1
+    assert "does not end in .npy, .npz, .parquet" in result.stderr
+    for options in ((), ("--key", "cat/3", "--out", "x.npy"), ("--targets", "color,gist", "--out", "x.npy")):
+        assert run(*ask, *options).exit_code == 2
