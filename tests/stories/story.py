@@ -1,0 +1,60 @@
+"""What the stories share: the real command line in processes of its own, and a real server."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+DATA = ROOT.parent / "shared/data"
+CLI = [sys.executable, "-m", "server.cli"]
+PATIENCE = 200
+
+
+def run(*arguments: object, home: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """A command, however it ends."""
+    environment = os.environ | {"CROSSVIEW_HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    words = [*CLI, *map(str, arguments)]
+    return subprocess.run(
+        words, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE, **options
+    )
+
+
+def done(*arguments: object, home: Path) -> str:
+    """What a command prints that succeeds."""
+    result = run(*arguments, home=home)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def told(*arguments: object, home: Path) -> Any:
+    """What a command prints as JSON."""
+    return json.loads(done(*arguments, "--json", home=home))
+
+
+def refused(*arguments: object, home: Path) -> str:
+    """The one line in which a command says what is wrong."""
+    result = run(*arguments, home=home)
+    assert result.returncode == 1, result.stdout + result.stderr
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+@contextmanager
+def served(home: Path, *options: str) -> Iterator[str]:
+    """The address of a server in a process of its own; its log goes to HOME/../server.log."""
+    command = [*CLI, "serve", "--home", str(home), "--port", "0", *options]
+    with (
+        (home.parent / "server.log").open("w") as log,
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True) as server,
+    ):
+        try:
+            assert server.stdout is not None
+            yield re.findall(r"127\.0\.0\.1:\d+", server.stdout.readline())[0]
+        finally:
+            server.terminate()

@@ -1,0 +1,116 @@
+"""A program that knows only the protos: a stub of its own, deadlines, cancellation, retries."""
+
+import importlib
+import sys
+import time
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from grpc_tools import protoc
+from story import ROOT, done, served, told
+
+pytestmark = pytest.mark.slow
+
+ITEMS, WIDTH = 400, 50
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The messages and services as protoc makes them of the protos, nothing of ours."""
+    (tmp_path / "stubs").mkdir()
+    proto = ROOT / "proto"
+    files = [str(path) for path in sorted(proto.rglob("*.proto"))]
+    include = str(Path(str(importlib.import_module("grpc_tools").__file__)).parent / "_proto")
+    out = str(tmp_path / "stubs")
+    assert (
+        protoc.main(["", f"-I{proto}", f"-I{include}", f"--python_out={out}", f"--grpc_python_out={out}", *files]) == 0
+    )
+    monkeypatch.syspath_prepend(out)
+    names = ("types_pb2", "collections_pb2", "collections_pb2_grpc", "search_pb2", "search_pb2_grpc")
+    yield [importlib.import_module(f"crossview.v1.{name}") for name in names]
+    for name in [name for name in sys.modules if name.split(".")[0] == "crossview"]:
+        del sys.modules[name]
+
+
+def spaces(stub, pb) -> list[str]:
+    answer = stub.ListSpaces(pb.ListSpacesRequest(parent="collections/rows"))
+    return [space.name for space in answer.spaces if not space.name.endswith("/raw")]
+
+
+def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
+    """Every call that was given up leaves nothing; every retry ends in one state."""
+    types, pb, pb_grpc, search_pb, search_grpc = stubs
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 8, ITEMS)
+    rows = (np.eye(8, WIDTH)[groups] * 3 + generator.normal(0, 1, (ITEMS, WIDTH))).astype(np.float32)
+    with served(home, "--log-requests") as address, grpc.insecure_channel(address) as channel:
+        stub, searches = pb_grpc.CollectionServiceStub(channel), search_grpc.SearchServiceStub(channel)
+        stub.CreateCollection(pb.CreateCollectionRequest(collection_id="rows", views=[f"clip=vectors:dim={WIDTH}"]))
+        new = [
+            pb.NewItem(key=f"item/{i:03}", rows={"clip": types.Vector(values=rows[i])}, labels=[f"group {groups[i]}"])
+            for i in range(ITEMS)
+        ]
+        imported = pb.ImportItemsRequest(parent="collections/rows", items=new)
+        assert stub.ImportItems(imported).added == ITEMS
+        assert stub.ImportItems(imported).added == 0  # a retry
+        train = pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"])
+        train.settings.update({"max_iter": 100000, "tol": 0})
+
+        # Past their deadlines, retried, cancelled: nothing is left, and nothing is active.
+        for _ in range(3):
+            with pytest.raises(grpc.RpcError) as late:
+                stub.Train(train, timeout=0.5)
+            assert late.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        call = stub.Train.future(train)
+        time.sleep(0.3)
+        call.cancel()
+        fantope = pb.TrainRequest(parent="collections/rows", learner="fantope", views=["clip"])
+        fantope.settings.update({"max_iter": 100000, "tol": 0})
+        with pytest.raises(grpc.RpcError):
+            stub.Train(fantope, timeout=0.5)
+        # The writer's lock is free again as soon as the last of them has noticed.
+        stub.DeleteItems(pb.DeleteItemsRequest(parent="collections/rows", keys=["item/399"]), timeout=30)
+        assert spaces(stub, pb) == []
+        assert stub.GetCollection(pb.GetCollectionRequest(name="collections/rows")).active_space == "raw"
+
+        # Updates name what changes; a filter sees it at once.
+        update = pb.ItemUpdate(key="item/001")
+        update.attributes.update({"année": 1999})
+        assert stub.UpdateItems(pb.UpdateItemsRequest(parent="collections/rows", updates=[update])).updated == 1
+        item = stub.GetItem(pb.GetItemRequest(name="collections/rows/items/item/001"))
+        assert list(item.labels) == [f"group {groups[1]}"]
+        chosen = types.Filter()
+        chosen.attributes.update({"année": 1999})
+        request = search_pb.SearchRequest(collection="collections/rows", k=5, filter=chosen)
+        request.queries.add(view="clip", key="item/000")
+        (answer,) = searches.Search(request).results
+        assert [hit.key for hit in answer.hits] == ["item/001"]
+
+        # What cannot be is refused in words, and the server goes on.
+        bad = types.Vector(values=[1e38] * WIDTH)
+        query = search_pb.Query(view="clip", vector=bad)
+        refused = [
+            (stub.Train, pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"], dim=1_000_000)),
+            (searches.Search, search_pb.SearchRequest(collection="collections/rows", queries=[query])),
+        ]
+        for method, message in refused:
+            with pytest.raises(grpc.RpcError) as wrong:
+                method(message, timeout=30)
+            assert wrong.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+        train.settings.update({"max_iter": 20})
+        assert stub.Train(train).generation == 1
+        assert spaces(stub, pb) == ["collections/rows/spaces/lmnn"]
+        assert told("show", "rows", "--server", address, home=home)["active_space"] == "lmnn"
+        done("search", "rows", "--key", "item/000", "--view", "clip", "--server", address, "--timeout", 60, home=home)
+    log = (tmp_path / "server.log").read_text()
+    assert "Train" in log
+    assert "DEADLINE_EXCEEDED" in log or "CANCELLED" in log
+    assert "Traceback" not in log
