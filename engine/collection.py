@@ -1,4 +1,7 @@
-"""Collections: items, views and spaces; what a program works with."""
+"""Collections: items, views and spaces; what a program works with.
+
+What decodes pictures, learns or searches is imported where it is used, so that a collection is described in a moment.
+"""
 
 import logging
 import os
@@ -8,35 +11,31 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
-from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, StorageError
-from engine.evaluation import evaluate
-from engine.fitting import fit_views
-from engine.importing import import_items
-from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import ImportReport, Item, NewItem, Picture
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
-from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
-from engine.search import answer, check_queries, embed
-from engine.space import RAW, Space, raw_generation, raw_info, raw_space, space_info, summarize
-from engine.texts import place_texts
-from engine.training import add_views, assign, check_space_name, train
+from engine.space_info import RAW, raw_generation, raw_info, space_info
 from engine.vectors import index_vectors, put_vectors
 from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
-from features import Extractor
+
+if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
+    from engine.live import LiveSpace
+    from engine.space import Space
+    from features import Extractor
 
 _EVERYTHING = Filter()
 _log = logging.getLogger(__name__)
@@ -175,6 +174,8 @@ class Collection:
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """
+        from engine.indexing import index_files
+
         with self._write():
             return index_files(self._catalog, paths, labels, workers, progress, seed, captions)
 
@@ -183,6 +184,8 @@ class Collection:
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
+        from engine.importing import import_items
+
         with self._write():
             return import_items(self._catalog, items, workers)
 
@@ -235,6 +238,9 @@ class Collection:
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
         StorageError.
         """
+        from engine.fitting import fit_views
+        from engine.texts import place_texts
+
         with self._write():
             fit_views(self._catalog, images, views or (), refit, seed, workers)
             place_texts(self._catalog)
@@ -259,7 +265,7 @@ class Collection:
         seed: int = 0,
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
-        constraints: ItemComparisons | None = None,
+        constraints: "ItemComparisons | None" = None,
         rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
@@ -281,6 +287,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
+        from engine.training import check_space_name, train
+
         recipe = Recipe(
             learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints, rerank
         )
@@ -304,9 +312,11 @@ class Collection:
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
+        from engine.training import add_views, check_space_name
+
         made = space if name is None else check_space_name(name)
 
-        def fitted(tx: Transaction, generation: int) -> Space:
+        def fitted(tx: Transaction, generation: int) -> "Space":
             return add_views(tx, _stored(tx, space), made, generation, tuple(views), progress)
 
         return self._add(made, activate, fitted)
@@ -319,6 +329,8 @@ class Collection:
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
+        from engine.training import assign
+
         return self._add(space, activate, lambda tx, generation: assign(tx, _stored(tx, space), generation, label))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
@@ -354,6 +366,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
+        from engine.search import answer, check_queries
+
         check_queries(queries, k)
         chosen = _checked(filter)
         while True:
@@ -368,6 +382,8 @@ class Collection:
 
         Arguments and errors are as in ``search``.
         """
+        from engine.search import check_queries, embed
+
         check_queries(queries)
         with self._read() as tx:
             live = self._living(tx, space or tx.active_space() or RAW)
@@ -391,6 +407,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
+        from engine.evaluation import evaluate
+
         with self._read() as tx:
             measured = self._living(tx, space or tx.active_space() or RAW).space
             return evaluate(tx, measured, view, targets, k, refit, test_size, seed)
@@ -428,8 +446,11 @@ class Collection:
             infos.append(space_info(answering, generations, name == active))
         return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
 
-    def _add(self, name: str, activate: bool, fit: Callable[[Transaction, int], Space]) -> SpaceInfo:
+    def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
         """Fit the next generation of a space, place every item and store it."""
+        from engine.live import LiveSpace
+        from engine.space import summarize
+
         with self._write():
             with self._read() as tx:
                 earlier = tx.spaces.generations(name)
@@ -452,7 +473,10 @@ class Collection:
         tx.activate(name)
         tx.next_sequence()
 
-    def _living(self, tx: Transaction, name: str) -> LiveSpace:
+    def _living(self, tx: Transaction, name: str) -> "LiveSpace":
+        from engine.live import LiveSpace
+        from engine.space import Space, raw_space
+
         views = tx.views.all()
         number = raw_generation(views) if name == RAW else tx.spaces.answering().get(name)
         if number is None:
@@ -464,7 +488,7 @@ class Collection:
                 self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER)
             return self._live[name]
 
-    def _extractor(self, tx: Transaction, view: ViewRecord) -> Extractor:
+    def _extractor(self, tx: Transaction, view: ViewRecord) -> "Extractor":
         identity = (view.name, view.revision)
         if identity not in self._extractors:
             self._extractors[identity] = load_extractor(tx, view)
@@ -494,17 +518,19 @@ def _no_space(tx: Transaction, name: str) -> NotFoundError:
     return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {there}")
 
 
-def _stored(tx: Transaction, name: str) -> Space:
+def _stored(tx: Transaction, name: str) -> "Space":
     """Return a trained space by the generation that answers for it."""
     if name == RAW:
         raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
+    from engine.space import Space
+
     number = tx.spaces.answering().get(name)
     if number is None:
         raise _no_space(tx, name)
     return Space.from_state(name, number, tx.spaces.state(name, number))
 
 
-def _save(live: LiveSpace) -> None:
+def _save(live: "LiveSpace") -> None:
     """Write snapshots; without them nothing is lost but the time to build the indexes again."""
     try:
         live.save()

@@ -19,7 +19,8 @@ from engine.learning import learn, learn_later
 from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance, reranked
 from engine.neighborhoods import count_constraints, told
 from engine.pipeline import build, coded, distances, filed, vectors
-from engine.space import RAW, Space, source
+from engine.space import Space, source
+from engine.space_info import RAW
 from engine.training import own_steps
 from engine.views import find_view
 from features import EXTRACTORS

@@ -14,7 +14,8 @@ from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
 from engine.space import Space
 from engine.texts import check_text
 from engine.views import check_fitted, find_view, input_of
-from features import Extractor, ImageExtractor, TextExtractor, decode
+from features import Extractor, ImageExtractor, TextExtractor
+from features.decode import decode
 
 _RANK_CONSTANT = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""

@@ -18,7 +18,8 @@ from engine.pipeline import build
 from engine.progress import Progress
 from engine.query import Filter
 from engine.recipe import Recipe
-from engine.space import RAW, Space
+from engine.space import Space
+from engine.space_info import RAW
 from engine.tuning import tune
 from engine.views import find_view
 from features import EXTRACTORS

@@ -21,9 +21,20 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"crossview {version('crossview')}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     traceback: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Options of every command."""
     debug.set(traceback)
