@@ -20,7 +20,7 @@ from engine.query import Filter
 from engine.recipe import Recipe
 from engine.space import Space
 from engine.space_info import RAW
-from engine.tuning import tune
+from engine.tuning import check_tried, tune
 from engine.views import find_view
 from features import EXTRACTORS
 
@@ -44,6 +44,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
     steps = own_steps([find_view(tx, view) for view in recipe.views])
     pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
+    check_tried(recipe, steps)
     _check_rerank(recipe, pipeline)
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
