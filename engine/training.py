@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from engine.catalog import Transaction, ViewRecord
+from engine.dimensions import check_dimensions
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples, examples, split
 from engine.learners.chain import Chain
 from engine.learners.hashing.hasher import Hasher
+from engine.learners.settings import MOST_DIMENSIONS
 from engine.learning import learn, learn_later
 from engine.neighborhoods import check_pairs, count_constraints, told
 from engine.pipeline import build
@@ -38,8 +40,8 @@ def check_space_name(name: str) -> str:
 
 def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress: Progress | None = None) -> Space:
     """Return a space fitted by the recipe on what the catalog holds; the raised errors tell what is missing."""
-    if recipe.dim is not None and recipe.dim < 1:
-        raise InvalidInputError(f"the dimension must be at least 1, not {recipe.dim}")
+    if recipe.dim is not None and not 1 <= recipe.dim <= MOST_DIMENSIONS:
+        raise InvalidInputError(f"dim must be a whole number from 1 to {MOST_DIMENSIONS:,}, not {recipe.dim}")
     if not recipe.spec.strip():
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
     steps = own_steps([find_view(tx, view) for view in recipe.views])
@@ -54,6 +56,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     aside = split(len(found), recipe.holdout, recipe.seed)
     training = told(found.take(~aside), pairs, recipe.constraints)
     counts = count_constraints(recipe.constraints, training, found.take(aside))
+    check_dimensions(recipe, pipeline, training)
     tuning = None
     if recipe.tune is not None:
         recipe, tuning = tune(recipe, steps, training, progress)

@@ -129,6 +129,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.hstack([self._embed(rows, i) for i, rows in enumerate(_cut(X, self.view_widths_))])
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns how many dimensions embeddings can have, given the rank of each view's rows and how many classes."""
+        return max(ranks)
+
     def check_views(self, names: Sequence[str]) -> None:
         """Checks how many views there are, given their names.
 

@@ -58,6 +58,10 @@ class CanonicalCorrelation(LinearLearner):
         self.power = power
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the narrowest view."""
+        return min(ranks)
+
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         views = complete(views, mask)
         self.means_ = [rows.mean(axis=0) for rows in views]

@@ -19,6 +19,10 @@ class Hybrid(MultiNPP):
 
     name = "hybrid"
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the widest view: no view has more principal components to stay at."""
+        return max(ranks)
+
     def __init__(
         self,
         n_components: Dimensions = 50,

@@ -57,6 +57,10 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         self.shrinkage = shrinkage
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the widest view, and no more than the classes less one."""
+        return min(max(ranks), max(classes - 1, 1))
+
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         if not isinstance(self.shrinkage, str | float | int) and len(self.shrinkage) != len(views):
             raise ValueError(f"shrinkage has {len(self.shrinkage)} numbers: give one, or one for each view")

@@ -151,6 +151,10 @@ class MultiNPP(LinearLearner):
         self.random_state = random_state
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the ranks of all views together: each may have directions of its own."""
+        return sum(ranks)
+
     def fit(
         self,
         X: MultiView,

@@ -42,6 +42,10 @@ class PartialLeastSquares(LinearLearner):
         self.n_components = n_components
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the narrowest view."""
+        return min(ranks)
+
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         views = complete(views, mask)
         scaler = Standardize().fit(views)

@@ -68,7 +68,10 @@ class Arrays:
         return self.meaning
 
 
-Dimensions = Annotated[int, Between(1, 65_536)]
+MOST_DIMENSIONS = 65_536
+"""Of an embedding, whatever it is learned from."""
+
+Dimensions = Annotated[int, Between(1, MOST_DIMENSIONS)]
 Bits = Annotated[int, Between(1, 4096)]
 Count = Annotated[int, Between(1, 1_000_000)]
 Steps = Annotated[int, Between(0, 1_000_000)]

@@ -23,6 +23,7 @@ PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)
 BALANCED: Final = "balanced"
 PAPER: Final = "paper"
+_MOST_BITS = 65_536  # of all metrics
 Odds = Annotated[float, Between(0, 100, above=True)]
 
 
@@ -169,6 +170,8 @@ class MuSL(SeparateLearner):
         self.classes_ = shared_classes(labels)
         known = self._known()
         self.n_metrics_ = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
+        if self.n_metrics_ * self.n_bits > _MOST_BITS:
+            raise ValueError(f"n_metrics={self.n_metrics_} times n_bits={self.n_bits} is more than {_MOST_BITS:,} bits")
         super()._fit(views, labels, mask)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
