@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands import collections, demo, embed, index, learn, search, serve
+from server.commands import collections, demo, embed, index, learn, learners, search, serve
 from server.commands.common import debug, reported
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
@@ -56,6 +56,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "delete": collections.delete,
     "serve": serve.serve,
     "demo": demo.demo,
+    "learners": learners.learners,
 }
 for name, command in COMMANDS.items():
     app.command(name)(reported(command))

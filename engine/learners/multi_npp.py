@@ -48,19 +48,20 @@ class MultiNPP(LinearLearner):
     views: whatever rows there are take part.
 
     Args:
-        n_components: D. It may exceed the views' widths, unless a view is frozen: then D is at most the number of its
-            principal components.
+        n_components: dimensions of the embeddings (D), at most those of all views together; where a view is frozen, at
+            most the number of its principal components.
         a: shape of the SCISD loss, > 1.
-        lam: its lambda; None: 1 / a, which makes dissimilar items want a distance of 1.
+        lam: lambda of the SCISD loss; None: 1 / a, which makes dissimilar items want a distance of 1.
         eta: weight of the first view's regularisation.
-        gamma: weight of every other view's.
+        gamma: weight of every other view's regularisation.
         penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
         pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
             as there are similar ones.
         similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
             similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
-        neighbor_view: number of that view; items that lack it are similar only to themselves.
-        n_neighbors: at least 1.
+        neighbor_view: the view that neighbours are near in, with ``similar="knn"``; items that lack it are similar only
+            to themselves.
+        n_neighbors: how many neighbours are similar to an item, with ``similar="knn"``.
         nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
             in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
             views together. The other similar pairs neither attract nor repel, so that an item's place within its
@@ -73,7 +74,7 @@ class MultiNPP(LinearLearner):
             per view.
         ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
             ``init="labels"`` and of the views that meet a frozen one.
-        frozen: number of the view, or numbers of the views, whose projections stay: at their PCA (Algorithm 2,
+        frozen: the view, or views, whose projections stay: at their PCA (Algorithm 2,
             "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
             frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.

@@ -36,6 +36,8 @@ def loaded(modules: tuple[str, ...], *arguments: str) -> set[str]:
         ("--version",),
         ("--help",),
         ("train", "--help"),
+        ("learners",),
+        ("learners", "fantope"),
     ],
     ids=" ".join,
 )

@@ -55,7 +55,7 @@ class NPPHash(Hasher):
     Items may lack views: whatever rows there are take part.
 
     Args:
-        n_bits: B.
+        n_bits: bits of a code (B).
         eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
             decisions, the start alone leaves bits where classes are not told apart.
         max_iter: steps of L-BFGS at most.

@@ -19,7 +19,7 @@ class ProjectionHasher(StageHasher):
     A subclass defines ``_projection``.
 
     Args:
-        n_bits: B; None: as many as rows have columns.
+        n_bits: bits of a code (B); None: as many as rows have columns.
         random_state: seed of what is drawn; None draws anew each time.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 

@@ -43,15 +43,15 @@ class Fantope(MetricLearner):
     Args:
         n_components: the rank to lead to, at most the columns of a view; also the rows of L where ``form="low-rank"``
             and the components of the PCA start.
-        mu: weight of R.
+        mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
         gamma: weight of the trace.
-        frobenius: lambda.
+        frobenius: weight of the squared Frobenius norm (lambda).
         constraints: what ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
         n_constraints: how many it draws for a view.
         neighbors: draw only among so many nearest rows of the same and of other classes; None: among all.
         similar: "labels"; or "knn", without labels: an item is similar to its ``neighbors`` (None: 10) nearest in the
             view ``neighbor_view``, and to none beyond.
-        neighbor_view: number of that view; None: each view's own rows.
+        neighbor_view: the view that neighbours are near in; None: each view's own rows.
         margin: of triplets and quadruplets, in squared distance.
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs.

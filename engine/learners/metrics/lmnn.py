@@ -35,11 +35,11 @@ class LMNN(Fantope):
     Args:
         n_components: the rank to lead to where mu > 0; also the rows of L where ``form="low-rank"`` and the components
             of the PCA start.
-        n_neighbors: k; a class of fewer rows gives all of them.
+        n_neighbors: target neighbours of each row (k); a class of fewer rows gives all of them.
         pull: weight of the pull.
         mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
         gamma: weight of the trace.
-        frobenius: lambda.
+        frobenius: weight of the squared Frobenius norm (lambda).
         margin: by how much others are to be further off, in squared distance.
         form: "factor", gradient steps on an L as wide as the rows, which come nearer to the minimum than as many on M;
             "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
