@@ -102,6 +102,8 @@ class KernelMap(Step):
     def _distances(self, rows: Rows, others: Rows) -> Rows:
         if self.kernel == "rbf":
             return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
+        if min(rows.min(), others.min()) < 0:
+            raise ValueError("kernel chi2 compares histograms, and there are negative values: use kernel rbf")
         return -np.asarray(additive_chi2_kernel(rows, others), dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from engine.errors import InvalidInputError
+from engine.errors import InvalidInputError, NotReadyError
 from engine.item import NewItem
 from engine.recipe import Tune
 from engine.views import parse_view
@@ -89,6 +89,13 @@ def test_what_would_take_all_memory_is_refused(narrow, spec, settings, words):
     """Before anything is read."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
         narrow.train(spec, BOTH, settings=settings)
+
+
+def test_a_view_of_one_item_is_told_by_its_name(narrow):
+    """Not by its position, and before anything is fitted."""
+    narrow.delete_items([item.key for item in narrow.items() if item.key != "ant/0"])
+    with pytest.raises(NotReadyError, match="1 training items have view 'few', and at least 2 are needed"):
+        narrow.train("pca", BOTH)
 
 
 def test_a_dimension_out_of_range_is_refused(narrow):
