@@ -24,7 +24,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.record import Row, record, usable_cores, write_json
-from features import Color, Forest, Gist, ImageExtractor, Sift, decode
+from features import Color, Forest, Gist, ImageExtractor, Sift
+from features.decode import decode
 from features.worker import become_worker
 
 REFERENCE = "cv2.SIFT.detectAndCompute"

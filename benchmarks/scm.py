@@ -9,7 +9,8 @@ from scipy.sparse.linalg import svds
 
 from engine.learners.base import Mask, Rows, complete
 from engine.learners.cca import Shrinkage, shrinkages, whitener
-from engine.learners.hashing.hasher import Hasher, check_bits
+from engine.learners.hashing.hasher import Hasher
+from engine.learners.settings import Bits
 
 
 class SemanticCorrelation(Hasher):
@@ -33,14 +34,14 @@ class SemanticCorrelation(Hasher):
     view_count = 2
 
     def __init__(
-        self, n_bits: int = 64, shrinkage: Shrinkage = "auto", view_slices: Sequence[int] | None = None
+        self, n_bits: Bits = 64, shrinkage: Shrinkage = "auto", view_slices: Sequence[int] | None = None
     ) -> None:
         self.n_bits = n_bits
         self.shrinkage = shrinkage
         self.view_slices = view_slices
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        count = check_bits(self.n_bits)
+        count = self.n_bits
         classes = np.unique(np.asarray(labels)[mask.all(axis=1)], return_inverse=True)[1]
         members = np.eye(classes.max() + 1)[classes]
         views = complete(views, mask)

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.catalog import Transaction, ViewRecord
-from engine.errors import InvalidInputError
-from engine.search import check_row
+from engine.catalog import Transaction
+from features.vectors import MAX_VALUE
 
 _SHOWN = 3
 
@@ -38,7 +36,11 @@ def _other_forms(tx: Transaction) -> Iterator[str]:
 def _large_rows(tx: Transaction) -> Iterator[str]:
     for view in tx.views.all():
         found = tx.rows.get(view, tx.rows.suspects(view))
-        wrong = [item for item, row in zip(found.ids.tolist(), found.rows, strict=True) if _is_refused(row, view)]
+        wrong = [
+            item
+            for item, row in zip(found.ids.tolist(), found.rows, strict=True)
+            if not (np.abs(row) < MAX_VALUE).all()
+        ]
         if wrong:
             keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
             what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
@@ -46,14 +48,6 @@ def _large_rows(tx: Transaction) -> Iterator[str]:
                 f"{what} of view {view.name!r} cannot be compared, the values are too large: give other rows to "
                 f"{_some(keys)}"
             )
-
-
-def _is_refused(row: NDArray[np.float32], view: ViewRecord) -> bool:
-    try:
-        check_row(row, view)
-    except InvalidInputError:
-        return True
-    return False
 
 
 def _some(keys: Sequence[str]) -> str:

@@ -1,4 +1,7 @@
-"""Collections: items, views and spaces; what a program works with."""
+"""Collections: items, views and spaces; what a program works with.
+
+What decodes pictures, learns or searches is imported where it is used, so that a collection is described in a moment.
+"""
 
 import logging
 import os
@@ -8,46 +11,36 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.agreement import agree
-from engine.annotating import annotate
-from engine.annotations import Annotations
 from engine.attributes import check_attributes
 from engine.catalog import Catalog, Generation, Transaction, ViewRecord
 from engine.catalog.catalog import now
 from engine.characters import check_characters
-from engine.checking import findings
-from engine.comparisons import ItemComparisons
-from engine.deletion import current_snapshots, delete_space, delete_view, remove_snapshots
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, StorageError
-from engine.evaluation import evaluate
-from engine.fitting import fit_views
-from engine.importing import import_items
-from engine.indexing import index_files
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
-from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings, embed_items
+from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.label import MAX_LABEL
 from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.learners.cancellation import checkpoint, uncancellable
-from engine.live import LiveSpace
 from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
-from engine.search import answer, check_queries, embed
-from engine.space import RAW, Space, raw_identity, raw_info, raw_space, space_info, summarize
-from engine.texts import place_texts
-from engine.training import add_views, assign, check_space_name, train
-from engine.updating import update_items
+from engine.space_info import RAW, raw_identity, raw_info, space_info
 from engine.vectors import index_vectors, put_vectors
 from engine.views import add_view, load_extractor, view_info
 from engine.writing import delete_items
-from features import Extractor
+
+if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
+    from engine.live import LiveSpace
+    from engine.space import Space
+    from features import Extractor
 
 _EVERYTHING = Filter()
 _log = logging.getLogger(__name__)
@@ -124,6 +117,8 @@ class Collection:
 
     def findings(self) -> tuple[str, ...]:
         """Return what is odd in the collection, such as one file that is two items: a sentence each."""
+        from engine.checking import findings
+
         with self._read() as tx:
             return findings(tx)
 
@@ -204,6 +199,9 @@ class Collection:
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """
+        from engine.annotations import Annotations
+        from engine.indexing import index_files
+
         annotations = Annotations(labels, captions, replace_labels)
         with self._write():
             return index_files(self._catalog, paths, annotations, workers, progress, seed, include_deleted)
@@ -217,6 +215,8 @@ class Collection:
 
         Raises BusyError, StorageError.
         """
+        from engine.updating import update_items
+
         with self._write():
             return update_items(self._catalog, updates, match_paths)
 
@@ -227,6 +227,8 @@ class Collection:
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
+        from engine.importing import import_items
+
         with self._write():
             return import_items(self._catalog, items, workers)
 
@@ -239,6 +241,8 @@ class Collection:
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
+        from engine.annotating import annotate
+
         with self._write():
             return annotate(self, path, cell, replace_labels)
 
@@ -291,6 +295,9 @@ class Collection:
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
         StorageError.
         """
+        from engine.fitting import fit_views
+        from engine.texts import place_texts
+
         with self._write():
             fit_views(self._catalog, images, views or (), refit, seed, workers)
             place_texts(self._catalog)
@@ -315,7 +322,7 @@ class Collection:
         seed: int = 0,
         pairs: Sequence[Pair] = (),
         tune: Tune | None = None,
-        constraints: ItemComparisons | None = None,
+        constraints: "ItemComparisons | None" = None,
         rerank: int = 0,
         activate: bool = True,
         progress: Progress | None = None,
@@ -337,6 +344,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
+        from engine.training import check_space_name, train
+
         recipe = Recipe(
             learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints, rerank
         )
@@ -360,9 +369,11 @@ class Collection:
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
+        from engine.training import add_views, check_space_name
+
         made = space if name is None else check_space_name(name)
 
-        def fitted(tx: Transaction, generation: int) -> Space:
+        def fitted(tx: Transaction, generation: int) -> "Space":
             return add_views(tx, _stored(tx, space), made, generation, tuple(views), progress)
 
         return self._add(made, activate, fitted)
@@ -375,6 +386,8 @@ class Collection:
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
+        from engine.training import assign
+
         return self._add(space, activate, lambda tx, generation: assign(tx, _stored(tx, space), generation, label))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
@@ -398,6 +411,8 @@ class Collection:
         Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
         StorageError.
         """
+        from engine.deletion import delete_space
+
         with self._write():
             self.space(space)
             with self._catalog.write() as tx:
@@ -411,6 +426,8 @@ class Collection:
 
         Raises InvalidInputError (the last view), NotFoundError, NotReadyError (spaces use it), BusyError, StorageError.
         """
+        from engine.deletion import delete_view
+
         with self._write():
             with self._catalog.write() as tx:
                 delete_view(tx, view)
@@ -438,6 +455,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
+        from engine.search import answer, check_queries
+
         check_queries(queries, k)
         chosen = _checked(filter)
         while True:
@@ -453,6 +472,8 @@ class Collection:
 
         Arguments and errors are as in ``search``.
         """
+        from engine.search import check_queries, embed
+
         check_queries(queries)
         with self._read() as tx:
             live = self._living(tx, space or tx.active_space() or RAW)
@@ -469,6 +490,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
+        from engine.embedding_page import embed_items
+
         with self._read() as tx:
             live = self._living(tx, space or tx.active_space() or RAW)
             return embed_items(tx, live.space, view, target, after, limit)
@@ -484,7 +507,7 @@ class Collection:
         test_size: float = 0.2,
         seed: int = 0,
         spaces: Sequence[str] = (),
-        constraints: ItemComparisons | None = None,
+        constraints: "ItemComparisons | None" = None,
     ) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the space was not trained on.
 
@@ -508,6 +531,9 @@ class Collection:
             raise InvalidInputError(
                 "comparisons are measured within the view, by what the space has learned: leave out targets and refit"
             )
+        from engine.agreement import agree
+        from engine.evaluation import evaluate
+
         with self._read() as tx:
             names = spaces or [space or tx.active_space() or RAW]
             measured = [self._living(tx, name).space for name in names]
@@ -548,8 +574,11 @@ class Collection:
             infos.append(space_info(answering, generations, name == active))
         return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
 
-    def _add(self, name: str, activate: bool, fit: Callable[[Transaction, int], Space]) -> SpaceInfo:
+    def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
         """Fit the next generation of a space, place every item and store it."""
+        from engine.live import LiveSpace
+        from engine.space import summarize
+
         with self._write():
             with self._read() as tx:
                 earlier = tx.spaces.generations(name)
@@ -574,7 +603,10 @@ class Collection:
         tx.activate(name)
         tx.next_sequence()
 
-    def _living(self, tx: Transaction, name: str) -> LiveSpace:
+    def _living(self, tx: Transaction, name: str) -> "LiveSpace":
+        from engine.live import LiveSpace
+        from engine.space import raw_space
+
         identity = _identity(tx, name)
         if identity is None:
             raise _no_space(tx, name)
@@ -584,13 +616,15 @@ class Collection:
                 self._live[name] = LiveSpace(space, self._folder / INDEX_FOLDER, identity)
             return self._live[name]
 
-    def _current(self) -> list[LiveSpace]:
+    def _current(self) -> "list[LiveSpace]":
         """Return the spaces in memory that the catalog still has: snapshots of others would only take room."""
         with self._read() as tx:
             return [live for name, live in self._live.items() if _identity(tx, name) == live.identity]
 
     def _give_back(self) -> None:
         """Give the disk space of what was deleted back; where that cannot be, nothing but the space is lost."""
+        from engine.deletion import current_snapshots, remove_snapshots
+
         try:
             with self._read() as tx:
                 keep = current_snapshots(tx)
@@ -599,7 +633,7 @@ class Collection:
         except (CrossviewError, OSError) as error:
             _log.warning("deleted, but its disk space could not be given back: %s", error)
 
-    def _extractor(self, tx: Transaction, view: ViewRecord) -> Extractor:
+    def _extractor(self, tx: Transaction, view: ViewRecord) -> "Extractor":
         identity = (view.id, view.revision)
         if identity not in self._extractors:
             self._extractors[identity] = load_extractor(tx, view)
@@ -644,17 +678,19 @@ def _no_space(tx: Transaction, name: str) -> NotFoundError:
     return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {there}")
 
 
-def _stored(tx: Transaction, name: str) -> Space:
+def _stored(tx: Transaction, name: str) -> "Space":
     """Return a trained space by the generation that answers for it."""
     if name == RAW:
         raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
+    from engine.space import Space
+
     number = tx.spaces.answering().get(name)
     if number is None:
         raise _no_space(tx, name)
     return Space.from_state(name, number, tx.spaces.state(name, number))
 
 
-def _save(live: LiveSpace) -> None:
+def _save(live: "LiveSpace") -> None:
     """Write snapshots; without them nothing is lost but the time to build the indexes again."""
     try:
         live.save()

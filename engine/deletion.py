@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.catalog import Transaction
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.live import snapshot_name
-from engine.space import RAW, raw_generation
+from engine.space_info import RAW, raw_generation
 from engine.views import find_view
 
 

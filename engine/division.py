@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from engine.catalog import Transaction
 from engine.errors import NotReadyError
 from engine.examples import split
-from engine.space import RAW, Space
+from engine.space import Space
+from engine.space_info import RAW
 from engine.views import find_view
 
 

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.item import Failure
-from features import ImageError, ImageExtractor, ImageTooLargeError, NotAnImageError, decode, thumbnail
+from features import ImageError, ImageExtractor, ImageTooLargeError, NotAnImageError
+from features.decode import decode
+from features.thumbnail import thumbnail
 from features.worker import become_worker
 
 Result = TypeVar("Result")

@@ -70,16 +70,16 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
 
     Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
     """
-    name, fixed = main_learner(recipe.spec), _fixed(recipe)
+    name, settled = main_learner(recipe.spec), fixed(recipe)
     asked = dict(recipe.tune.values) if recipe.tune else {}
-    if twice := sorted(fixed & set(asked)):
+    if twice := sorted(settled & set(asked)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
     main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
     defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
     values = {
         setting: _possible(setting, _once((defaults[setting], *tried)), training, KERNEL in GRIDS[name])
         for setting, tried in GRIDS.get(name, {}).items()
-        if setting not in fixed
+        if setting not in settled
     }
     values |= {setting: _once(tried) for setting, tried in asked.items()}
     if unknown := sorted(setting for setting in set(values) - set(defaults) if not setting.startswith(OF_KERNEL)):
@@ -94,14 +94,14 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     return values
 
 
-def _fixed(recipe: Recipe) -> set[str]:
+def fixed(recipe: Recipe) -> set[str]:
     """Return the settings that the recipe fixes, be it in its spec."""
-    fixed = set(recipe.all_settings())
+    settled = set(recipe.all_settings())
     names, position = _names(recipe.spec), _position(recipe.spec)
     argument = learner_class(names[position]).argument
     if argument is not None and ":" in recipe.spec.split(",")[position]:
-        fixed.add(argument)
-    return fixed | ({KERNEL} if KernelMap.name in names else set())
+        settled.add(argument)
+    return settled | ({KERNEL} if KernelMap.name in names else set())
 
 
 def with_kernel(spec: str, kernel: str) -> str:

@@ -14,7 +14,6 @@ from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from engine.layout import CATALOG_FILE, LOCK_FILE, catalog_url
 from engine.learners.cancellation import checkpoint
 from engine.locks import WriterLock
-from engine.views import add_views
 
 if TYPE_CHECKING:
     from engine.collection import Collection
@@ -99,6 +98,8 @@ class Home:
 
     @staticmethod
     def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:
+        from engine.views import add_views
+
         catalog = Catalog.create(catalog_url(folder), name, description)
         try:
             with catalog.write() as tx:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from engine.errors import NotReadyError
 from engine.examples import Examples
 from engine.learners.chain import Chain
 from engine.neighborhoods import similarity
@@ -11,7 +12,13 @@ from engine.progress import Progress
 
 
 def learn(pipeline: Chain, training: Examples, progress: Progress | None = None) -> Chain:
-    """Fit a pipeline on the views of the examples, in their order; InvalidInputError if it cannot be."""
+    """Fit a pipeline on the views of the examples, in their order.
+
+    Raises InvalidInputError if it cannot be, NotReadyError for fewer than two examples of a view.
+    """
+    for view, count in zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True):
+        if count < 2:
+            raise NotReadyError(f"{count} training items have view {view!r}, and at least 2 are needed: index more")
     how = _how(pipeline, training, progress)
     if not training.mask.all():
         how["mask"] = training.mask

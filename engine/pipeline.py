@@ -39,6 +39,7 @@ def build(
             chosen["n_components"] = dim
         try:
             parsed = parse_chain(_numbered(spec, views), chosen).steps
+            Chain(parsed).check_views(views)
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
         for learner in parsed:
@@ -56,7 +57,7 @@ def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], **how: Any) -> Chain:
     try:
         chain.fit(list(rows), **how)
     except ValueError as error:
-        raise InvalidInputError(f"{chain.steps[-1].name} cannot be fitted: {error}") from error
+        raise InvalidInputError(str(error)) from error
     return chain
 
 
@@ -147,14 +148,18 @@ def _numbered(spec: str, views: Sequence[str]) -> str:
 
 def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:
     """Return the value of a setting, its views by position where it names some: "color", "color,sift" or a list."""
-    if name not in _VIEW_SETTINGS:
+    if name.rpartition("__")[2] not in _VIEW_SETTINGS:
         return value
     if isinstance(value, str) and "," in value:
         value = [part.strip() for part in value.split(",")]
     named = value if isinstance(value, list | tuple) else [value]
-    if unknown := [one for one in named if isinstance(one, str) and one not in views]:
+    if unknown := [one for one in named if isinstance(one, str | int) and not _is_view(one, views)]:
         raise InvalidInputError(f"{name}={unknown[0]!r} is none of the views {', '.join(views)}")
     return [_position(one, views) for one in value] if isinstance(value, list | tuple) else _position(value, views)
+
+
+def _is_view(value: str | int, views: Sequence[str]) -> bool:
+    return value in views if isinstance(value, str) else 0 <= value < len(views)
 
 
 def _position(value: Any, views: Sequence[str]) -> Any:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.comparisons import ItemComparisons
+if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
 
 LEARNER = "sqrt,kernel:rbf,multi-npp"
 """What learns where none is named. The chi-squared kernel is a point more accurate on photographs' histograms (5-NN,
@@ -50,7 +51,7 @@ class Recipe:
     pairs: tuple[Pair, ...] = ()
     """The similar items; none: those that the learner finds, by labels as a rule."""
     tune: Tune | None = None
-    constraints: ItemComparisons | None = None
+    constraints: "ItemComparisons | None" = None
     """What a metric is learned from; None: what the learner draws, from labels as a rule."""
     rerank: int = 0
     """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none."""

@@ -16,7 +16,8 @@ from engine.space import Space
 from engine.texts import check_text
 from engine.values import to_rows
 from engine.views import check_fitted, find_view, input_of
-from features import Extractor, ImageExtractor, TextExtractor, decode
+from features import Extractor, ImageExtractor, TextExtractor
+from features.decode import decode
 
 _OVERFETCH = 3
 """Hits asked of every target for each one wanted, before lists are merged."""

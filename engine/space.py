@@ -8,20 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import state
-from engine.catalog import Generation, ViewRecord, ViewRows
+from engine.catalog import ViewRecord, ViewRows
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.examples import class_of
-from engine.info import ConstraintCounts, SpaceInfo, Tuning
+from engine.info import ConstraintCounts, Tuning
 from engine.learners.chain import Chain
 from engine.pipeline import build, coded, filed, fit, vectors
+from engine.space_info import RAW, raw_generation, raw_views
 from engine.values import out_of_reach
 from features import EXTRACTORS
 from index import AutoBinaryIndex, FlatIndex, Index, RerankedIndex, with_floats
-
-RAW = "raw"
-"""The space that every collection has: the views themselves, after their own normalisation steps."""
-
 
 Vectors = NDArray[np.float32] | NDArray[np.uint8]
 """What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the
@@ -237,19 +234,9 @@ def _no_rows(view: str, views: Sequence[ViewRecord]) -> NDArray[np.float32]:
     return np.zeros((0, width), np.float32)
 
 
-def raw_generation(views: Sequence[ViewRecord]) -> int:
-    """Return the generation of the raw views' space; it grows with every fit of a view."""
-    return sum(view.revision for view in views)
-
-
-def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
-    """Return what tells the raw views' space from that of other views, or of other revisions of them."""
-    return tuple(number for view in views for number in (view.id, view.revision))
-
-
 def raw_space(views: Sequence[ViewRecord]) -> Space:
     """Return the space of the fitted views themselves."""
-    fitted = [view for view in views if view.revision > 0]
+    fitted = raw_views(views)
     pipeline = build("", [view.name for view in fitted], [EXTRACTORS[view.extractor].steps for view in fitted])
     if fitted:
         fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
@@ -277,38 +264,3 @@ def summarize(space: Space, views: Sequence[ViewRecord]) -> dict[str, Any]:
         "rerank": space.rerank,
         "notes": list(space.notes),
     }
-
-
-def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceInfo:
-    """Return what is told of the raw views' space."""
-    space = raw_space(views)
-    return SpaceInfo(
-        RAW,
-        space.generation,
-        active,
-        "",
-        space.views,
-        space.targets,
-        space.cross_view,
-        space.dims(views),
-        {},
-        0,
-        0,
-        0,
-        created,
-        (space.generation,),
-    )
-
-
-def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
-    """Return what is told of a space from its answering generation."""
-    told = dict(answering.summary)
-    told |= {name: tuple(told.get(name, ())) for name in ("views", "targets", "added", "notes")}
-    if told.get("tuning"):
-        told["tuning"] = Tuning.from_json(told["tuning"])
-    if told.get("constraints"):
-        told["constraints"] = ConstraintCounts(**told["constraints"])
-    numbers = tuple(one.generation for one in generations)
-    return SpaceInfo(
-        answering.space, answering.generation, active, created=answering.created, generations=numbers, **told
-    )

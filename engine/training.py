@@ -8,18 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from engine.catalog import Transaction, ViewRecord
+from engine.dimensions import check_dimensions
 from engine.errors import InvalidInputError, NotReadyError
 from engine.examples import Examples, examples, split
 from engine.learners.chain import Chain
 from engine.learners.hashing.hasher import Hasher
+from engine.learners.settings import MOST_DIMENSIONS
 from engine.learning import learn, learn_later
 from engine.neighborhoods import check_pairs, count_constraints, told
 from engine.pipeline import build
 from engine.progress import Progress
 from engine.query import Filter
 from engine.recipe import Recipe
-from engine.space import RAW, Space
-from engine.tuning import tune
+from engine.space import Space
+from engine.space_info import RAW
+from engine.tuning import check_tried, tune
 from engine.views import find_view
 from features import EXTRACTORS
 
@@ -37,12 +40,13 @@ def check_space_name(name: str) -> str:
 
 def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress: Progress | None = None) -> Space:
     """Return a space fitted by the recipe on what the catalog holds; the raised errors tell what is missing."""
-    if recipe.dim is not None and recipe.dim < 1:
-        raise InvalidInputError(f"the dimension must be at least 1, not {recipe.dim}")
+    if recipe.dim is not None and not 1 <= recipe.dim <= MOST_DIMENSIONS:
+        raise InvalidInputError(f"dim must be a whole number from 1 to {MOST_DIMENSIONS:,}, not {recipe.dim}")
     if not recipe.spec.strip():
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
     steps = own_steps([find_view(tx, view) for view in recipe.views])
     pipeline = assemble(recipe, steps)  # mistakes are told before anything is read
+    check_tried(recipe, steps)
     _check_rerank(recipe, pipeline)
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
@@ -52,6 +56,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     aside = split(len(found), recipe.holdout, recipe.seed)
     training = told(found.take(~aside), pairs, recipe.constraints)
     counts = count_constraints(recipe.constraints, training, found.take(aside))
+    check_dimensions(recipe, pipeline, training)
     tuning = None
     if recipe.tune is not None:
         recipe, tuning = tune(recipe, steps, training, progress)

@@ -65,6 +65,15 @@ def tune(
     return _with_settings(recipe, best), tuning
 
 
+def check_tried(recipe: Recipe, steps: Sequence[Sequence[str]]) -> None:
+    """Raise InvalidInputError for a value to try that the learner cannot take, whatever it learns from."""
+    for setting, tried in (recipe.tune or Tune()).values.items():
+        for value in tried:
+            kernel = {KERNEL: "rbf"} if setting.startswith(OF_KERNEL) else {}
+            one = _with_settings(recipe, {**kernel, setting: value})
+            build(one.spec, one.views, steps, one.settings, one.dim, one.seed)
+
+
 @dataclass(frozen=True)
 class _Trial:
     """Measures candidates, all on the same folds."""

@@ -5,11 +5,12 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+import features
 from engine import state
 from engine.catalog import Transaction, ViewRecord
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ViewInfo
-from features import EXTRACTORS, Extractor, ImageExtractor, Input, TextExtractor, extractor
+from features.base import Extractor, ImageExtractor, Input, TextExtractor
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
@@ -37,7 +38,7 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
         params[key] = parse_value(value)
     try:
-        made = extractor(second if named else first, params)
+        made = features.extractor(second if named else first, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
     if not _NAME.fullmatch(first):
@@ -58,7 +59,7 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     views = [parse_view(spec) for spec in specs]
     names = [name for name, _ in views]
     if not names:
-        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(EXTRACTORS)}")
+        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(features.EXTRACTORS)}")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         name, kind = twice[0], dict(views)[twice[0]].name
         raise InvalidInputError(f"view {name!r} is given twice: name one of them differently, such as {name}2={kind}")
@@ -95,7 +96,7 @@ def find_view(tx: Transaction, name: str) -> ViewRecord:
 
 def input_of(view: ViewRecord | ViewInfo) -> Input:
     """Return what a view's rows are computed from."""
-    return EXTRACTORS[view.extractor].input
+    return features.EXTRACTORS[view.extractor].input
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
@@ -119,7 +120,7 @@ def check_fitted(tx: Transaction, view: ViewRecord) -> None:
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
     check_fitted(tx, view)
-    made = extractor(view.extractor, view.params)
+    made = features.extractor(view.extractor, view.params)
     packed = tx.views.state(view, view.revision)
     return made if packed is None else made.load_state(state.unpack(packed)["fitted"])
 

@@ -1,25 +1,60 @@
-"""Pictures and texts to feature rows: safe decoding, and the extractors of the views."""
+"""Pictures and texts to feature rows: safe decoding, and the extractors of the views.
 
-from features.base import Extractor, ImageExtractor, Input, Labels, TextExtractor
-from features.color import Color
-from features.decode import MAX_PIXELS, WORKING_SIDE, Picture, decode
-from features.errors import (
-    EmptyImageError,
-    ImageError,
-    ImageTooLargeError,
-    NotAnImageError,
-    NotFittedError,
-    TruncatedImageError,
-)
-from features.forest import Forest
-from features.formats import KNOWN, SUFFIXES
-from features.gist import Gist
-from features.image import Image
-from features.registry import EXTRACTORS, extractor
-from features.sift import Sift
-from features.text import Text
-from features.thumbnail import thumbnail
-from features.vectors import Vectors
+Names are imported when they are first used, so that describing views or talking to a server loads no OpenCV.
+Functions that are called as their module are imported from there: ``features.decode``, ``features.thumbnail``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from features.base import Extractor, ImageExtractor, Input, Labels, TextExtractor
+    from features.color import Color
+    from features.decode import MAX_PIXELS, WORKING_SIDE, Picture
+    from features.errors import (
+        EmptyImageError,
+        ImageError,
+        ImageTooLargeError,
+        NotAnImageError,
+        NotFittedError,
+        TruncatedImageError,
+    )
+    from features.forest import Forest
+    from features.formats import KNOWN, SUFFIXES
+    from features.gist import Gist
+    from features.image import Image
+    from features.registry import EXTRACTORS, extractor
+    from features.sift import Sift
+    from features.text import Text
+    from features.vectors import Vectors
+
+_MODULES = {
+    "Extractor": "base",
+    "ImageExtractor": "base",
+    "Input": "base",
+    "Labels": "base",
+    "TextExtractor": "base",
+    "Color": "color",
+    "MAX_PIXELS": "decode",
+    "WORKING_SIDE": "decode",
+    "Picture": "decode",
+    "EmptyImageError": "errors",
+    "ImageError": "errors",
+    "ImageTooLargeError": "errors",
+    "NotAnImageError": "errors",
+    "NotFittedError": "errors",
+    "TruncatedImageError": "errors",
+    "Forest": "forest",
+    "KNOWN": "formats",
+    "SUFFIXES": "formats",
+    "Gist": "gist",
+    "Image": "image",
+    "EXTRACTORS": "registry",
+    "extractor": "registry",
+    "Sift": "sift",
+    "Text": "text",
+    "Vectors": "vectors",
+}
 
 __all__ = [
     "EXTRACTORS",
@@ -46,7 +81,11 @@ __all__ = [
     "TextExtractor",
     "TruncatedImageError",
     "Vectors",
-    "decode",
     "extractor",
-    "thumbnail",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from features.image import Image
+if TYPE_CHECKING:
+    from features.image import Image
 
 Rows = NDArray[np.float32]
 Input = Literal["image", "text", "vector"]
@@ -69,14 +70,14 @@ class ImageExtractor(Extractor):
     input: ClassVar[Input] = "image"
 
     @abstractmethod
-    def extract(self, image: Image) -> Rows:
+    def extract(self, image: "Image") -> Rows:
         """The image's row, (dim,) float32.
 
         ``image`` is (height, width, 3) BGR uint8 of at least one pixel, anything else is a ValueError;
         NotFittedError where fitting must come first.
         """
 
-    def sample(self, image: Image) -> Rows:
+    def sample(self, image: "Image") -> Rows:
         """What ``fit`` learns from in one training picture, (n, d) float32; (0, 0) where nothing is learned."""
         return np.zeros((0, 0), np.float32)
 

@@ -16,6 +16,7 @@ from features.patches import patches
 from features.trees import Trees, grow_tree, join_trees
 
 WORDS = 2000
+MAX_WORDS = 65_536
 TREES = 4
 """Trees of each of the two forests."""
 TESTS = 400
@@ -43,8 +44,8 @@ class Forest(ImageExtractor):
     """Shares of nested words differ by orders of magnitude: distances would be those of the few near the roots."""
 
     def __init__(self, *, words: int = WORDS) -> None:
-        if isinstance(words, bool) or not isinstance(words, int) or words < LEAST_WORDS or words % 2:
-            raise ValueError(f"forest: words must be an even number of at least {LEAST_WORDS}, not {words!r}")
+        if isinstance(words, bool) or not isinstance(words, int) or not LEAST_WORDS <= words <= MAX_WORDS or words % 2:
+            raise ValueError(f"forest: words must be an even number from {LEAST_WORDS} to {MAX_WORDS:,}, not {words!r}")
         self.words = words
         self._forests: tuple[Trees, HaarTests] | None = None
 

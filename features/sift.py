@@ -13,6 +13,7 @@ from features.image import Image
 from features.words import count_words, fit_words
 
 WORDS = 300
+MAX_WORDS = 65_536
 DESCRIPTORS_PER_IMAGE = 100
 """Descriptors that one training picture gives the codebook at most."""
 
@@ -24,8 +25,8 @@ class Sift(ImageExtractor):
     steps: ClassVar[tuple[str, ...]] = ("l1",)
 
     def __init__(self, *, words: int = WORDS) -> None:
-        if isinstance(words, bool) or not isinstance(words, int) or words < 1:
-            raise ValueError(f"sift: words must be a whole number of at least 1, not {words!r}")
+        if isinstance(words, bool) or not isinstance(words, int) or not 1 <= words <= MAX_WORDS:
+            raise ValueError(f"sift: words must be a whole number from 1 to {MAX_WORDS:,}, not {words!r}")
         self.words = words
         self._centres: NDArray[np.float32] | None = None
 

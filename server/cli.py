@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands import collections, demo, embed, index, label, learn, search, serve
+from server.commands import collections, demo, embed, index, label, learn, learners, search, serve
 from server.commands.common import debug, reported
 from server.commands.remote import timed
 
@@ -24,9 +24,20 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"crossview {version('crossview')}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     traceback: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Options of every command."""
     debug.set(traceback)
@@ -52,6 +63,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "delete": collections.delete,
     "serve": serve.serve,
     "demo": demo.demo,
+    "learners": learners.learners,
 }
 for name, command in COMMANDS.items():
     app.command(name)(reported(timed(command)))

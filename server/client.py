@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
-from engine.entry import Entry, check_entry
 from engine.errors import InvalidInputError
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
@@ -52,6 +51,7 @@ OPTIONS = (
 EVERY = Filter()
 ROWS_AT_ONCE = 1_000
 _Answer = TypeVar("_Answer")
+_Entry = TypeVar("_Entry", NewItem, ItemUpdate)
 _Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
 
 
@@ -428,9 +428,11 @@ class RemoteCollection:
 
 
 def _messages(
-    entries: Iterable[Entry], convert: Callable[[Entry], _Message], failures: list[Failure]
+    entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
     """The messages of items; those that no message can hold join ``failures``."""
+    from engine.entry import check_entry
+
     for entry in entries:
         checked = check_entry(entry)
         if isinstance(checked, Failure):

@@ -8,6 +8,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from engine import evaluation, importing, search, training  # noqa: F401  # now, not while the first caller waits
 from engine.errors import StorageError
 from engine.home import Home
 from server.cache import OpenCollections

@@ -1,7 +1,7 @@
 """Relative attributes: one linear score per attribute that orders the classes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,9 @@ from .classes import of_classes, shared_classes
 from .linear import LinearLearner
 from .ordering import Near, Ordering
 from .separate import SeparateLearner
+from .settings import Arrays, Positive, Tolerance
 
+_ORDERINGS = "an object of classes, each with its list of numbers"
 _STEPS = 100
 _SMALLEST = 1e-9  # a share of a Newton step that changes nothing any more
 _ENOUGH = 1e-4  # of the fall that the slope promises
@@ -56,9 +58,9 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
 
     def __init__(
         self,
-        C: float = 10.0,
-        orderings: Mapping[Any, ArrayLike] | None = None,
-        tol: float = 1e-4,
+        C: Positive = 10.0,
+        orderings: Annotated[Mapping[Any, ArrayLike], Arrays(1, _ORDERINGS)] | None = None,
+        tol: Tolerance = 1e-4,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.C = C
@@ -67,8 +69,6 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         self.view_slices = view_slices
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        if not 0.0 < self.C < np.inf or not 0.0 < self.tol < 1.0:
-            raise ValueError(f"C={self.C} must be positive and finite, tol={self.tol} between 0 and 1")
         self.classes_ = shared_classes(labels)
         self.orderings_ = self._checked_orderings()
         super()._fit(views, labels, mask)

@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .cancellation import checkpoint
+from .settings import check_settings
 from .state import decode, encode
 
 Rows = NDArray[np.float64]
@@ -129,6 +130,23 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.hstack([self._embed(rows, i) for i, rows in enumerate(_cut(X, self.view_widths_))])
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns how many dimensions embeddings can have, given the rank of each view's rows and how many classes."""
+        return max(ranks)
+
+    def check_views(self, names: Sequence[str]) -> None:
+        """Checks how many views there are, given their names.
+
+        Raises:
+            ValueError: unless this learner takes so many.
+        """
+        exact, count = self.view_count is not None, self.view_count or self.least_views
+        if len(names) < count or (exact and len(names) > count):
+            least = "exactly" if exact else "at least"
+            raise ValueError(
+                f"{self.name} learns from {least} {count} views; you named {len(names)} ({', '.join(names)})"
+            )
+
     def to_state(self) -> dict[str, Any]:
         """Returns name, parameters and fitted attributes as nested dicts of JSON values and arrays.
 
@@ -167,6 +185,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             The views as float64, zeros where an item lacks one; the labels, or None; the (n, V) mask.
         """
         checkpoint()  # here, because every fit of every learner begins so
+        check_settings(self)
         if needs_labels and y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if _is_list_of_views(X):
@@ -183,10 +202,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             views = _cut(X, self._widths(X.shape[1]))
             there = _checked_mask(None, len(X), len(views))
-        if self.view_count not in (None, len(views)):
-            raise ValueError(f"{type(self).__name__} takes {self.view_count} views, got {len(views)}")
-        if len(views) < self.least_views:
-            raise ValueError(f"{type(self).__name__} takes at least {self.least_views} views, got {len(views)}")
+        self.check_views([f"view {view}" for view in range(len(views))])
         self.view_widths_ = [rows.shape[1] for rows in views]
         if not needs_labels:
             return views, None, there
@@ -239,7 +255,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         checked: NDArray[Any] = check_array(rows, dtype=[np.float64, np.float32])
         if checked.shape[1] != self.view_widths_[view]:
             raise ValueError(
-                f"X has {checked.shape[1]} features, but view {view} of {type(self).__name__} "
+                f"X has {checked.shape[1]} features, but view {view} of {self.name} "
                 f"is expecting {self.view_widths_[view]} features as input"
             )
         return checked

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from .base import Mask, Rows, complete
 from .correlate import correlated
 from .linear import LinearLearner
+from .settings import Between, Dimensions, Share
 
-Shrinkage = str | float | Sequence[float]
+Shrinkage = Literal["auto"] | Share | Sequence[Share]
 
 
 class CanonicalCorrelation(LinearLearner):
@@ -47,9 +48,9 @@ class CanonicalCorrelation(LinearLearner):
 
     def __init__(
         self,
-        n_components: int = 50,
+        n_components: Dimensions = 50,
         shrinkage: Shrinkage = "auto",
-        power: float = 1.0,
+        power: Annotated[float, Between(0, 100)] = 1.0,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -57,9 +58,11 @@ class CanonicalCorrelation(LinearLearner):
         self.power = power
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the narrowest view."""
+        return min(ranks)
+
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        if self.n_components < 1:
-            raise ValueError(f"n_components={self.n_components} must be at least 1")
         views = complete(views, mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
         centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
@@ -78,13 +81,11 @@ class CanonicalCorrelation(LinearLearner):
 def shrinkages(centered: Sequence[Rows], shrinkage: Shrinkage) -> list[float]:
     """Returns one shrinkage per view from the parameter; "auto" is Ledoit and Wolf's estimate."""
     if isinstance(shrinkage, str):
-        if shrinkage != "auto":
-            raise ValueError(f'shrinkage={shrinkage!r} must be "auto", a number in [0, 1], or one number per view')
         return [float(ledoit_wolf_shrinkage(rows, assume_centered=True)) for rows in centered]
-    values = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), len(centered))
-    if not ((values >= 0) & (values <= 1)).all():
-        raise ValueError(f"shrinkage={shrinkage!r} must lie in [0, 1]")
-    return [float(value) for value in values]
+    values = np.asarray(shrinkage, dtype=np.float64)
+    if values.ndim and len(values) != len(centered):
+        raise ValueError(f"shrinkage={shrinkage} has {len(values)} numbers: give one, or one for each view")
+    return [float(value) for value in np.broadcast_to(values, len(centered))]
 
 
 def whitener(centered: Rows, shrinkage: float) -> NDArray[np.float64]:

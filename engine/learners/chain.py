@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from .hashing.hasher import Hasher
 from .hashing.itq import ITQ
 from .metrics.comparisons import Comparisons
 from .registry import from_state, learner_class, takers
+from .settings import check_settings
 
 Progress = Callable[[int, int], None]
 
@@ -148,6 +150,11 @@ class Chain(MultiViewLearner):
         self.steps = steps
         return self
 
+    def check_views(self, names: Sequence[str]) -> None:
+        """Checks how many views there are, as every step does."""
+        for step in self.steps:
+            step.check_views(names)
+
     def _wants_labels(self, neighbors: Any, constraints: Comparisons | None) -> bool:
         told = (neighbors is not None and self.main, constraints is not None and self.comparing)
         return any(step.needs_labels for step in self.steps if step not in told)
@@ -225,7 +232,18 @@ def _run(
     further: Sequence[Mapping[str, Any]],
 ) -> None:
     for step, how in zip(steps, further, strict=True):
-        views = getattr(step, method)(views, labels, mask, **how).transform(views)
+        try:
+            views = getattr(step, method)(views, labels, mask, **how).transform(views)
+        except (ValueError, ArithmeticError) as error:
+            raise ValueError(f"{_described(step)} cannot be fitted: {error}") from error
+
+
+def _described(step: MultiViewLearner) -> str:
+    """Returns a step's name, with the settings that may be why it cannot be fitted."""
+    usual = type(step)().get_params(deep=False)
+    own = {name: value for name, value in step.get_params(deep=False).items() if name not in ("random_state", "views")}
+    given = ", ".join(f"{name}={value!r}" for name, value in own.items() if repr(value) != repr(usual[name]))
+    return f"{step.name} with {given[:200]}" if given else step.name
 
 
 def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
@@ -247,7 +265,7 @@ def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
     target = learners[-1] if learners else len(parts) - 1
     main, others = _by_learner(settings or {}, names)
     chosen = [others.get(name, {}) | (main if i == target else {}) for i, name in enumerate(names)]
-    steps = [_parse(part, params) for part, params in zip(parts, chosen, strict=True)]
+    steps = [_parse(part, params, i == target) for i, (part, params) in enumerate(zip(parts, chosen, strict=True))]
     if "n_components" not in main and ":" not in parts[target]:
         _widen(steps[target], steps[-1])
     return Chain(steps)
@@ -275,27 +293,29 @@ def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict
     return main, others
 
 
-def _parse(part: str, settings: Mapping[str, Any]) -> MultiViewLearner:
-    head, _, views = part.partition("@")
+def _parse(part: str, settings: Mapping[str, Any], main: bool) -> MultiViewLearner:
+    head, at, views = part.partition("@")
     name, colon, value = head.partition(":")
     learner = learner_class(name)
     params = dict(settings)
     if colon:
         if learner.argument is None:
             raise ValueError(f"{name!r} takes no value, got {part!r}")
-        words = isinstance(learner().get_params()[learner.argument], str)
-        params = {learner.argument: value if words else _number(value, part)} | params
-    if views:
-        params["views"] = [int(_number(view, part)) for view in views.split("+")]
+        params = {learner.argument: _value(value)} | params
+    if at:
+        params["views"] = list(map(_value, views.split("+")))
     known = sorted(set(learner().get_params()) - {"view_slices"})
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(f"{name!r} has no parameter {', '.join(unknown)}; it has: {', '.join(known)}")
-    return learner(**params)
+    made = learner(**params)
+    check_settings(made, {} if main else {setting: f"{name}__{setting}" for setting in settings})
+    return made
 
 
-def _number(text: str, part: str) -> float:
-    try:
-        return float(text) if "." in text else int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} in {part!r} must be a number") from None
+def _value(text: str) -> int | float | str:
+    """Returns a number where a text is one."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text

@@ -1,10 +1,12 @@
 """Hybrid of PCA and Multi-NPP: one view keeps its own geometry, the other learns to meet it."""
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import numpy as np
 
 from .multi_npp import MultiNPP
+from .settings import Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
 
 
 class Hybrid(MultiNPP):
@@ -17,26 +19,30 @@ class Hybrid(MultiNPP):
 
     name = "hybrid"
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the widest view: no view has more principal components to stay at."""
+        return max(ranks)
+
     def __init__(
         self,
-        n_components: int = 50,
-        a: float = 3.7,
-        lam: float | None = None,
-        eta: float = 1e-6,
-        gamma: float = 1e-6,
-        penalty: str = "l2",
-        pairs: str = "all",
-        similar: str = "labels",
-        neighbor_view: int = 0,
-        n_neighbors: int = 10,
-        nearest: int | None = 20,
-        max_iter: int = 1,
-        inner_iter: int = 15,
-        tol: float = 1e-4,
-        frozen: int | Sequence[int] = 0,
-        spread: float | None = 0.5,
-        batch_size: int | str | None = "auto",
-        random_state: int | np.random.RandomState | None = None,
+        n_components: Dimensions = 50,
+        a: Annotated[float, Between(1, 1e3, above=True)] = 3.7,
+        lam: Positive | None = None,
+        eta: Weight = 1e-6,
+        gamma: Weight = 1e-6,
+        penalty: Literal["l2", "l1"] = "l2",
+        pairs: Literal["all", "sampled"] = "all",
+        similar: Literal["labels", "knn"] = "labels",
+        neighbor_view: OneView = 0,
+        n_neighbors: Count = 10,
+        nearest: Count | None = 20,
+        max_iter: Steps = 1,
+        inner_iter: Count = 15,
+        tol: Weight = 1e-4,
+        frozen: OneView | Sequence[OneView] = 0,
+        spread: Positive | None = 0.5,
+        batch_size: Count | Literal["auto"] | None = "auto",
+        random_state: Seed | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         super().__init__(
@@ -60,8 +66,3 @@ class Hybrid(MultiNPP):
             random_state=random_state,
             view_slices=view_slices,
         )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.frozen is None:
-            raise ValueError("frozen=None: the hybrid needs a frozen view, 0 or 1")

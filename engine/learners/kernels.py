@@ -1,7 +1,7 @@
 """Kernel maps: rows as vectors whose inner products are a kernel, so that linear learners become kernel learners."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from .base import Rows
 from .relations import slices
+from .settings import Between, OneView, Positive, Seed
 from .steps import Step
 
-KERNELS = ("rbf", "chi2", "linear", "precomputed")
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
 
@@ -55,11 +55,11 @@ class KernelMap(Step):
 
     def __init__(
         self,
-        kernel: str = "rbf",
-        n_landmarks: int = 1000,
-        bandwidth: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
-        views: Sequence[int] | None = None,
+        kernel: Literal["rbf", "chi2", "linear", "precomputed"] = "rbf",
+        n_landmarks: Annotated[int, Between(1, 10_000)] = 1000,
+        bandwidth: Positive = 1.0,
+        random_state: Seed | np.random.RandomState | None = None,
+        views: Sequence[OneView] | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         super().__init__(views, view_slices)
@@ -69,10 +69,6 @@ class KernelMap(Step):
         self.random_state = random_state
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        if self.kernel not in KERNELS:
-            raise ValueError(f"kernel={self.kernel!r} must be one of {', '.join(KERNELS)}")
-        if self.n_landmarks < 1 or not self.bandwidth > 0:
-            raise ValueError("n_landmarks must be at least 1 and bandwidth positive")
         nothing = np.zeros((0, 0))
         if not self._is_for(view):
             return {"landmarks_": nothing, "maps_": nothing, "scales_": 1.0}
@@ -107,6 +103,8 @@ class KernelMap(Step):
     def _distances(self, rows: Rows, others: Rows) -> Rows:
         if self.kernel == "rbf":
             return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
+        if min(rows.min(), others.min()) < 0:
+            raise ValueError("kernel chi2 compares histograms, and there are negative values: use kernel rbf")
         parts = slices(len(rows), others.size)  # each number of a block of rows meets every number of a column
         return -np.concatenate([additive_chi2_kernel(rows[part], others) for part in parts])
 

@@ -11,6 +11,7 @@ from .cca import Shrinkage, shrinkages, whitener
 from .classes import of_classes, shared_classes
 from .linear import LinearLearner
 from .separate import SeparateLearner
+from .settings import Dimensions
 from .steps import Standardize
 
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
@@ -26,7 +27,8 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
 
     Args:
         n_components: at most so many directions; there are no more than classes less one. None: all.
-        shrinkage: s in [0, 1], one for all views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
+        shrinkage: s in [0, 1], one for all views or one each; "auto", which views added beyond these have, takes Ledoit
+            and Wolf's (2004) per view.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
@@ -47,7 +49,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: Dimensions | None = None,
         shrinkage: Shrinkage = "auto",
         view_slices: Sequence[int] | None = None,
     ) -> None:
@@ -55,9 +57,13 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         self.shrinkage = shrinkage
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the widest view, and no more than the classes less one."""
+        return min(max(ranks), max(classes - 1, 1))
+
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        if self.n_components is not None and self.n_components < 1:
-            raise ValueError(f"n_components={self.n_components} must be at least 1, or None")
+        if not isinstance(self.shrinkage, str | float | int) and len(self.shrinkage) != len(views):
+            raise ValueError(f"shrinkage has {len(self.shrinkage)} numbers: give one, or one for each view")
         self.classes_ = shared_classes(labels)
         super()._fit(views, labels, mask)
 
@@ -74,7 +80,9 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         return {"weights_": weights / scaler.deviations_[0], "means_": scaler.means_[0], "shrinkage_": shrinkage}
 
     def _shrinkage(self, view: int) -> Shrinkage:
-        return self.shrinkage if isinstance(self.shrinkage, str | float | int) else self.shrinkage[view]
+        if isinstance(self.shrinkage, str | float | int):
+            return self.shrinkage
+        return self.shrinkage[view] if view < len(self.shrinkage) else "auto"
 
 
 def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:

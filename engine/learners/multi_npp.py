@@ -1,7 +1,7 @@
 """Multi-view neighborhood preserving projections (Multi-NPP)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,8 @@ from .neighborhoods import attracting, kinds
 from .problem import Problem, View
 from .relations import Numbers, Similarity, similarity_of
 from .scisd import Scisd
-from .start import start, start_held
+from .settings import Arrays, Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
+from .start import Start, start, start_held
 from .subproblem import Regularizer
 
 Matrix = NDArray[np.float64]
@@ -24,6 +25,7 @@ Progress = Callable[[int, int], None]
 FULL_PAIRS = 5000
 """Rows of a view up to which batch_size="auto" uses all pairs."""
 _BATCH = 16_384
+_GIVEN = "one array for each view"
 
 
 class Held(NamedTuple):
@@ -46,19 +48,20 @@ class MultiNPP(LinearLearner):
     views: whatever rows there are take part.
 
     Args:
-        n_components: D. It may exceed the views' widths, unless a view is frozen: then D is at most the number of its
-            principal components.
+        n_components: dimensions of the embeddings (D), at most those of all views together; where a view is frozen, at
+            most the number of its principal components.
         a: shape of the SCISD loss, > 1.
-        lam: its lambda; None: 1 / a, which makes dissimilar items want a distance of 1.
+        lam: lambda of the SCISD loss; None: 1 / a, which makes dissimilar items want a distance of 1.
         eta: weight of the first view's regularisation.
-        gamma: weight of every other view's.
+        gamma: weight of every other view's regularisation.
         penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
         pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
             as there are similar ones.
         similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
             similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
-        neighbor_view: number of that view; items that lack it are similar only to themselves.
-        n_neighbors: at least 1.
+        neighbor_view: the view that neighbours are near in, with ``similar="knn"``; items that lack it are similar only
+            to themselves.
+        n_neighbors: how many neighbours are similar to an item, with ``similar="knn"``.
         nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
             in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
             views together. The other similar pairs neither attract nor repel, so that an item's place within its
@@ -71,7 +74,7 @@ class MultiNPP(LinearLearner):
             per view.
         ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
             ``init="labels"`` and of the views that meet a frozen one.
-        frozen: number of the view, or numbers of the views, whose projections stay: at their PCA (Algorithm 2,
+        frozen: the view, or views, whose projections stay: at their PCA (Algorithm 2,
             "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
             frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.
@@ -105,26 +108,26 @@ class MultiNPP(LinearLearner):
 
     def __init__(
         self,
-        n_components: int = 50,
-        a: float = 3.7,
-        lam: float | None = None,
-        eta: float = 1e-6,
-        gamma: float = 1e-6,
-        penalty: str = "l2",
-        pairs: str = "all",
-        similar: str = "labels",
-        neighbor_view: int = 0,
-        n_neighbors: int = 10,
-        nearest: int | None = None,
-        max_iter: int = 2,
-        inner_iter: int = 15,
-        tol: float = 1e-4,
-        init: str | Sequence[ArrayLike] = "neighbors",
-        ridge: float = 0.1,
-        frozen: int | Sequence[int] | None = None,
-        spread: float | None = None,
-        batch_size: int | str | None = "auto",
-        random_state: int | np.random.RandomState | None = None,
+        n_components: Dimensions = 50,
+        a: Annotated[float, Between(1, 1e3, above=True)] = 3.7,
+        lam: Positive | None = None,
+        eta: Weight = 1e-6,
+        gamma: Weight = 1e-6,
+        penalty: Literal["l2", "l1"] = "l2",
+        pairs: Literal["all", "sampled"] = "all",
+        similar: Literal["labels", "knn"] = "labels",
+        neighbor_view: OneView = 0,
+        n_neighbors: Count = 10,
+        nearest: Count | None = None,
+        max_iter: Steps = 2,
+        inner_iter: Count = 15,
+        tol: Weight = 1e-4,
+        init: Start | Annotated[Sequence[Any], Arrays(2, _GIVEN)] = "neighbors",
+        ridge: Weight = 0.1,
+        frozen: OneView | Sequence[OneView] | None = None,
+        spread: Positive | None = None,
+        batch_size: Count | Literal["auto"] | None = "auto",
+        random_state: Seed | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -148,6 +151,10 @@ class MultiNPP(LinearLearner):
         self.batch_size = batch_size
         self.random_state = random_state
         self.view_slices = view_slices
+
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the ranks of all views together: each may have directions of its own."""
+        return sum(ranks)
 
     def fit(
         self,
@@ -174,7 +181,6 @@ class MultiNPP(LinearLearner):
             ValueError: for NaN, wrong shapes, a single view, parameters out of range, neither labels nor neighbors, or
                 no similar or no dissimilar pair.
         """
-        self._check_parameters()
         views, labels, there = self._validate(X, y, mask, self.needs_labels and neighbors is None)
         self._learn(views, there, self._similarity(views, there, labels, neighbors), {}, progress)
         return self
@@ -204,25 +210,12 @@ class MultiNPP(LinearLearner):
         return similarity_of(labels, neighbors, len(there))
 
     def _frozen(self, count: int) -> list[int]:
-        given = [] if self.frozen is None else [self.frozen] if isinstance(self.frozen, int) else list(self.frozen)
-        if not all(isinstance(view, int) and 0 <= view < count for view in given) or len(set(given)) >= count:
-            raise ValueError(f"frozen={self.frozen!r} must be None or some, not all, of the views 0 to {count - 1}")
+        given: list[int] = [] if self.frozen is None else np.atleast_1d(self.frozen).tolist()
+        if max(given, default=0) >= count:
+            raise ValueError(f"frozen={self.frozen} but there are {count} views, counted from 0")
+        if len(set(given)) >= count:
+            raise ValueError("frozen names every view: leave at least one to learn")
         return sorted(set(given))
-
-    def _check_parameters(self) -> None:
-        if min(self.n_components, self.inner_iter, self.n_neighbors) < 1 or self.max_iter < 0:
-            raise ValueError("n_components, inner_iter and n_neighbors must be at least 1, and max_iter at least 0")
-        if self.eta < 0 or self.gamma < 0 or self.ridge < 0:
-            raise ValueError(f"eta={self.eta}, gamma={self.gamma} and ridge={self.ridge} must not be negative")
-        for name, known in (("penalty", ("l1", "l2")), ("pairs", ("all", "sampled")), ("similar", ("labels", "knn"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be {' or '.join(map(repr, known))}")
-        if self.nearest is not None and self.nearest < 1:
-            raise ValueError(f"nearest={self.nearest!r} must be at least 1 or None")
-        if self.spread is not None and not self.spread > 0:
-            raise ValueError(f"spread={self.spread!r} must be positive or None")
-        if self.batch_size not in (None, "auto") and not (isinstance(self.batch_size, int) and self.batch_size > 0):
-            raise ValueError(f'batch_size={self.batch_size!r} must be at least 1, "auto" or None')
 
     def _learn(
         self,
@@ -260,7 +253,8 @@ class MultiNPP(LinearLearner):
         elif given:
             problem.weights = list(given.values())
         else:
-            problem.weights = start(str(self.init), problem, similar, self.n_components, self.ridge, generator)
+            name = cast(Start, self.init)
+            problem.weights = start(name, problem, similar, self.n_components, self.ridge, generator)
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()

@@ -1,7 +1,7 @@
 """Principal component analysis, view by view."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from sklearn import decomposition
 from .base import Rows
 from .linear import LinearLearner
 from .separate import SeparateLearner
+from .settings import Between, Dimensions
 
 
 class PCA(LinearLearner, SeparateLearner):
@@ -30,7 +31,7 @@ class PCA(LinearLearner, SeparateLearner):
 
     def __init__(
         self,
-        n_components: float | None = None,
+        n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None,
         whiten: bool = False,
         view_slices: Sequence[int] | None = None,
     ) -> None:

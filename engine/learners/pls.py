@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .base import Mask, Rows, complete
 from .linear import LinearLearner
+from .settings import Dimensions
 from .steps import Standardize
 
 
@@ -37,13 +38,15 @@ class PartialLeastSquares(LinearLearner):
 
     covariances_: NDArray[np.float64]
 
-    def __init__(self, n_components: int = 50, view_slices: Sequence[int] | None = None) -> None:
+    def __init__(self, n_components: Dimensions = 50, view_slices: Sequence[int] | None = None) -> None:
         self.n_components = n_components
         self.view_slices = view_slices
 
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the narrowest view."""
+        return min(ranks)
+
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        if self.n_components < 1:
-            raise ValueError(f"n_components={self.n_components} must be at least 1")
         views = complete(views, mask)
         scaler = Standardize().fit(views)
         first, second = scaler.transform(views)

@@ -1,7 +1,7 @@
 """Semantic matching: each view predicts the classes, and the predictions are the shared space."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from .base import Mask, Rows
 from .classes import of_classes, shared_classes
 from .linear import LinearLearner
 from .separate import SeparateLearner
+from .settings import Positive
 from .steps import Standardize
 
 _ALPHAS = np.logspace(-4, 2, 13)
@@ -63,8 +64,8 @@ class SemanticMatching(LinearLearner, SeparateLearner):
 
     def __init__(
         self,
-        regression: str = "ridge",
-        alpha: float | Sequence[float] | None = None,
+        regression: Literal["ridge", "logistic"] = "ridge",
+        alpha: Positive | Sequence[Positive] | None = None,
         standardize: bool = True,
         center: bool = True,
         normalize: bool = True,
@@ -78,8 +79,6 @@ class SemanticMatching(LinearLearner, SeparateLearner):
         self.view_slices = view_slices
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        if self.regression not in ("ridge", "logistic"):
-            raise ValueError(f'regression={self.regression!r} must be "ridge" or "logistic"')
         self._check_alpha(len(views))
         self.classes_ = shared_classes(labels)
         super()._fit(views, labels, mask)
@@ -97,8 +96,6 @@ class SemanticMatching(LinearLearner, SeparateLearner):
     def _check_alpha(self, count: int) -> None:
         if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != count:
             raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {count} views")
-        if any(alpha is not None and not 0 < alpha < np.inf for alpha in self._alphas(count)):
-            raise ValueError(f"alpha={self.alpha} must be positive, or None")
 
     def _alphas(self, count: int) -> list[float | None]:
         """Returns the penalties of so many views; None for those that were not given one."""

@@ -1,6 +1,7 @@
 """Where the optimisation of Multi-NPP starts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,14 @@ from .relations import Numbers, Similarity
 from .subproblem import squared_distances
 
 Matrix = NDArray[np.float64]
-STARTS = ("neighbors", "labels", "cca", "pca", "random")
+Start = Literal["neighbors", "labels", "cca", "pca", "random"]
 _SHRINKAGE = 0.1
 _ITERATIONS = 10
 _ROWS = 5000
 
 
 def start(
-    name: str, problem: Problem, similar: Similarity, size: int, weight: float, generator: np.random.RandomState
+    name: Start, problem: Problem, similar: Similarity, size: int, weight: float, generator: np.random.RandomState
 ) -> list[Matrix]:
     """Returns one (D, d_v) projection per view.
 
@@ -34,12 +35,7 @@ def start(
         similar: pairs of items.
         size: D. Directions that the first four cannot fill are small and random.
         weight: of the ridge regressions' penalty, in units of a column's mean square.
-
-    Raises:
-        ValueError: for another name.
     """
-    if name not in STARTS:
-        raise ValueError(f"init={name!r} must be one of {', '.join(STARTS)}, or one array per view")
     rows = [view.rows for view in problem.views]
     filled = [generator.standard_normal((size, x.shape[1])) / np.sqrt(x.shape[1]) for x in rows]
     if name == "random":
@@ -144,7 +140,7 @@ def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> 
     return np.asarray(rows - rows.mean(axis=0))
 
 
-def _correlated(name: str, problem: Problem, size: int) -> list[Matrix]:
+def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
     views = problem.views
     whiteners = [whitener(view.rows, _SHRINKAGE) for view in views]
     white = [view.rows @ whitening for view, whitening in zip(views, whiteners, strict=True)]

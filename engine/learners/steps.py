@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .base import Mask, Rows
 from .separate import SeparateLearner
+from .settings import OneView
 
 
 class Step(SeparateLearner):
@@ -21,7 +22,7 @@ class Step(SeparateLearner):
 
     stage = True
 
-    def __init__(self, views: Sequence[int] | None = None, view_slices: Sequence[int] | None = None) -> None:
+    def __init__(self, views: Sequence[OneView] | None = None, view_slices: Sequence[int] | None = None) -> None:
         self.views = views
         self.view_slices = view_slices
 

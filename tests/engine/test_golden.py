@@ -6,7 +6,8 @@ import numpy as np
 
 from engine.catalog import Generation, ViewRows
 from engine.info import Trial, Tuning
-from engine.space import Space, space_info
+from engine.space import Space
+from engine.space_info import space_info
 from engine.state import unpack
 from features import extractor
 

@@ -17,7 +17,7 @@ def test_everything_that_draws_has_the_seed():
 
 @pytest.mark.parametrize(
     ("given", "position"),
-    [("text", 1), ("color", 0), (["color", "text"], [0, 1]), ("color, text", [0, 1]), (1, 1), (None, None)],
+    [("text", 1), ("color", 0), (["color", "text"], [0, 1]), ("color, text", [0, 1]), (1, 1)],
 )
 def test_views_go_by_name_where_a_setting_is_about_views(given, position):
     assert build("hybrid", VIEWS, [(), ()], {"frozen": given}).steps[0].frozen == position

@@ -22,7 +22,7 @@ def groups(home):
 
 
 def test_what_does_best_is_chosen_and_everything_tried_is_told(groups):
-    values = {"power": (0.0, 2.0), "shrinkage": (0.1, 0.9, 7.0)}
+    values = {"power": (0.0, 2.0), "shrinkage": (0.1, 0.9, [0.1, 0.2, 0.3])}
     info = groups.train("cca", BOTH, settings={"n_components": 4}, tune=Tune(values), holdout=0.2)
     told = info.tuning
     assert (told.measure, told.folds, told.items) == ("map", 3, info.trained_items)
@@ -30,8 +30,8 @@ def test_what_does_best_is_chosen_and_everything_tried_is_told(groups):
     scores = [trial.score for trial in told.tried if trial.score is not None]
     assert told.score == max(scores)
     (refused,) = [trial for trial in told.tried if trial.score is None]
-    assert refused.settings["shrinkage"] == 7.0
-    assert "must lie in [0, 1]" in refused.error
+    assert refused.settings["shrinkage"] == [0.1, 0.2, 0.3]
+    assert "has 3 numbers: give one, or one for each view" in refused.error
     assert set(told.chosen) == {KERNEL, "power", "shrinkage"}
     assert {name: info.settings[name] for name in ("power", "shrinkage")} == {
         name: told.chosen[name] for name in ("power", "shrinkage")
@@ -96,9 +96,14 @@ def test_what_is_stopped_leaves_nothing(groups, home):
         ({"tune": Tune({"power": ()})}, InvalidInputError, "no values of power"),
         ({"tune": Tune({"power": (1, 2)}), "settings": {"power": 3}}, InvalidInputError, "power is fixed already"),
         (
-            {"tune": Tune({"shrinkage": (7, 8)})},
+            {"tune": Tune({"shrinkage": ([0.1], [0.1, 0.2, 0.3])})},
             InvalidInputError,
-            r"none of the settings can be used.*must lie in \[0, 1\]",
+            "none of the settings can be used.*has 1 numbers: give one, or one for each view",
+        ),
+        (
+            {"tune": Tune({"shrinkage": (0.1, 7)})},
+            InvalidInputError,
+            "shrinkage must be 'auto', a number from 0 to 1 or a list, each a number from 0 to 1, not 7",
         ),
         ({"tune": Tune(measure="luck")}, InvalidInputError, "map, accuracy"),
         ({"tune": Tune(folds=1)}, InvalidInputError, "at least 2 folds"),

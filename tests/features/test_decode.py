@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from features import Picture, decode
+from features import Picture
+from features.decode import decode
 
 RED, GREEN, BLUE, WHITE, BLACK = (0, 0, 255), (0, 255, 0), (255, 0, 0), (255, 255, 255), (0, 0, 0)
 

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image as Pillow
 from PIL import TiffImagePlugin
 
-from features import KNOWN, EmptyImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError, decode
+from features import KNOWN, EmptyImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
+from features.decode import decode
 
 
 def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from features import ImageError, decode
+from features import ImageError
+from features.decode import decode
 
 FORMS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "TIFF-LZW", "TIFF-JPEG", "PNG-P", "JPEG-EXIF", "TIFF-16")
 

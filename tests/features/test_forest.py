@@ -290,5 +290,5 @@ def test_rows_before_fitting_are_refused():
 @pytest.mark.parametrize("words", [0, -2, LEAST_WORDS - 2, 301, 300.0, "300", True, None])
 def test_words_must_be_an_even_number_that_gives_every_tree_a_split(words):
     """Anything else is a ValueError: binary trees have odd numbers of nodes, and there are eight."""
-    with pytest.raises(ValueError, match="even number of at least 24"):
+    with pytest.raises(ValueError, match="even number from 24 to 65,536"):
         Forest(words=words)

@@ -133,7 +133,7 @@ def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> No
     [
         (["--learner", "multi-npp,itq:16", "--dim", "8"], "n_bits=16 is more than the 8 columns"),
         (["--learner", "itq:700"], "n_bits=700 is more than the 64 columns"),
-        (["--learner", "lsh:none"], "'none' in 'lsh:none' must be a number"),
+        (["--learner", "lsh:none"], "n_bits must be a whole number or null, not 'none'"),
         (["--learner", "itq:16", "--tune"], "nothing to tune of itq:16"),
     ],
 )

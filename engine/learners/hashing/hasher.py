@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from typing import ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,10 +41,3 @@ class Hasher(MultiViewLearner):
     def _project(self, rows: Rows, view: int) -> Rows:
         codes: Rows = (self._scores(rows, view) > 0).astype(float)
         return codes
-
-
-def check_bits(n_bits: int) -> int:
-    """Returns a number of bits; ValueError unless it is a positive whole number."""
-    if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or n_bits < 1:
-        raise ValueError(f"n_bits={n_bits!r} must be a positive whole number")
-    return int(n_bits)

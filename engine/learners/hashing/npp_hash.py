@@ -13,8 +13,9 @@ from ..neighborhoods import kinds
 from ..pca import principal_components
 from ..problem import some
 from ..relations import Similarity, similarity_of
+from ..settings import Bits, PairRows, Seed, Steps, Weight
 from ..start import groups
-from .hasher import Hasher, check_bits
+from .hasher import Hasher
 from .itq import rotation
 from .regression import Regression
 from .relaxed import PairLoss, RelaxedCodes
@@ -54,7 +55,7 @@ class NPPHash(Hasher):
     Items may lack views: whatever rows there are take part.
 
     Args:
-        n_bits: B.
+        n_bits: bits of a code (B).
         eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
             decisions, the start alone leaves bits where classes are not told apart.
         max_iter: steps of L-BFGS at most.
@@ -92,11 +93,11 @@ class NPPHash(Hasher):
 
     def __init__(
         self,
-        n_bits: int = 64,
-        eta: float = 1e-2,
-        max_iter: int = 30,
-        max_rows: int = 4096,
-        random_state: int | None = None,
+        n_bits: Bits = 64,
+        eta: Weight = 1e-2,
+        max_iter: Steps = 30,
+        max_rows: PairRows = 4096,
+        random_state: Seed | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_bits = n_bits
@@ -123,9 +124,6 @@ class NPPHash(Hasher):
             neighbors: as ``MultiNPP.fit``.
             progress: called with (done, total) steps.
         """
-        check_bits(self.n_bits)
-        if not self.eta >= 0 or self.max_iter < 0 or self.max_rows < 2:
-            raise ValueError("eta and max_iter must not be negative, and max_rows at least 2")
         views, labels, there = self._validate(X, y, mask, neighbors is None)
         self._learn(*_known(views, there, similarity_of(labels, neighbors, len(there))), progress)
         return self

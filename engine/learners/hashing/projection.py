@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..base import Rows
-from .hasher import check_bits
+from ..settings import Bits, Seed
 from .stage import StageHasher
 
 
@@ -19,7 +19,7 @@ class ProjectionHasher(StageHasher):
     A subclass defines ``_projection``.
 
     Args:
-        n_bits: B; None: as many as rows have columns.
+        n_bits: bits of a code (B); None: as many as rows have columns.
         random_state: seed of what is drawn; None draws anew each time.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -33,7 +33,7 @@ class ProjectionHasher(StageHasher):
     projections_: list[NDArray[np.float64]]
 
     def __init__(
-        self, n_bits: int | None = None, random_state: int | None = None, view_slices: Sequence[int] | None = None
+        self, n_bits: Bits | None = None, random_state: Seed | None = None, view_slices: Sequence[int] | None = None
     ) -> None:
         self.n_bits = n_bits
         self.random_state = random_state
@@ -45,7 +45,7 @@ class ProjectionHasher(StageHasher):
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         fitted = super()._fit_view(rows, labels, view)
-        n_bits = rows.shape[1] if self.n_bits is None else check_bits(self.n_bits)
+        n_bits = rows.shape[1] if self.n_bits is None else self.n_bits
         random = check_random_state(self.random_state)
         return fitted | {"projections_": self._projection(rows - fitted["offsets_"], n_bits, random)}
 

@@ -98,7 +98,7 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
             raise ValueError(f"{len(comparisons)} constraints name only rows of view {view}, too few to learn from")
         learned, held = comparisons, None
         if self.patience is not None:
-            count = min(max(round(self._held_share() * len(comparisons)), 1), len(comparisons) - 1)
+            count = min(max(round(self.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
             order = np.random.default_rng([self.random_state, view]).permutation(len(comparisons))
             held = replace(comparisons.take(order[:count]), margins=None).constraints(*self._bounds_held())
             learned = comparisons.take(order[count:])
@@ -109,20 +109,14 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
         middle = (self.upper + self.lower) / 2
         return 0.0, middle, middle
 
-    def _held_share(self) -> float:
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction={self.validation_fraction} must be between 0 and 1")
-        return self.validation_fraction
-
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        share = self._held_share()
         generator = np.random.default_rng([self.random_state, view])
         sampler = ClassSampler(np.asarray(labels), rows, self.neighbors)
         drawn = sampler.draw(self.constraints, self.n_constraints, generator)
         learned = constrained(*drawn, self.margin, self.upper, self.lower)
         if self.patience is None:
             return self._fit_rows(rows, learned, None)
-        count = max(round(share * self.n_constraints), 1)
+        count = max(round(self.validation_fraction * self.n_constraints), 1)
         held = constrained(*sampler.draw(self.constraints, count, generator), *self._bounds_held())
         return self._fit_rows(rows, learned, held)
 

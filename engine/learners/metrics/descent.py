@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..cancellation import checkpoint
 from .objective import Evaluation, Loss
 from .parameters import Metric
 
-RULES = ("adaptive", "constant", "sqrt")
+Rule = Literal["adaptive", "constant", "sqrt"]
 SHARPER = 0.25
 """How much smaller smoothing gets when the objective has stopped falling."""
 _GROW, _SHRINK = 1.2, 0.5
@@ -43,7 +43,7 @@ class Descent:
     """
 
     step: float = 0.1
-    rule: str = "adaptive"
+    rule: Rule = "adaptive"
     max_iter: int = 500
     tol: float = 1e-4
     check_every: int = 10
@@ -52,8 +52,6 @@ class Descent:
     stages: int = 4
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(f"rule={self.rule!r} is unknown; there are: {', '.join(RULES)}")
         if not 0 < self.step < np.inf or not 0 <= self.tol < np.inf:
             raise ValueError(f"step={self.step} must be positive and tol={self.tol} not negative")
         if not 0 <= self.smoothing < np.inf:

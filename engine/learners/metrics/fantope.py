@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Rows
 from ..pca import principal_components
+from ..settings import Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
 from .admm import Multipliers, alternate
 from .constraints import Constraints
-from .descent import Descent, Solution, Watch, descend, plain
+from .descent import Descent, Rule, Solution, Watch, descend, plain
 from .features import Differences
 from .learner import MetricLearner
 from .objective import Loss, Objective, satisfied
@@ -19,15 +20,14 @@ from .parameters import Diagonal, Full, LowRank, Parameters
 from .parts import descend_by_parts
 from .regularizer import Regularizer
 
-FORMS: Mapping[str, Callable[[], Parameters]] = {
+Form = Literal["full", "diagonal", "factor", "low-rank"]
+Start = Literal["pca", "identity"]
+FORMS: Mapping[Form, Callable[[], Parameters]] = {
     "full": Full,
     "diagonal": Diagonal,
     "factor": LowRank,
     "low-rank": LowRank,
 }
-STARTS = ("identity", "pca")
-SOLVERS = ("alternate", "admm")
-SIMILAR = ("labels", "knn")
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 
 
@@ -43,15 +43,15 @@ class Fantope(MetricLearner):
     Args:
         n_components: the rank to lead to, at most the columns of a view; also the rows of L where ``form="low-rank"``
             and the components of the PCA start.
-        mu: weight of R.
+        mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
         gamma: weight of the trace.
-        frobenius: lambda.
+        frobenius: weight of the squared Frobenius norm (lambda).
         constraints: what ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
         n_constraints: how many it draws for a view.
         neighbors: draw only among so many nearest rows of the same and of other classes; None: among all.
         similar: "labels"; or "knn", without labels: an item is similar to its ``neighbors`` (None: 10) nearest in the
             view ``neighbor_view``, and to none beyond.
-        neighbor_view: number of that view; None: each view's own rows.
+        neighbor_view: the view that neighbours are near in; None: each view's own rows.
         margin: of triplets and quadruplets, in squared distance.
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs.
@@ -100,31 +100,31 @@ class Fantope(MetricLearner):
 
     def __init__(
         self,
-        n_components: int = 32,
-        mu: float = 0.01,
-        gamma: float = 0.0,
-        frobenius: float = 0.0,
-        constraints: str = "triplets",
-        n_constraints: int = 10_000,
-        neighbors: int | None = None,
-        similar: str = "labels",
-        neighbor_view: int | None = None,
-        margin: float = 1.0,
-        upper: float = 0.5,
-        lower: float = 1.5,
-        form: str = "full",
-        start: str = "pca",
-        solver: str = "alternate",
-        rho: float = 1.0,
-        step: float = 0.1,
-        rule: str = "adaptive",
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        check_every: int = 10,
-        smoothing: float = 1.0,
-        patience: int | None = None,
-        validation_fraction: float = 0.2,
-        random_state: int = 0,
+        n_components: Dimensions = 32,
+        mu: Weight = 0.01,
+        gamma: Weight = 0.0,
+        frobenius: Weight = 0.0,
+        constraints: Literal["triplets", "quadruplets", "pairs"] = "triplets",
+        n_constraints: Annotated[int, Between(1, 10_000_000)] = 10_000,
+        neighbors: Count | None = None,
+        similar: Literal["labels", "knn"] = "labels",
+        neighbor_view: OneView | None = None,
+        margin: Weight = 1.0,
+        upper: Weight = 0.5,
+        lower: Weight = 1.5,
+        form: Form = "full",
+        start: Start = "pca",
+        solver: Literal["alternate", "admm"] = "alternate",
+        rho: Positive = 1.0,
+        step: Positive = 0.1,
+        rule: Rule = "adaptive",
+        max_iter: Steps = 500,
+        tol: Weight = 1e-4,
+        check_every: Count = 10,
+        smoothing: Weight = 1.0,
+        patience: Count | None = None,
+        validation_fraction: Annotated[float, Between(0.001, 0.999)] = 0.2,
+        random_state: Seed = 0,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -219,10 +219,5 @@ class Fantope(MetricLearner):
         return np.eye(rank if self.form == "low-rank" else rows.shape[1], rows.shape[1])
 
     def _check_parameters(self) -> None:
-        if self.n_components < 1:
-            raise ValueError(f"n_components={self.n_components} must be at least 1")
-        for name, known in (("form", tuple(FORMS)), ("start", STARTS), ("solver", SOLVERS), ("similar", SIMILAR)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}={getattr(self, name)!r} is unknown; there are: {', '.join(known)}")
         if self.solver == "admm" and (self.form != "full" or self.patience is not None):
             raise ValueError('solver="admm" is for form="full", and without patience')

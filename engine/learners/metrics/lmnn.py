@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Rows
+from ..settings import Count, Dimensions, Positive, Steps, Weight
 from .constraints import Constraints
-from .descent import Descent, descend
-from .fantope import Fantope
+from .descent import Descent, Rule, descend
+from .fantope import Fantope, Form, Start
 from .features import Differences
 from .impostors import Impostors, Targets
 from .objective import Loss, Objective
@@ -34,11 +35,11 @@ class LMNN(Fantope):
     Args:
         n_components: the rank to lead to where mu > 0; also the rows of L where ``form="low-rank"`` and the components
             of the PCA start.
-        n_neighbors: k; a class of fewer rows gives all of them.
+        n_neighbors: target neighbours of each row (k); a class of fewer rows gives all of them.
         pull: weight of the pull.
         mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
         gamma: weight of the trace.
-        frobenius: lambda.
+        frobenius: weight of the squared Frobenius norm (lambda).
         margin: by how much others are to be further off, in squared distance.
         form: "factor", gradient steps on an L as wide as the rows, which come nearer to the minimum than as many on M;
             "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
@@ -71,21 +72,21 @@ class LMNN(Fantope):
 
     def __init__(
         self,
-        n_components: int = 32,
-        n_neighbors: int = 3,
-        pull: float = 1.0,
-        mu: float = 0.0,
-        gamma: float = 0.0,
-        frobenius: float = 0.0,
-        margin: float = 1.0,
-        form: str = "factor",
-        start: str = "pca",
-        step: float = 0.1,
-        rule: str = "adaptive",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        check_every: int = 10,
-        smoothing: float = 0.1,
+        n_components: Dimensions = 32,
+        n_neighbors: Count = 3,
+        pull: Weight = 1.0,
+        mu: Weight = 0.0,
+        gamma: Weight = 0.0,
+        frobenius: Weight = 0.0,
+        margin: Positive = 1.0,
+        form: Form = "factor",
+        start: Start = "pca",
+        step: Positive = 0.1,
+        rule: Rule = "adaptive",
+        max_iter: Steps = 1000,
+        tol: Weight = 1e-4,
+        check_every: Count = 10,
+        smoothing: Weight = 0.1,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -122,8 +123,3 @@ class LMNN(Fantope):
         start = scaled(convex, theta)  # under a metric far too small every row is an impostor of every other
         # R holds down the directions that are smallest when it sets in, so those must have been learned by then.
         return descend(convex, start, how).metric.theta if self.mu > 0 else start
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not 0.0 <= self.pull < np.inf or not 0.0 < self.margin < np.inf:
-            raise ValueError(f"pull={self.pull} must be finite and not negative, margin={self.margin} positive")

@@ -1,17 +1,25 @@
 """Groupings of classes that are known before any metric is learned."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from ..base import Rows
+from ..settings import Arrays, Between
 from .pairs import Codes
 
-LEARNED, KMEANS, RANDOM = NAMES = ("learned", "kmeans", "random")
-Assignment = str | Mapping[Any, int] | Sequence[int]
+LEARNED: Final = "learned"
+KMEANS: Final = "kmeans"
+RANDOM: Final = "random"
+Metric = Annotated[int, Between(0, 4095)]
+Assignment = (
+    Literal["learned", "kmeans", "random"]
+    | Annotated[Mapping[Any, int], Arrays(0, "an object of classes, each with its metric")]
+    | Sequence[Metric]
+)
 
 
 def by_means(rows: Rows, codes: Codes, metrics: int, generator: np.random.RandomState) -> Codes:

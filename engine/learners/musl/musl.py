@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,15 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import Mask, Rows
 from ..classes import of_classes, shared_classes
 from ..separate import SeparateLearner
+from ..settings import Between, Bits, Seed
 from .boosting import Chosen, boost, boost_assigned, likelihoods_under
-from .grouping import KMEANS, LEARNED, NAMES, RANDOM, Assignment, at_random, by_means, given
+from .grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
 from .pairs import Codes, Pairs
 from .samples import Sample, Training
 from .stumps import Stumps
 
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)
-OBJECTIVES = BALANCED, PAPER = ("balanced", "paper")
+BALANCED: Final = "balanced"
+PAPER: Final = "paper"
+_MOST_BITS = 65_536  # of all metrics
+Odds = Annotated[float, Between(0, 100, above=True)]
 
 
 class MuSL(SeparateLearner):
@@ -82,17 +86,17 @@ class MuSL(SeparateLearner):
 
     def __init__(
         self,
-        n_bits: int = 32,
-        n_metrics: int | str = 5,
+        n_bits: Bits = 32,
+        n_metrics: Annotated[int, Between(1, 4096)] | Literal["class"] = 5,
         assignment: Assignment = LEARNED,
-        objective: str = BALANCED,
-        alpha: float = 0.6,
-        joint_alpha: float = 1.0,
-        r: float | None = None,
+        objective: Literal["balanced", "paper"] = BALANCED,
+        alpha: Odds = 0.6,
+        joint_alpha: Odds = 1.0,
+        r: Annotated[float, Between(0, 1e6, above=True)] | None = None,
         retrain: bool = True,
-        n_thresholds: int = 1,
-        max_rows: int = 2000,
-        random_state: int | np.random.RandomState | None = None,
+        n_thresholds: Annotated[int, Between(1, 1000)] = 1,
+        max_rows: Annotated[int, Between(4, 16_384)] = 2000,
+        random_state: Seed | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_bits = n_bits
@@ -163,10 +167,11 @@ class MuSL(SeparateLearner):
         self.assignments_[view] = np.append(metrics[kept], metric)
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        self._check_parameters()
         self.classes_ = shared_classes(labels)
         known = self._known()
         self.n_metrics_ = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
+        if self.n_metrics_ * self.n_bits > _MOST_BITS:
+            raise ValueError(f"n_metrics={self.n_metrics_} times n_bits={self.n_bits} is more than {_MOST_BITS:,} bits")
         super()._fit(views, labels, mask)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
@@ -218,29 +223,6 @@ class MuSL(SeparateLearner):
     def _total(self) -> int | None:
         return self.n_bits if self.objective == PAPER else None
 
-    def _check_parameters(self) -> None:
-        if self.objective not in OBJECTIVES:
-            raise ValueError(f"objective={self.objective!r} must be one of {', '.join(OBJECTIVES)}")
-        if isinstance(self.assignment, str) and self.assignment not in NAMES:
-            raise ValueError(f"assignment={self.assignment!r} must be one of {', '.join(NAMES)}, or classes' metrics")
-        if self.n_metrics != PER_CLASS and not _is_count(self.n_metrics):
-            raise ValueError(f'n_metrics={self.n_metrics!r} must be a whole number of at least 1, or "{PER_CLASS}"')
-        for parameter, least in (("n_bits", 1), ("n_thresholds", 1), ("max_rows", 4)):
-            value = getattr(self, parameter)
-            if not _is_count(value) or value < least:
-                raise ValueError(f"{parameter}={value!r} must be a whole number of at least {least}")
-        for parameter, number in (
-            ("alpha", self.alpha),
-            ("joint_alpha", self.joint_alpha),
-            ("r", RS[0] if self.r is None else self.r),
-        ):
-            if not 0.0 < number < np.inf:
-                raise ValueError(f"{parameter}={number} must be positive and finite")
-
     def _project(self, rows: Rows, view: int) -> Rows:
         bits: Rows = Stumps(self.columns_[view], self.thresholds_[view]).bits(rows).astype(np.float64)
         return bits
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)

@@ -192,5 +192,5 @@ def test_pls_keeps_what_covaries():
     assert first.shape[1] == second.shape[1] == 3
     np.testing.assert_allclose((first * second).mean(axis=0), learner.covariances_)
     assert (np.diff(learner.covariances_) <= 0).all()
-    with pytest.raises(ValueError, match="takes 2 views, got 3"):
+    with pytest.raises(ValueError, match="pls learns from exactly 2 views; you named 3"):
         PartialLeastSquares().fit([*views, views[0]])

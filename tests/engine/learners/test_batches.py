@@ -110,10 +110,10 @@ def test_large_sets_are_drawn_from(monkeypatch):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"batch_size": 0}, "batch_size=0"),
-        ({"batch_size": "all"}, "batch_size='all'"),
+        ({"batch_size": 0}, "batch_size must be"),
+        ({"batch_size": "all"}, "batch_size must be a whole number, 'auto' or null, not 'all'"),
         ({"n_neighbors": 0}, "n_neighbors"),
-        ({"similar": "near"}, "similar='near'"),
+        ({"similar": "near"}, "similar must be one of labels, knn"),
     ],
 )
 def test_bad_parameters_are_named(params, message):

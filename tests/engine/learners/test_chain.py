@@ -66,7 +66,7 @@ def test_chain_state_round_trip(spec):
         ("l1,nope", "no learner 'nope'"),
         ("", "no learner ''"),
         ("l1:3", "takes no value"),
-        ("cca:many", "'many' in 'cca:many' must be a number"),
+        ("cca:many", "n_components must be a whole number, not 'many'"),
         ("cca@0", "'cca' has no parameter views; it has: n_components, power, shrinkage"),
     ],
 )

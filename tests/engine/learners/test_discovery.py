@@ -115,15 +115,15 @@ def test_wrong_input_is_named():
     """Wrong widths, unknown views and wrong numbers of views are ValueErrors that say so."""
     views, labels = two_views()
     learner = LEARNERS["cca"]().fit(views)
-    with pytest.raises(ValueError, match="view 0 of CanonicalCorrelation is expecting 5"):
+    with pytest.raises(ValueError, match="view 0 of cca is expecting 5"):
         learner.transform(views[1], view=0)
     with pytest.raises(ValueError, match="view=2 is unknown"):
         learner.transform(views[1], view=2)
     with pytest.raises(ValueError, match="1 views given, 2 fitted"):
         learner.transform([views[0]])
-    with pytest.raises(ValueError, match="takes 2 views, got 3"):
+    with pytest.raises(ValueError, match="pls learns from exactly 2 views; you named 3"):
         LEARNERS["pls"]().fit([*views, views[0]], labels)
-    with pytest.raises(ValueError, match="takes at least 2 views, got 1"):
+    with pytest.raises(ValueError, match="multi-npp learns from at least 2 views; you named 1"):
         LEARNERS["multi-npp"]().fit([views[0]], labels)
     with pytest.raises(ValueError, match="add up to the 12 columns"):
         LEARNERS["pca"](view_slices=[5, 6]).fit(np.hstack(views))

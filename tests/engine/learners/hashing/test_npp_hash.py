@@ -239,12 +239,12 @@ def test_follows_a_kernel():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_bits": 0}, "n_bits=0 must be a positive"),
-        ({"n_bits": 2.5}, "n_bits=2.5 must be a positive"),
-        ({"eta": -1}, "eta and max_iter must not be negative"),
-        ({"eta": float("nan")}, "eta and max_iter must not be negative"),
-        ({"max_iter": -1}, "eta and max_iter must not be negative"),
-        ({"max_rows": 1}, "max_rows at least 2"),
+        ({"n_bits": 0}, "n_bits must be a whole number from 1 to 4,096, not 0"),
+        ({"n_bits": 2.5}, "n_bits must be a whole number, not 2.5"),
+        ({"eta": -1}, "eta must be a number from 0 to 1,000,000,000, not -1"),
+        ({"eta": float("nan")}, "eta must be a number, not nan"),
+        ({"max_iter": -1}, "max_iter must be a whole number from 0"),
+        ({"max_rows": 1}, "max_rows must be a whole number from 2"),
     ],
 )
 def test_parameters_out_of_range(params, message):

@@ -159,16 +159,16 @@ def test_views_are_fitted_apart():
 @pytest.mark.parametrize(
     ("settings_", "message"),
     [
-        ({"n_components": 0}, "n_components=0"),
-        ({"mu": -1.0}, "fantope=-1.0"),
+        ({"n_components": 0}, "n_components must be"),
+        ({"mu": -1.0}, "mu must be"),
         ({"form": "round"}, "full, diagonal, factor, low-rank"),
-        ({"start": "zero"}, "identity, pca"),
+        ({"start": "zero"}, "pca, identity"),
         ({"solver": "newton"}, "alternate, admm"),
         ({"similar": "luck"}, "labels, knn"),
         ({"solver": "admm", "form": "diagonal"}, "for form="),
-        ({"constraints": "sextuplets"}, "pairs, triplets, quadruplets"),
-        ({"validation_fraction": 1.0}, "validation_fraction=1.0"),
-        ({"neighbors": 0}, "neighbors=0"),
+        ({"constraints": "sextuplets"}, "triplets, quadruplets, pairs"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be"),
+        ({"neighbors": 0}, "neighbors must be"),
         ({"upper": 2.0, "constraints": "pairs"}, "upper <= lower"),
     ],
 )

@@ -140,11 +140,11 @@ def test_explicit_triplets():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors=0"),
-        ({"pull": -1.0}, "pull=-1.0"),
-        ({"margin": 0.0}, "margin=0.0"),
+        ({"n_neighbors": 0}, "n_neighbors must be"),
+        ({"pull": -1.0}, "pull must be"),
+        ({"margin": 0.0}, "margin must be"),
         ({"form": "round"}, "full, diagonal, factor, low-rank"),
-        ({"mu": -1.0}, "fantope=-1.0"),
+        ({"mu": -1.0}, "mu must be"),
     ],
 )
 def test_bad_settings_are_named(change, message):

@@ -316,7 +316,6 @@ def test_zero_metric_satisfies_nothing():
         (lambda: Regularizer(trace=-1.0), "trace=-1.0"),
         (lambda: Regularizer(fantope=np.nan, rank=1), "fantope=nan"),
         (lambda: Regularizer(fantope=1.0), "needs the rank"),
-        (lambda: Descent(rule="best"), "adaptive, constant, sqrt"),
         (lambda: Descent(step=0.0), "must be positive"),
         (lambda: Descent(patience=0), "at least 1"),
         (lambda: Descent(stages=0), "stages=0"),

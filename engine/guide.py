@@ -1,0 +1,97 @@
+"""What the learners say of themselves, for users: read from a file, so that none of them is loaded for it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import NotFoundError
+
+FILE = Path(__file__).with_name("learners.json")
+"""Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""
+
+
+@dataclass(frozen=True)
+class SettingGuide:
+    """One setting of a learner."""
+
+    name: str
+    meaning: str
+    values: str
+    """Which ones it takes, in words."""
+    default: Any
+    tuned: tuple[Any, ...]
+    """What ``train --tune`` tries; () where it leaves the setting alone."""
+
+
+@dataclass(frozen=True)
+class LearnerGuide:
+    """One learner or stage."""
+
+    name: str
+    summary: str
+    """What it does, in a sentence."""
+    description: tuple[str, ...]
+    """More about it, by paragraph."""
+    stage: bool
+    """Whether it only serves another learner, before or after it."""
+    cross_view: bool
+    """Whether a query of one view may meet another view's items."""
+    codes: bool
+    """Whether embeddings are codes of bits."""
+    labels: bool
+    """Whether it needs labels; with pairs or comparisons it does not."""
+    pairs: bool
+    """Whether it takes ``train --pairs``."""
+    comparisons: bool
+    """Whether it takes ``train --constraints``."""
+    adds_views: bool
+    """Whether ``train --extend`` can add a view."""
+    least_views: int
+    most_views: int | None
+    """None: any number."""
+    argument: str | None
+    """The setting that a value after a colon sets, as in ``pca:10``."""
+    kernels: tuple[str, ...]
+    """Kernels that ``train --tune`` tries before it; () where it tries none."""
+    settings: tuple[SettingGuide, ...]
+
+    def needs(self) -> str:
+        """Return what it learns from, in words."""
+        views = "any number of views" if self.least_views == 1 else f"at least {self.least_views} views"
+        if self.most_views is not None:
+            views = f"exactly {self.most_views} views"
+        others = [name for name, there in (("pairs", self.pairs), ("comparisons", self.comparisons)) if there]
+        if not self.labels:
+            return ", ".join([views, *(f"{name} if given" for name in others)])
+        return f"{views}, {' or '.join(['labels', *others])}"
+
+    def gives(self) -> str:
+        """Return what it makes, in words."""
+        across = "within and across views" if self.cross_view else "within each view"
+        if self.stage:
+            across = "as the learner that it serves"
+        later = "views can be added later" if self.adds_views else "views cannot be added later"
+        return f"{'codes' if self.codes else 'vectors'}, compared {across}; {later}"
+
+
+def learner_guides() -> tuple[LearnerGuide, ...]:
+    """Return what all learners and stages say of themselves: learners first, each in the order of names."""
+    told = sorted(_read(), key=lambda one: (one.stage, one.name))
+    return tuple(told)
+
+
+def learner_guide(name: str) -> LearnerGuide:
+    """Return what one says of itself; NotFoundError lists those that there are."""
+    found = {one.name: one for one in learner_guides()}
+    if name not in found:
+        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join(found)}")
+    return found[name]
+
+
+def _read() -> Iterator[LearnerGuide]:
+    for told in json.loads(FILE.read_text(encoding="utf-8")):
+        told["settings"] = tuple(SettingGuide(**one | {"tuned": tuple(one["tuned"])}) for one in told["settings"])
+        told |= {name: tuple(told[name]) for name in ("description", "kernels")}
+        yield LearnerGuide(**told)

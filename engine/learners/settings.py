@@ -1,0 +1,172 @@
+"""Which values the settings of learners take: what the annotations of their constructors say.
+
+A number may have bounds (``Annotated[float, Between(0, 1)]``), a text is one of a ``Literal``'s, and None, lists and
+unions mean what they say. Whole numbers are numbers too; booleans, NaN and infinity are not.
+"""
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number from ``least`` to ``most``; where ``above``, greater than ``least``."""
+
+    least: float
+    most: float
+    above: bool = False
+
+    def takes(self, value: Any) -> bool:
+        """Returns whether a number is within the bounds."""
+        return bool(self.least <= value <= self.most) and not (self.above and value == self.least)
+
+    def words(self, kind: str) -> str:
+        """Returns the bounds in words, given what kind of number it is."""
+        least, most = _in_words(self.least), _in_words(self.most)
+        return f"{kind} above {least}, up to {most}" if self.above else f"{kind} from {least} to {most}"
+
+
+@dataclass(frozen=True)
+class ViewNumber:
+    """A view, counted from 0; users give its name."""
+
+    def takes(self, value: Any) -> bool:
+        """Returns whether a whole number may be a view's."""
+        return bool(value >= 0)
+
+    def words(self, kind: str) -> str:
+        """Returns what users give."""
+        return "a view"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays of finite numbers, in a list or by name; ``meaning`` says of what."""
+
+    dimensions: int
+    meaning: str
+
+    def takes(self, value: Any) -> bool:
+        """Returns whether there is at least one, and all are such arrays."""
+        arrays = list(value.values()) if isinstance(value, Mapping) else list(value)
+        return bool(arrays) and all(map(self._takes_one, arrays))
+
+    def _takes_one(self, value: Any) -> bool:
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return array.ndim == self.dimensions and bool(np.isfinite(array).all())
+
+    def words(self, kind: str) -> str:
+        """Returns the meaning."""
+        return self.meaning
+
+
+MOST_DIMENSIONS = 65_536
+"""Of an embedding, whatever it is learned from."""
+
+Dimensions = Annotated[int, Between(1, MOST_DIMENSIONS)]
+Bits = Annotated[int, Between(1, 4096)]
+Count = Annotated[int, Between(1, 1_000_000)]
+Steps = Annotated[int, Between(0, 1_000_000)]
+PairRows = Annotated[int, Between(2, 16_384)]
+"""Rows of which all pairs are looked at: memory grows with their square."""
+Weight = Annotated[float, Between(0, 1e9)]
+Positive = Annotated[float, Between(0, 1e9, above=True)]
+Share = Annotated[float, Between(0, 1)]
+Tolerance = Annotated[float, Between(1e-12, 1)]
+Seed = Annotated[int, Between(0, 2**32 - 1)]
+OneView = Annotated[int, ViewNumber()]
+
+
+def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None:
+    """Checks the values of an estimator's settings.
+
+    Args:
+        learner: the estimator.
+        names: what to call settings that go by another name than the constructor's.
+
+    Raises:
+        ValueError: for the first that its constructor's annotations do not allow, naming it and what it must be.
+    """
+    values = learner.get_params(deep=False)
+    for name, kind in kinds(type(learner)).items():
+        if not takes(kind, values[name]):
+            bounds = takes(kind, values[name], bounds=False)  # where the type is wrong, bounds would only distract
+            called = (names or {}).get(name, name)
+            raise ValueError(f"{called} must be {words(kind, bounds)}, not {_shown(values[name])}")
+
+
+def kinds(learner: type) -> dict[str, Any]:
+    """Returns the annotations of the settings of an estimator's class by name, in their order."""
+    hints = get_type_hints(learner.__init__, include_extras=True)  # type: ignore[misc]  # the class's own
+    return {name: kind for name, kind in hints.items() if name != "return"}
+
+
+def takes(kind: Any, value: Any, bounds: bool = True) -> bool:
+    """Returns whether a value is of a kind, such as ``int | None``; without ``bounds``, of its type at least."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return any(takes(part, value, bounds) for part in parts)
+    if origin is Annotated:
+        return takes(parts[0], value, bounds) and (not bounds or parts[1].takes(value))
+    if origin is Literal:
+        return any(isinstance(value, type(known)) and value == known for known in parts)
+    if origin is Mapping:
+        return isinstance(value, Mapping)
+    if origin is Sequence:
+        several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+        return several and all(takes(parts[0], one, bounds) for one in value)
+    return _PLAIN[kind](value) if kind in _PLAIN else isinstance(value, kind)
+
+
+def words(kind: Any, bounds: bool = True) -> str:
+    """Returns a kind of values in words, such as "a whole number from 1 to 10 or null"."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        said = [words(part, bounds) for part in parts if part in _WORDS or get_origin(part) is not None]
+        return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} or {said[-1]}"
+    if origin is Annotated:
+        plain = isinstance(parts[1], Between) and not bounds
+        return words(parts[0]) if plain else parts[1].words(words(parts[0]))
+    if origin is Literal:
+        return f"one of {', '.join(parts)}" if len(parts) > 1 else repr(parts[0])
+    if origin is Sequence:
+        return f"a list, each {words(parts[0], bounds)}"
+    return _WORDS.get(kind, "a value")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
+
+
+_PLAIN: Mapping[Any, Callable[[Any], bool]] = {
+    int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
+    float: _is_number,
+    bool: lambda value: isinstance(value, bool | np.bool_),
+    Any: lambda value: True,
+}
+_WORDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    types.NoneType: "null",
+}
+
+
+def _in_words(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:g}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,64 @@
+"""The command that says what can be learned, and how."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from server.commands.common import JsonOption, print_json, show, table
+
+if TYPE_CHECKING:
+    from engine.guide import LearnerGuide
+
+
+def learners(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this learner or stage with all its settings.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the learners and stages that train takes, or describe one.
+
+    Stages serve a learner, before or after it, as in: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
+    """
+    from engine.guide import learner_guide, learner_guides
+
+    chosen = None if name is None else learner_guide(name)
+    if as_json:
+        print_json(chosen or learner_guides())
+    elif chosen is not None:
+        _describe(chosen)
+    else:
+        rows = table("learner", "what it does", "needs", "gives")
+        for one in learner_guides():
+            rows.add_row(f"{one.name} (stage)" if one.stage else one.name, one.summary, one.needs(), one.gives())
+        show(rows)
+
+
+def _describe(one: "LearnerGuide") -> None:
+    show(f"{one.name}: {one.summary}", "", *(part for text in one.description for part in (text, "")))
+    show(f"needs: {one.needs()}", f"gives: {one.gives()}")
+    if one.argument is not None:
+        show(f"{one.name}:VALUE sets {one.argument}")
+    if one.kernels:
+        show(f"--tune also tries a kernel stage before it (kernel): {', '.join(one.kernels)}")
+    if not one.settings:
+        show("it has no settings")
+        return
+    rows = table(
+        "setting",
+        "meaning",
+        "values",
+        "default",
+        "--tune tries",
+        title="Settings (--set KEY=VALUE; None is written null)",
+    )
+    for setting in one.settings:
+        tried = ", ".join(map(_shown, setting.tuned))
+        rows.add_row(setting.name, setting.meaning, setting.values, _shown(setting.default), tried)
+    show(rows)
+
+
+def _shown(value: Any) -> str:
+    """A value as --set takes it."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,85 @@
+"""Writes engine/learners.json, what ``crossview learners`` tells, from the learners' docstrings and attributes.
+
+The command is to answer at once, and importing the learners takes seconds, so what they say of themselves is kept in a
+file. A test holds that the file says what they say.
+"""
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from engine.grids import GRIDS, KERNEL  # noqa: E402
+from engine.guide import FILE  # noqa: E402
+from engine.learners.base import MultiViewLearner  # noqa: E402
+from engine.learners.registry import LEARNERS  # noqa: E402
+from engine.learners.settings import kinds, words  # noqa: E402
+
+HIDDEN = ("view_slices",)
+"""Parameters of rows in one array; collections have views."""
+_SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):$", re.M)
+_SETTING = re.compile(r"^    (\w+): (.*(?:\n      .*)*)", re.M)
+_REFERENCE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
+
+
+def guide() -> list[dict[str, Any]]:
+    """Returns what every learner says of itself, by the fields of ``engine.guide.LearnerGuide``."""
+    return [_described(learner) for learner in LEARNERS.values()]
+
+
+def meanings(learner: type) -> dict[str, str]:
+    """Returns what the docstrings of a class, and of those that it inherits from, say of its parameters."""
+    found: dict[str, str] = {}
+    for base in reversed(learner.__mro__):
+        _, _, args = inspect.cleandoc(base.__doc__ or "").partition("\nArgs:\n")
+        section = _SECTION.split(args)[0]
+        found |= {name: _plain(text) for name, text in _SETTING.findall(section)}
+    return found
+
+
+def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
+    usual, grid = learner(), GRIDS.get(learner.name, {})
+    said = inspect.cleandoc(learner.__doc__ or "")
+    summary, _, rest = _SECTION.split(said)[0].partition("\n\n")
+    told = meanings(learner)
+    return {
+        "name": learner.name,
+        "summary": _plain(summary),
+        "description": [_plain(paragraph) for paragraph in rest.split("\n\n") if paragraph.strip()],
+        "stage": learner.stage,
+        "cross_view": learner.cross_view,
+        "codes": learner.binary,
+        "labels": usual.needs_labels,
+        "pairs": learner.takes_neighbors,
+        "comparisons": learner.takes_constraints,
+        "adds_views": learner.adds_views,
+        "least_views": learner.view_count or learner.least_views,
+        "most_views": learner.view_count,
+        "argument": learner.argument,
+        "kernels": list(grid.get(KERNEL, ())),
+        "settings": [
+            {
+                "name": name,
+                "meaning": told.get(name, ""),
+                "values": words(kind),
+                "default": usual.get_params()[name],
+                "tuned": list(grid.get(name, ())),
+            }
+            for name, kind in kinds(learner).items()
+            if name not in HIDDEN
+        ],
+    }
+
+
+def _plain(text: str) -> str:
+    """Returns a text on one line, without reStructuredText's marks."""
+    return " ".join(_REFERENCE.sub(r"\1", text).replace("``", "").split())
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(guide(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
