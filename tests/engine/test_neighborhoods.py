@@ -6,6 +6,7 @@ from drawn import CLASSES, draw, encode
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError
+from engine.item import NewItem
 from engine.neighborhoods import read_pairs
 from engine.query import Query
 from engine.recipe import Pair
@@ -71,10 +72,11 @@ def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
     ],
 )
 def test_pairs_that_cannot_be_used_are_told(home, pairs, error, words):
-    items = [item(group, number) for group, number in each(4)]
-    with fill(home, "groups", [*items, item("owl", 90, ["gist"])]) as groups:
+    with fill(home, "groups", [item(group, number) for group, number in each(4)]) as groups:
+        groups.add_view("other=vectors:dim=2")
+        groups.import_items([NewItem("owl/90", rows={"other": np.ones(2)})])
         with pytest.raises(error, match=words):
-            groups.train("multi-npp", ["color"], dim=2, pairs=pairs)
+            groups.train("multi-npp", BOTH, dim=2, pairs=pairs)
         with pytest.raises(InvalidInputError, match="does not learn from pairs"):
             groups.train("cca", BOTH, dim=2, pairs=[Pair("cat/00", "cat/01")])
 
