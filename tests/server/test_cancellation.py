@@ -28,8 +28,8 @@ BOTH = ("color", "gist")
 ENDLESS: dict[str, dict[str, object]] = {
     "lmnn": {},
     "fantope": {},
-    "multi-npp": {"dim": 4, "settings": {"batch_size": 8, "max_iter": 10**7}},
-    "musl": {"settings": {"n_bits": 10**6, "n_metrics": 1}},
+    "multi-npp": {"dim": 4, "settings": {"batch_size": 8, "max_iter": 10**6}},
+    "musl": {"settings": {"n_bits": 4096, "n_metrics": 1}},
     "fantope:4": {"tune": Tune({"mu": (0.1, 0.01)}, folds=2)},
 }
 """Trainings that would go on for ever, those of descents by the fixture below."""

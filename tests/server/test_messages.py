@@ -146,7 +146,7 @@ def test_tuning_shows_every_candidate(tmp_path: Path, backend: str) -> None:
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--tune", "--folds", 2)
-    values = ("--try", "kernel=none", "--try", "power=[0, 1]", "--try", "shrinkage=auto,7")
+    values = ("--try", "kernel=none", "--try", "power=[0, 1]", "--try", 'shrinkage=["auto", [1.0, 1.0, 1.0]]')
     with reached(home, backend) as where:
         result = run(*train, *values, *where)
         quiet = run(*train, *values, "--json", *where)
@@ -155,7 +155,7 @@ def test_tuning_shows_every_candidate(tmp_path: Path, backend: str) -> None:
     assert [line.partition(":")[0] for line in lines] == ["tuning 1 of 3", "tuning 2 of 3", "tuning 3 of 3"]
     assert all("kernel=none, power=" in line for line in lines)
     assert sum(": map " in line for line in lines) == 2
-    assert sum("power=0, shrinkage=7: cannot be used: " in line for line in lines) == 1
+    assert sum("shrinkage=[1.0, 1.0, 1.0]: cannot be used: " in line for line in lines) == 1
     assert sum(" left" in line for line in lines) == (2 if backend == "local" else 0)
     assert quiet.stderr == ""
 

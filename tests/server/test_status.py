@@ -103,14 +103,14 @@ def test_bad_searches_say_what_is_wrong(channel: grpc.Channel, case: str) -> Non
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_vectors_must_be_finite(channel: grpc.Channel, bad: float) -> None:
-    """NaN has no distance."""
+    """Neither NaN nor infinity has a distance."""
     stub = collections_pb2_grpc.CollectionServiceStub(channel)
     views = stub.GetCollection(pb.GetCollectionRequest(name=NAME)).views
     dim = next(view.dim for view in views if view.name == "color")
     with pytest.raises(grpc.RpcError) as caught:
         search(channel, [query(vector=types_pb2.Vector(values=np.full(dim, bad).tolist()))])
     assert caught.value.code() is Code.INVALID_ARGUMENT
-    assert "NaN" in caught.value.details()
+    assert f"holds {'NaN' if np.isnan(bad) else 'inf'} in column 1" in caught.value.details()
 
 
 COLLECTIONS: dict[str, tuple[Callable[[collections_pb2_grpc.CollectionServiceStub], object], Code, str]] = {
