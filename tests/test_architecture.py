@@ -3,6 +3,7 @@
 import ast
 import importlib
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,12 @@ HOMES = {
 }
 
 
-def imports(path: Path):
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    return tuple(_imports(path))
+
+
+def _imports(path: Path):
     package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

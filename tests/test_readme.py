@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -29,6 +31,7 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_tour_and_then_the_program(tmp_path: Path):
     tour = block("sh")
     assert len(tour.strip().splitlines()) == 12

@@ -71,7 +71,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 numbers = count()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_filters_pass_the_items_that_plain_python_passes(home: Home, data: st.DataObject) -> None:
     """Listing, counting and searching agree with the oracle for any labels, keys and JSON attributes."""

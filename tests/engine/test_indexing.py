@@ -147,6 +147,7 @@ def _die(path: Path, extractors):
     return path.name
 
 
+@pytest.mark.slow
 def test_a_file_that_kills_its_worker_is_a_failure_and_the_others_are_done():
     paths = (
         [Path(f"{number}") for number in range(9)] + [Path("killer")] + [Path(f"{number}") for number in range(9, 14)]
@@ -182,6 +183,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle_and_running_again_ends_with_every_file_once(home: Home, tmp_path: Path):
     write_pictures(tmp_path / "many", 60)
     home.create("killed", ["color", "gist"]).close()

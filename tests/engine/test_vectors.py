@@ -187,6 +187,7 @@ Home(sys.argv[1]).open("killed").index_vectors("clip", Path(sys.argv[2]), Path(s
 """
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle_and_running_again_ends_with_every_row(home: Home, tmp_path):
     rows = ramp(20_000)
     path, keys = write(tmp_path, rows, [f"{n:05}" for n in range(len(rows))])

@@ -43,7 +43,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield made
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_client_filters_as_plain_python_does(client: Client, data: st.DataObject) -> None:
     """Attributes that travelled as structs are found by filters that did."""
