@@ -6,9 +6,11 @@ PUBFIG ?= $(SHARED)/pubfig_relattr
 MERGED ?= $(SHARED)/merged20
 OUT ?= bench-out
 BIN := .venv/bin
+# A process of tests on each core, each with one thread for its sums.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 READY := .venv/.ready
 
-.PHONY: setup demo test test-all lint proto bench peers clean
+.PHONY: setup demo test test-slow test-all lint proto bench peers clean
 
 setup: $(READY)
 
@@ -24,10 +26,13 @@ demo: setup
 	$(BIN)/crossview demo --out demo-out
 
 test: setup
-	$(BIN)/python -m pytest -q -m "not slow" -n auto
+	$(PYTEST) -m "not slow"
+
+test-slow: setup
+	$(PYTEST) -m slow
 
 test-all: setup
-	$(BIN)/python -m pytest -q -n auto
+	$(PYTEST)
 
 lint: setup
 	$(BIN)/ruff check .

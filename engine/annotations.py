@@ -22,6 +22,9 @@ FOLDER = "folder"
 _NAMES = ("path", "key", "file", "filename", "image")
 """Headers of the column that names the item."""
 _LABELS, _TEXTS = ("label", "labels"), ("caption", "text")
+_OWN = ("label", "caption")
+_LIKE_LABELS = ("class", "classes", "category", "categories", "tag", "tags")
+"""Headers that are no attributes, as likely as not."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ class AnnotationFile:
             return None
         if not all(names):
             self._fail(number, f"column {names.index('') + 1} has no name")
-        if len(names) == 2 and names[1] != self._cell:
+        doubtful = self._cell == "caption" or names[-1].lower() in _LIKE_LABELS
+        if len(names) == 2 and names[1] != self._cell and doubtful:
             self._fail(number, f"the columns are {cells[0]} and {cells[1]}: name the second one {self._cell}")
         return names
 
@@ -114,12 +118,11 @@ class AnnotationFile:
         last, count = columns[-1], len(columns)
         if len(cells) < 2 or not cells[0] or (len(cells) > count and last not in _OWN):
             self._fail(number, f"expected {','.join(columns)} but found {','.join(cells)!r}")
-        if last == "caption":
+        if last == "caption" and len(cells) > count:
             cells = [*cells[: count - 1], ", ".join(cells[count - 1 :])]
         names = [*columns[1:], *["label"] * (len(cells) - count)]
-        return list(
-            zip(names, cells[1:], strict=False)
-        )  # a line may end early: what it does not reach, it leaves alone
+        # A line may end early: what it does not reach, it leaves alone.
+        return list(zip(names, cells[1:], strict=False))
 
     def _annotation(self, lines: Sequence[tuple[int, list[tuple[str, str]]]]) -> Annotation:
         values: dict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -156,9 +159,6 @@ class AnnotationFile:
 
     def _fail(self, line: int, reason: str) -> NoReturn:
         raise InvalidInputError(f"{self.path}, line {line}: {reason}")
-
-
-_OWN = ("label", "caption")
 
 
 class Annotations:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
+from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
 
 HEAD = "0003"
@@ -25,6 +26,13 @@ _PRAGMAS = (
     "busy_timeout=10000",
 )
 _MIGRATIONS = Path(__file__).parent / "migrations"
+_versions = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32)),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""Where Alembic keeps the schema version."""
 
 
 class Database:
@@ -71,19 +79,32 @@ class Database:
             version = _version(connection)
         if version == HEAD:
             return
-        from alembic import command
-        from alembic.config import Config
-
-        known = {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}
-        if version and version not in known:
-            raise StorageError(
-                f"the catalog has schema version {version}, newer than this program's {HEAD}: upgrade it"
-            )
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         with self.write() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if version:
+                migrate(connection, version)
+            else:
+                make_tables(connection)
+
+
+def make_tables(connection: sa.Connection) -> None:
+    """Make the tables of a new catalog at once; a test compares them with what the migrations make one by one."""
+    metadata.create_all(connection)
+    _versions.create(connection)
+    connection.execute(sa.insert(_versions).values(version_num=HEAD))
+
+
+def migrate(connection: sa.Connection, version: str) -> None:
+    """Bring the tables from a schema version, "" for none, to the newest; StorageError if they are newer."""
+    from alembic import command
+    from alembic.config import Config
+
+    known = {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}
+    if version and version not in known:
+        raise StorageError(f"the catalog has schema version {version}, newer than this program's {HEAD}: upgrade it")
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 @contextmanager

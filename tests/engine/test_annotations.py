@@ -143,6 +143,15 @@ def test_columns_are_named_by_the_first_line(rows, tmp_path):
     assert report.updated == 3
 
 
+def test_a_line_that_ends_early_leaves_the_rest_alone_and_attributes_may_stand_alone(rows, tmp_path):
+    rows.update_items([ItemUpdate("item/0000", text="kept")])
+    rows.annotate(written(tmp_path / "a.csv", "key,label,caption\nitem/0000,zero\nitem/0001,one,a, b\n"))
+    rows.annotate(written(tmp_path / "b.csv", "key,year\nitem/0000,1999\n"))
+    zero, one = rows.item("item/0000"), rows.item("item/0001")
+    assert (zero.labels, zero.text, zero.attributes) == (("zero",), "kept", {"n": 0, "year": 1999})
+    assert (one.labels, one.text) == (("one",), "a, b")
+
+
 def test_lines_of_one_item_are_taken_together(tmp_path):
     file = AnnotationFile(written(tmp_path / "a.csv", "path,label,year\na,x,1999\na,y,\na,x,1999\n"))
     ((name, one),) = file.items()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.catalog import Catalog, NewRecord
 from engine.catalog.batches import batches
+from engine.catalog.database import HEAD, make_tables, migrate
 from engine.catalog.schema import metadata
 from engine.errors import StorageError
 from engine.home import Home
@@ -37,11 +38,17 @@ def record(key: str, value: float = 0.0, **more) -> NewRecord:
     return NewRecord(key, rows={"color": np.full(64, value, np.float32)}, **more)
 
 
-def test_the_migrations_make_exactly_the_schema(tmp_path):
-    Catalog.create(f"sqlite:///{tmp_path}/catalog.db", "test").close()
+@pytest.mark.parametrize("make", [make_tables, lambda connection: migrate(connection, "")], ids=["new", "migrated"])
+def test_new_tables_and_the_migrations_make_exactly_the_schema(tmp_path, make):
     engine = sa.create_engine(f"sqlite:///{tmp_path}/catalog.db")
+    with engine.begin() as connection:
+        make(connection)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == HEAD
+        indexes = sa.text("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '% WHERE %'")
+        partial = {name: sql.partition(" WHERE ")[2] for name, sql in connection.execute(indexes)}
+    assert set(partial) == {"uq_items_live_key", "ix_items_labels_given"}
     engine.dispose()
 
 

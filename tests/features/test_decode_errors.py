@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 from PIL import TiffImagePlugin
+from PIL import features as pillow_features
 
-from features import KNOWN, EmptyImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
+from features import (
+    KNOWN,
+    SUFFIXES,
+    EmptyImageError,
+    ImageError,
+    ImageTooLargeError,
+    NotAnImageError,
+    TruncatedImageError,
+)
 from features.decode import decode
 
 
@@ -95,3 +104,19 @@ def test_threads_may_decode_at_once_and_leave_the_warning_filters_as_they_were()
         images = list(pool.map(lambda _: decode(data).image, range(64)))
     assert all(np.array_equal(image, images[0]) for image in images)
     assert list(warnings.filters) == before
+
+
+def test_heic_says_what_it_needs():
+    """The bytes begin as HEIC; where the plugin is installed they are merely damaged."""
+    with pytest.raises(ImageError, match=r"pillow-heif|damaged|not a picture"):
+        decode(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + b"\0" * 64)
+
+
+@pytest.mark.skipif(not pillow_features.check("avif"), reason="this Pillow reads no AVIF")
+def test_avif_is_read_and_its_files_are_found():
+    """By content, and by name in a folder; one that is cut short says so."""
+    data = saved(gradient(), "AVIF", quality=90)
+    assert (decode(data).width, decode(data).height) == (48, 32)
+    assert ".avif" in SUFFIXES
+    with pytest.raises(ImageError):
+        decode(data[: len(data) // 2])

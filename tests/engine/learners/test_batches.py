@@ -80,6 +80,7 @@ def test_same_seed_same_projections():
     assert (told[0][0], told[0][-1]) == ((1, 60), (60, 60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{}, {"similar": "knn", "n_neighbors": 30}, {"frozen": 0}, {"nearest": 10}, {"penalty": "l1"}]
 )
