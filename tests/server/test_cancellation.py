@@ -29,7 +29,7 @@ ENDLESS: dict[str, dict[str, object]] = {
     "lmnn": {},
     "fantope": {},
     "multi-npp": {"dim": 4, "settings": {"batch_size": 8, "max_iter": 10**6}},
-    "musl": {"settings": {"n_bits": 4096, "n_metrics": 1}},
+    "musl": {"settings": {"n_bits": 4096, "n_metrics": 16}},
     "fantope:4": {"tune": Tune({"mu": (0.1, 0.01)}, folds=2)},
 }
 """Trainings that would go on for ever, those of descents by the fixture below."""

@@ -3,7 +3,6 @@
 import csv
 import tempfile
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +49,12 @@ class Known:
     attributes: dict[str, Any] = field(default_factory=dict)
     text: str = ""
     clip: list[int] | None = None
-    pictured: bool = False
+    picture: bytes | None = None
+    """The file as it was when it was indexed."""
+
+    @property
+    def pictured(self) -> bool:
+        return self.picture is not None
 
     def change(self, labels: Any, attributes: Any, text: Any, removed: Any = (), given: bool = True) -> None:
         if labels is not None and (given or not self.given):
@@ -124,14 +128,10 @@ class OrdinaryUse(RuleBasedStateMachine):
         there = {normal(key) for key in some} & set(self.model)
         assert self.collection.delete_items(some) == len(there)
         for key in there:
-            if self.model.pop(key).pictured:
-                self.deleted[key] = self.pictures.get(key, b"")
+            if (picture := self.model.pop(key).picture) is not None:
+                self.deleted[key] = picture
 
     # -- by files
-
-    @property
-    def pictures(self) -> Mapping[str, bytes]:
-        return self.files
 
     @rule(folder=st.sampled_from(FOLDERS), number=st.integers(0, 1), shade=st.integers(0, 255))
     def put_a_picture(self, folder: str, number: int, shade: int) -> None:
@@ -150,7 +150,7 @@ class OrdinaryUse(RuleBasedStateMachine):
             if not named and key not in self.model and self.deleted.get(key) == data:
                 continue
             known = self.model.setdefault(key, Known(key))
-            known.pictured = True
+            known.picture = data
             known.change([key.split("/")[1]] if labels else None, None, None, given=by == "replaced")
 
     @rule(rows=st.lists(st.tuples(keys, some_labels, st.sampled_from(["", "1999", "x"])), min_size=1, max_size=3))
