@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.catalog import Catalog
-from engine.catalog.database import storage_errors
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from engine.layout import CATALOG_FILE, LOCK_FILE, catalog_url
 from engine.learners.cancellation import checkpoint
 from engine.locks import WriterLock
+from engine.storage import file_errors
 
 if TYPE_CHECKING:
     from engine.collection import Collection
@@ -36,7 +35,7 @@ class Home:
         """Return the names of the collections, sorted."""
         if not self.path.is_dir():
             return []
-        with storage_errors():
+        with file_errors():
             return sorted(entry.name for entry in self.path.iterdir() if (entry / CATALOG_FILE).is_file())
 
     def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> "Collection":
@@ -52,11 +51,11 @@ class Home:
             raise AlreadyExistsError(f"collection {name!r} exists already")
         new = self.path / f".new-{uuid.uuid4().hex}"
         try:
-            with storage_errors():
+            with file_errors():
                 new.mkdir(parents=True)
             self._write(new, name, views, description)
             checkpoint()
-            with storage_errors():
+            with file_errors():
                 os.rename(new, self.path / name)
         except BaseException as error:
             shutil.rmtree(new, ignore_errors=True)
@@ -79,7 +78,7 @@ class Home:
         """
         self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"
-        with WriterLock(self.path / name / LOCK_FILE).hold(), storage_errors():
+        with WriterLock(self.path / name / LOCK_FILE).hold(), file_errors():
             checkpoint()
             os.rename(self.path / name, gone)
         shutil.rmtree(gone, ignore_errors=True)
@@ -98,6 +97,7 @@ class Home:
 
     @staticmethod
     def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:
+        from engine.catalog import Catalog
         from engine.views import add_views
 
         catalog = Catalog.create(catalog_url(folder), name, description)

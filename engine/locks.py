@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.catalog.database import storage_errors
 from engine.errors import BusyError
 from engine.learners.cancellation import checkpoint
+from engine.storage import file_errors
 
 PATIENCE = 30.0
 """Seconds that a thread waits for another one of this process that writes the same collection."""
@@ -52,7 +52,7 @@ class WriterLock:
             if self._depth:
                 yield
                 return
-            with storage_errors():
+            with file_errors():
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 self._take(descriptor)
@@ -86,7 +86,7 @@ class WriterLock:
                 f"this collection is being written by {_holder(descriptor)}; try again when it is done"
             ) from error
         note = json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv)[:200]}).encode()
-        with storage_errors():
+        with file_errors():
             os.truncate(descriptor, 0)
             os.pwrite(descriptor, note, 0)
 

@@ -1,6 +1,5 @@
 """Opening a catalog database: connections, transactions, migrations, and storage errors in plain words."""
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
+from engine.storage import DISK_FULL, file_errors
 
 HEAD = "0003"
 """The schema version that this code reads and writes (the newest migration)."""
@@ -111,30 +111,18 @@ def migrate(connection: sa.Connection, version: str) -> None:
 def storage_errors() -> Iterator[None]:
     """Turn the database's and the file system's refusals into StorageError or BusyError."""
     try:
-        yield
+        with file_errors():
+            yield
     except sa.exc.DBAPIError as error:
         text = str(error.orig)
         if "locked" in text:
             raise BusyError("another process is writing this collection; try again in a moment") from error
         raise StorageError(_plain(text)) from error
-    except OSError as error:
-        if isinstance(error, StorageError) or error.errno not in _PLAIN_ERRNO:
-            raise
-        raise StorageError(f"{_PLAIN_ERRNO[error.errno]}: {error.filename or error}") from error
-
-
-_PLAIN_ERRNO = {
-    errno.ENOSPC: "the disk is full; nothing that was acknowledged is lost",
-    errno.EDQUOT: "the disk quota is used up; nothing that was acknowledged is lost",
-    errno.EROFS: "the home is read-only",
-    errno.EACCES: "no permission for the home",
-    errno.EPERM: "no permission for the home",
-}
 
 
 def _plain(text: str) -> str:
     if "full" in text:
-        return _PLAIN_ERRNO[errno.ENOSPC]
+        return DISK_FULL
     if "readonly" in text or "unable to open" in text:
         return f"the home is read-only or cannot be opened ({text})"
     if "malformed" in text or "not a database" in text:

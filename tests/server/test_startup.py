@@ -46,6 +46,11 @@ def test_what_needs_no_collection_loads_no_library(arguments: tuple[str, ...]) -
     assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc", "numpy"), *arguments) == set()
 
 
+def test_collections_are_listed_without_a_database(home: Home) -> None:
+    """Their folders tell their names."""
+    assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc"), "list", "--home", str(home.path)) == set()
+
+
 @pytest.mark.parametrize(
     "arguments", [("list",), ("list", "drawn"), ("show", "drawn"), ("show", "drawn", "--item", DOTS)], ids=" ".join
 )
