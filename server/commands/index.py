@@ -3,11 +3,13 @@
 import json
 import random
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from server.commands.annotate import AnnotationFiles
 from server.commands.common import (
     INTERRUPTED,
     HomeOption,
@@ -23,7 +25,6 @@ from server.commands.report import show_report
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
-    from server.backend import CollectionBackend
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
@@ -92,8 +93,10 @@ def index(
         bar = progress_bar(not as_json, "rows" if vectors else "images")
         with opened_collection(name, home, server) as collection, bar as progress:
             if vectors is not None and view is not None:
+                annotations = AnnotationFiles(labels, captions)
                 report = collection.index_vectors(view, vectors, keys, progress)
-                report = _annotated(collection, report, labels, captions)
+                failures_of = [one.failures for one in (report, *annotations.write(collection))]
+                report = replace(report, failures=tuple(chain.from_iterable(failures_of)))
             else:
                 report = collection.index(
                     paths or [],
@@ -117,16 +120,6 @@ def index(
         print_json(report)
     else:
         _summarize(report, name)
-
-
-def _annotated(
-    collection: "CollectionBackend", report: "ImportReport", labels: str | None, captions: Path | None
-) -> "ImportReport":
-    """The report of rows, with what is known of their items beside them."""
-    files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
-    annotated = [collection.annotate(path, cell) for path, cell in files]
-    failures = tuple(failure for one in annotated for failure in one.failures)
-    return replace(report, failures=(*report.failures, *failures))
 
 
 def fit(

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from server.commands.annotate import AnnotationFiles
 from server.commands.common import (
     HomeOption,
     JsonOption,
@@ -46,9 +47,9 @@ def label(
         raise typer.BadParameter("--replace-labels goes with --from FILE.csv")
     from server.batches import merged
 
+    files = AnnotationFiles(file, captions)
     with opened_collection(name, home, server) as collection:
-        reports = [collection.annotate(file, replace_labels=replace_labels)] if file is not None else []
-        reports += [collection.annotate(captions, "caption")] if captions is not None else []
+        reports = files.write(collection, replace_labels)
     if as_json:
         print_json(merged(reports))
     else:

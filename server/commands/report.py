@@ -26,7 +26,7 @@ def show_report(report: "ImportReport", name: str) -> None:
     _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
     if report.gone:
         typer.echo(
-            f"the files of {len(report.gone)} items are gone; the items stay. "
+            f"files that are gone: {len(report.gone)}; their items stay. "
             f"Delete them with: crossview delete {name} --items KEY..."
         )
         _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)

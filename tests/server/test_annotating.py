@@ -46,6 +46,20 @@ def test_vectors_are_labelled_as_they_come(where, tmp_path):
     assert told("show", "pets", "--item", "a", *where)["attributes"] == {"year": 1999}
 
 
+def test_a_bad_table_is_refused_before_anything_is_written(where, tmp_path):
+    np.save(tmp_path / "rows.npy", np.eye(1, dtype=np.float32))
+    (tmp_path / "keys.txt").write_text("a\n")
+    (tmp_path / "bad.csv").write_text("key,label,year\na,x,1\na,y,2\n")
+    rows = ["--view", "clip", "--vectors", tmp_path / "rows.npy", "--keys", tmp_path / "keys.txt"]
+    assert run("index", "pets", *rows, "--labels", tmp_path / "bad.csv", *where).exit_code == 1
+    assert labels(where) == {}
+    done("index", "pets", *rows, *where)
+    (tmp_path / "good.csv").write_text("a,x\n")
+    result = run("label", "pets", "--from", tmp_path / "good.csv", "--captions", tmp_path / "bad.csv", *where)
+    assert result.exit_code == 1
+    assert labels(where) == {"a": []}
+
+
 def test_any_item_is_labelled_from_a_file_or_by_name(where, photos, tmp_path):
     done("index", "pets", photos, "--labels", "folder", *where)
     (tmp_path / "l.csv").write_text("path,label,caption\nred/0.png,rose,a rose\ngreen/0.png,,\n")

@@ -94,7 +94,7 @@ def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
     key = by_source[str(named)]["key"]
     named.rename(photos / folders[1] / "moved.jpg")
     out = done("index", "trip", photos, home=home)
-    assert "the files of 1 items are gone" in out
+    assert "files that are gone: 1; their items stay" in out
     assert "crossview delete trip --items" in out
     assert items(home)[key]["labels"] == ["city", "été"]
 
