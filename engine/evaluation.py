@@ -196,10 +196,12 @@ def _ties(space: Space, ks: Sequence[int]) -> str:
     """Say how codes are ranked."""
     if not space.binary:
         return ""
-    told = "codes that differ in equally many bits rank by chance"
+    sentence = "codes that differ in equally many bits rank by chance"
     if not space.rerank:
-        return told
-    return f"{told}; the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
+        return sentence
+    return (
+        f"{sentence}; the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
+    )
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:

@@ -78,8 +78,7 @@ class LearnerGuide:
 
 def learner_guides() -> tuple[LearnerGuide, ...]:
     """Return what all learners and stages say of themselves: learners first, each in the order of names."""
-    told = sorted(_read(), key=lambda one: (one.stage, one.name))
-    return tuple(told)
+    return tuple(sorted(_read(), key=lambda one: (one.stage, one.name)))
 
 
 def learner_guide(name: str) -> LearnerGuide:
@@ -91,7 +90,7 @@ def learner_guide(name: str) -> LearnerGuide:
 
 
 def _read() -> Iterator[LearnerGuide]:
-    for told in json.loads(FILE.read_text(encoding="utf-8")):
-        told["settings"] = tuple(SettingGuide(**one | {"tuned": tuple(one["tuned"])}) for one in told["settings"])
-        told |= {name: tuple(told[name]) for name in ("description", "kernels")}
-        yield LearnerGuide(**told)
+    for fields in json.loads(FILE.read_text(encoding="utf-8")):
+        fields["settings"] = tuple(SettingGuide(**one | {"tuned": tuple(one["tuned"])}) for one in fields["settings"])
+        fields |= {name: tuple(fields[name]) for name in ("description", "kernels")}
+        yield LearnerGuide(**fields)

@@ -1,4 +1,4 @@
-"""What is told of spaces, from the catalog alone: no learner is loaded for it."""
+"""Descriptions of spaces, from the catalog alone: no learner is loaded for it."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
 
 
 def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceInfo:
-    """Return what is told of the raw views' space: its vectors are as wide as the views, for its steps keep widths."""
+    """Return the description of the raw views' space: its vectors are as wide as the views: their steps keep widths."""
     dims = {view.name: view.dim for view in raw_views(views)}
     number = raw_generation(views)
     return SpaceInfo(
@@ -47,14 +47,14 @@ def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceIn
 
 
 def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
-    """Return what is told of a space from its answering generation."""
-    told = dict(answering.summary)
-    told |= {name: tuple(told.get(name, ())) for name in ("views", "targets", "added", "notes")}
-    if told.get("tuning"):
-        told["tuning"] = Tuning.from_json(told["tuning"])
-    if told.get("constraints"):
-        told["constraints"] = ConstraintCounts(**told["constraints"])
+    """Return the description of a space from its answering generation."""
+    described = dict(answering.summary)
+    described |= {name: tuple(described.get(name, ())) for name in ("views", "targets", "added", "notes")}
+    if described.get("tuning"):
+        described["tuning"] = Tuning.from_json(described["tuning"])
+    if described.get("constraints"):
+        described["constraints"] = ConstraintCounts(**described["constraints"])
     numbers = tuple(one.generation for one in generations)
     return SpaceInfo(
-        answering.space, answering.generation, active, created=answering.created, generations=numbers, **told
+        answering.space, answering.generation, active, created=answering.created, generations=numbers, **described
     )

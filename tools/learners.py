@@ -47,7 +47,7 @@ def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
     usual, grid = learner(), GRIDS.get(learner.name, {})
     said = inspect.cleandoc(learner.__doc__ or "")
     summary, _, rest = _SECTION.split(said)[0].partition("\n\n")
-    told = meanings(learner)
+    texts = meanings(learner)
     return {
         "name": learner.name,
         "summary": _plain(summary),
@@ -66,7 +66,7 @@ def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
         "settings": [
             {
                 "name": name,
-                "meaning": told.get(name, ""),
+                "meaning": texts.get(name, ""),
                 "values": words(kind),
                 "default": usual.get_params()[name],
                 "tuned": list(grid.get(name, ())),
