@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from benchmarks import peers
-from engine.learners.attributes import RelativeAttributes
+from engine.learners.attributes.relative import RelativeAttributes
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.selection import search
 from engine.learners.steps import Standardize

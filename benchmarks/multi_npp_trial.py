@@ -16,7 +16,7 @@ from benchmarks.multi_npp_features import Photographs
 from benchmarks.multi_npp_methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
 from engine.learners.chain import Chain, parse_chain
 from engine.learners.selection import Crossing, Kept, Measure, distances, select
-from engine.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
+from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
 
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
 TEST_SIZE = 0.2

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.record import record, write_json
-from engine.learners.multi_npp import MultiNPP
+from engine.learners.npp.multi_npp import MultiNPP
 
 NAME = "npp-scale"
 SIZES = (1_000, 3_000, 10_000, 100_000, 1_000_000)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from engine.learners.base import Mask, Rows, complete
-from engine.learners.cca import Shrinkage, shrinkages, whitener
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import Bits
+from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
 
 
 class SemanticCorrelation(Hasher):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.multi_npp_features import Photographs, photographs
 from engine.learners.metrics.sampling import ClassSampler
-from engine.learners.pca import principal_components
+from engine.learners.subspace.pca import principal_components
 
 KINSHIP = "kinfacew_I"
 KINSHIP_FILE = "kinfacew_I.npz"

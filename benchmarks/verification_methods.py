@@ -14,7 +14,7 @@ from engine.learners.metrics import constraints
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.spectrum import Spectrum
-from engine.learners.pca import principal_components
+from engine.learners.subspace.pca import principal_components
 
 Factor = NDArray[np.float64]
 Settings = Mapping[str, Any]

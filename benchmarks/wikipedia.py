@@ -26,7 +26,7 @@ from benchmarks.record import Row, record, write_json
 from benchmarks.wikipedia_methods import METHODS, Method
 from engine.learners.chain import parse_chain
 from engine.learners.selection import distances, select
-from engine.measures import average_precision, members, precision_at_k, ranking, relevance
+from engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
 
 NAME = "wikipedia"
 FILE = "wikipedia_crossmodal.npz"

@@ -1,1 +1,5 @@
-"""The product's nouns: homes, collections, items, views, spaces, queries and hits."""
+"""The product's nouns (collection, home, query, item, info), above the rooms that do the work.
+
+``collection`` opens the rooms: ``ingest``, ``training`` and ``spaces``, which all work on the ``catalog``. ``learners``
+know none of them. May import ``features`` and ``index``; never ``server``.
+"""

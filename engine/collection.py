@@ -16,30 +16,28 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.attributes import check_attributes
-from engine.catalog import Catalog, Generation, Transaction, ViewRecord
-from engine.catalog.catalog import now
-from engine.characters import check_characters
+from engine.catalog.catalog import Catalog, Transaction, now
+from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters
+from engine.catalog.extractors import add_view, load_extractor, view_info
+from engine.catalog.folder import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, WriterLock, catalog_url
+from engine.catalog.space_info import RAW, raw_identity, raw_info, space_info
+from engine.catalog.spaces import Generation
+from engine.catalog.views import ViewRecord
+from engine.catalog.writing import delete_items
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, StorageError
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
+from engine.ingest.vectors import index_vectors, put_vectors
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
-from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from engine.label import MAX_LABEL
-from engine.layout import CATALOG_FILE, INDEX_FOLDER, LOCK_FILE, catalog_url
 from engine.learners.cancellation import checkpoint, uncancellable
-from engine.locks import WriterLock
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import LEARNER, Pair, Recipe, Tune
-from engine.space_info import RAW, raw_identity, raw_info, space_info
-from engine.vectors import index_vectors, put_vectors
-from engine.views import add_view, load_extractor, view_info
-from engine.writing import delete_items
+from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
-    from engine.live import LiveSpace
-    from engine.space import Space
+    from engine.spaces.live import LiveSpace
+    from engine.spaces.space import Space
     from features import Extractor
 
 _EVERYTHING = Filter()
@@ -117,7 +115,7 @@ class Collection:
 
     def findings(self) -> tuple[str, ...]:
         """Return what is odd in the collection, such as one file that is two items: a sentence each."""
-        from engine.checking import findings
+        from engine.catalog.findings import findings
 
         with self._read() as tx:
             return findings(tx)
@@ -191,16 +189,16 @@ class Collection:
         whose items were deleted stay out, unless they are named themselves, have changed, or ``include_deleted``.
 
         ``labels`` is ``folder`` (each picture has the name of the folder that it is in; labels that somebody chose
-        stay), a CSV file (see ``engine.annotations.AnnotationFile``), or None; ``captions`` a CSV file of texts. What
-        they do not name stays, an empty value clears; with ``replace_labels``, pictures that ``labels`` do not name
-        lose theirs, and folders replace chosen ones. A line of no picture is a failure, too.
+        stay), a CSV file (see ``engine.ingest.annotations.AnnotationFile``), or None; ``captions`` a CSV file of texts.
+        What they do not name stays, an empty value clears; with ``replace_labels``, pictures that ``labels`` do not
+        name lose theirs, and folders replace chosen ones. A line of no picture is a failure, too.
 
         A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """
-        from engine.annotations import Annotations
-        from engine.indexing import index_files
+        from engine.ingest.annotations import Annotations
+        from engine.ingest.indexing import index_files
 
         annotations = Annotations(labels, captions, replace_labels)
         with self._write():
@@ -215,7 +213,7 @@ class Collection:
 
         Raises BusyError, StorageError.
         """
-        from engine.updating import update_items
+        from engine.ingest.updating import update_items
 
         with self._write():
             return update_items(self._catalog, updates, match_paths)
@@ -227,13 +225,13 @@ class Collection:
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
-        from engine.importing import import_items
+        from engine.ingest.importing import import_items
 
         with self._write():
             return import_items(self._catalog, items, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
-        """Give items what a CSV file says of them: labels, captions and attributes (``engine.annotations``).
+        """Give items what a CSV file says of them: labels, captions and attributes (``engine.ingest.annotations``).
 
         Items go by key, path below the root, or full path, with or without pictures. What the file does not name stays,
         an empty cell clears; with ``replace_labels``, items that it gives no label lose theirs. Without a first line
@@ -241,7 +239,7 @@ class Collection:
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
-        from engine.annotating import annotate
+        from engine.ingest.annotating import annotate
 
         with self._write():
             return annotate(self, path, cell, replace_labels)
@@ -295,8 +293,8 @@ class Collection:
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
         StorageError.
         """
-        from engine.fitting import fit_views
-        from engine.texts import place_texts
+        from engine.ingest.fitting import fit_views
+        from engine.ingest.texts import place_texts
 
         with self._write():
             fit_views(self._catalog, images, views or (), refit, seed, workers)
@@ -344,7 +342,7 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        from engine.training import check_space_name, train
+        from engine.training.trainer import check_space_name, train
 
         recipe = Recipe(
             learner or LEARNER, tuple(views), dim, settings, holdout, seed, tuple(pairs), tune, constraints, rerank
@@ -369,7 +367,7 @@ class Collection:
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        from engine.training import add_views, check_space_name
+        from engine.training.trainer import add_views, check_space_name
 
         made = space if name is None else check_space_name(name)
 
@@ -386,7 +384,7 @@ class Collection:
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
-        from engine.training import assign
+        from engine.training.trainer import assign
 
         return self._add(space, activate, lambda tx, generation: assign(tx, _stored(tx, space), generation, label))
 
@@ -411,7 +409,7 @@ class Collection:
         Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
         StorageError.
         """
-        from engine.deletion import delete_space
+        from engine.spaces.deletion import delete_space
 
         with self._write():
             self.space(space)
@@ -426,7 +424,7 @@ class Collection:
 
         Raises InvalidInputError (the last view), NotFoundError, NotReadyError (spaces use it), BusyError, StorageError.
         """
-        from engine.deletion import delete_view
+        from engine.spaces.deletion import delete_view
 
         with self._write():
             with self._catalog.write() as tx:
@@ -450,12 +448,12 @@ class Collection:
 
         ``targets`` are by default all that the query's view can be matched against; ``space`` the active one (``raw``
         is always there: the views themselves). ``merge`` makes one list per query, by distance where the targets are
-        metrics of one view, else as ``engine.fusion.fuse`` does; None: only the former are merged. Fewer hits than k
-        mean that there are no more.
+        metrics of one view, else as ``engine.spaces.fusion.fuse`` does; None: only the former are merged. Fewer hits
+        than k mean that there are no more.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        from engine.search import answer, check_queries
+        from engine.spaces.search import answer, check_queries
 
         check_queries(queries, k)
         chosen = _checked(filter)
@@ -472,7 +470,7 @@ class Collection:
 
         Arguments and errors are as in ``search``.
         """
-        from engine.search import check_queries, embed
+        from engine.spaces.search import check_queries, embed
 
         check_queries(queries)
         with self._read() as tx:
@@ -486,11 +484,11 @@ class Collection:
 
         At most ``limit`` items are looked at, fewer where vectors are wide, and those without the view are left out.
         ``target`` is needed where the space has several metrics of the view. ``every_page`` of
-        ``engine.item_embeddings`` goes through all items.
+        ``engine.spaces.item_embeddings`` goes through all items.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from engine.embedding_page import embed_items
+        from engine.spaces.embedding_page import embed_items
 
         with self._read() as tx:
             live = self._living(tx, space or tx.active_space() or RAW)
@@ -531,8 +529,8 @@ class Collection:
             raise InvalidInputError(
                 "comparisons are measured within the view, by what the space has learned: leave out targets and refit"
             )
-        from engine.agreement import agree
-        from engine.evaluation import evaluate
+        from engine.training.agreement import agree
+        from engine.training.evaluator import evaluate
 
         with self._read() as tx:
             names = spaces or [space or tx.active_space() or RAW]
@@ -576,8 +574,8 @@ class Collection:
 
     def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
         """Fit the next generation of a space, place every item and store it."""
-        from engine.live import LiveSpace
-        from engine.space import summarize
+        from engine.spaces.live import LiveSpace
+        from engine.spaces.space import summarize
 
         with self._write():
             with self._read() as tx:
@@ -604,8 +602,8 @@ class Collection:
         tx.next_sequence()
 
     def _living(self, tx: Transaction, name: str) -> "LiveSpace":
-        from engine.live import LiveSpace
-        from engine.space import raw_space
+        from engine.spaces.live import LiveSpace
+        from engine.spaces.space import raw_space
 
         identity = _identity(tx, name)
         if identity is None:
@@ -623,7 +621,7 @@ class Collection:
 
     def _give_back(self) -> None:
         """Give the disk space of what was deleted back; where that cannot be, nothing but the space is lost."""
-        from engine.deletion import current_snapshots, remove_snapshots
+        from engine.spaces.deletion import current_snapshots, remove_snapshots
 
         try:
             with self._read() as tx:
@@ -682,7 +680,7 @@ def _stored(tx: Transaction, name: str) -> "Space":
     """Return a trained space by the generation that answers for it."""
     if name == RAW:
         raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
-    from engine.space import Space
+    from engine.spaces.space import Space
 
     number = tx.spaces.answering().get(name)
     if number is None:

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.catalog.folder import CATALOG_FILE, LOCK_FILE, WriterLock, catalog_url, file_errors
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
-from engine.layout import CATALOG_FILE, LOCK_FILE, catalog_url
 from engine.learners.cancellation import checkpoint
-from engine.locks import WriterLock
-from engine.storage import file_errors
 
 if TYPE_CHECKING:
     from engine.collection import Collection
@@ -97,8 +95,8 @@ class Home:
 
     @staticmethod
     def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:
-        from engine.catalog import Catalog
-        from engine.views import add_views
+        from engine.catalog.catalog import Catalog
+        from engine.catalog.extractors import add_views
 
         catalog = Catalog.create(catalog_url(folder), name, description)
         try:

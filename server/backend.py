@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from engine.comparisons import ItemComparisons
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
-from engine.item_embeddings import ItemEmbeddings
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
+from engine.spaces.item_embeddings import ItemEmbeddings
 
 
 class CollectionBackend(Protocol):

@@ -9,7 +9,7 @@ from engine.collection import Collection
 from engine.errors import BusyError
 from engine.home import Home
 from engine.info import CollectionInfo
-from engine.locks import wait_for
+from engine.spaces.locks import wait_for
 
 PATIENCE = 30.0
 """Seconds that a deletion waits for the calls under way."""

@@ -14,10 +14,10 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from engine.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.progress import Progress
 from engine.query import Embedding, Filter, HitList, Query
 from engine.recipe import Pair, Tune
+from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from server import pages
 from server.batches import batches, merged
 from server.convert import (
@@ -182,7 +182,7 @@ class RemoteCollection:
         include_deleted: bool = False,
     ) -> ImportReport:
         """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
-        from engine.annotations import Annotations
+        from engine.ingest.annotations import Annotations
         from server.remote_index import index
 
         return index(self, paths, Annotations(labels, captions, replace_labels), progress, include_deleted)
@@ -198,7 +198,7 @@ class RemoteCollection:
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
         """Gives items what a file of this machine says of them; see ``Collection.annotate``."""
-        from engine.annotating import annotate
+        from engine.ingest.annotating import annotate
 
         return annotate(self, path, cell, replace_labels)
 
@@ -206,7 +206,7 @@ class RemoteCollection:
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
         """Sends the rows of a file of this machine; see ``Collection.index_vectors``."""
-        from engine.vectors import index_vectors
+        from engine.ingest.vectors import index_vectors
 
         return index_vectors(self, view, path, keys, progress)
 
@@ -431,7 +431,7 @@ def _messages(
     entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
     """The messages of items; those that no message can hold join ``failures``."""
-    from engine.entry import check_entry
+    from engine.ingest.entry import check_entry
 
     for entry in entries:
         checked = check_entry(entry)

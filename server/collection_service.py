@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import ImportReport, Picture
-from engine.item_embeddings import ITEMS_AT_ONCE
+from engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from server import pages
 from server.batches import batches, merged
 from server.cache import OpenCollections

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.item_embeddings import ItemEmbeddings
+from engine.spaces.item_embeddings import ItemEmbeddings
 from server import pages
 from server.pb.crossview.v1 import collections_pb2 as pb
 

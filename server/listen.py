@@ -8,9 +8,11 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from engine import evaluation, importing, search, training  # noqa: F401  # now, not while the first caller waits
 from engine.errors import StorageError
 from engine.home import Home
+from engine.ingest import importing  # noqa: F401  # now, not while the first caller waits
+from engine.spaces import search  # noqa: F401
+from engine.training import evaluator, trainer  # noqa: F401
 from server.cache import OpenCollections
 from server.calls import CallInterceptor
 from server.collection_service import CollectionService

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.annotations import Annotations, annotation_update
+from engine.catalog.extractors import input_of
 from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
-from engine.extraction import content_hash, read_file
-from engine.file_keys import deleted_before, match_files, moved_items
-from engine.fitting import sample_size
-from engine.indexing import DELETED, label_notes
-from engine.interruption import Committed, interruptible
+from engine.ingest.annotations import Annotations, annotation_update
+from engine.ingest.extraction import content_hash, read_file
+from engine.ingest.file_keys import deleted_before, match_files, moved_items
+from engine.ingest.fitting import sample_size
+from engine.ingest.indexing import DELETED, label_notes
+from engine.ingest.interruption import Committed, interruptible
+from engine.ingest.updating import changed_record
+from engine.ingest.walk import SourceFile, readable, walk
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
-from engine.updating import changed_record
-from engine.views import input_of
-from engine.walk import SourceFile, readable, walk
 from features.errors import ImageError
 from server.backend import CollectionBackend
 from server.batches import batches, merged

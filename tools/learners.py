@@ -1,4 +1,4 @@
-"""Writes engine/learners.json, what ``crossview learners`` tells, from the learners' docstrings and attributes.
+"""Writes engine/training/learners.json, what ``crossview learners`` tells, from the learners' docstrings.
 
 The command is to answer at once, and importing the learners takes seconds, so what they say of themselves is kept in a
 file. A test holds that the file says what they say.
@@ -14,11 +14,11 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from engine.grids import GRIDS, KERNEL  # noqa: E402
-from engine.guide import FILE  # noqa: E402
 from engine.learners.base import MultiViewLearner  # noqa: E402
 from engine.learners.registry import LEARNERS  # noqa: E402
 from engine.learners.settings import kinds, words  # noqa: E402
+from engine.training.grids import GRIDS, KERNEL  # noqa: E402
+from engine.training.guide import FILE  # noqa: E402
 
 HIDDEN = ("view_slices",)
 """Parameters of rows in one array; collections have views."""
@@ -28,7 +28,7 @@ _REFERENCE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 
 
 def guide() -> list[dict[str, Any]]:
-    """Returns what every learner says of itself, by the fields of ``engine.guide.LearnerGuide``."""
+    """Returns what every learner says of itself, by the fields of ``engine.training.guide.LearnerGuide``."""
     ours = (learner for learner in LEARNERS.values() if learner.__module__.startswith("engine."))  # benchmarks add some
     return [_described(learner) for learner in ours]
 

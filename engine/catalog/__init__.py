@@ -1,18 +1,5 @@
-"""The catalog: the only truth about a collection. Everything else is derived from it."""
+"""The catalog, the only truth about a collection: schema, migrations, items, rows, views, spaces, and who may write.
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.items import NewRecord, PictureRecord, Stored
-from engine.catalog.rows import ViewRows
-from engine.catalog.spaces import Generation
-from engine.catalog.views import ViewRecord
-
-__all__ = [
-    "Catalog",
-    "Generation",
-    "NewRecord",
-    "PictureRecord",
-    "Stored",
-    "Transaction",
-    "ViewRecord",
-    "ViewRows",
-]
+Everything else is derived from it. May import ``features``, ``engine.learners.cancellation`` and the nouns of
+``engine`` that import nothing; SQLAlchemy and SQLite are known here only.
+"""

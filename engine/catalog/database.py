@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
+from engine.catalog.folder import DISK_FULL, file_errors
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
-from engine.storage import DISK_FULL, file_errors
 
 HEAD = "0003"
 """The schema version that this code reads and writes (the newest migration)."""

@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .cancellation import checkpoint
-from .settings import check_settings
-from .state import decode, encode
+from engine.learners.cancellation import checkpoint
+from engine.learners.settings import check_settings
+from engine.learners.state import decode, encode
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import Mask, MultiView, MultiViewLearner, Rows
-from .hashing.hasher import Hasher
-from .hashing.itq import ITQ
-from .metrics.comparisons import Comparisons
-from .registry import from_state, learner_class, takers
-from .settings import check_settings
+from engine.learners.base import Mask, MultiView, MultiViewLearner, Rows
+from engine.learners.hashing.hasher import Hasher
+from engine.learners.hashing.itq import ITQ
+from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.registry import from_state, learner_class, takers
+from engine.learners.settings import check_settings
 
 Progress = Callable[[int, int], None]
 

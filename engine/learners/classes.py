@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Rows
+from engine.learners.base import Rows
 
 
 def shared_classes(labels: NDArray[Any]) -> NDArray[Any]:

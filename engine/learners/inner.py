@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Rows
-from .steps import Step
+from engine.learners.base import Rows
+from engine.learners.steps import Step
 
 
 class InnerProduct(Step):

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
-from .base import Rows
-from .relations import slices
-from .settings import Between, OneView, Positive, Seed
-from .steps import Step
+from engine.learners.base import Rows
+from engine.learners.npp.relations import slices
+from engine.learners.settings import Between, OneView, Positive, Seed
+from engine.learners.steps import Step
 
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""

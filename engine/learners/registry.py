@@ -2,25 +2,25 @@
 
 from typing import Any
 
-from .attributes import RelativeAttributes
-from .base import MultiViewLearner
-from .cca import CanonicalCorrelation
-from .hashing.itq import ITQ
-from .hashing.lsh import LSH
-from .hashing.npp_hash import NPPHash
-from .hashing.sign import Sign
-from .hybrid import Hybrid
-from .inner import InnerProduct
-from .kernels import KernelMap
-from .lda import LinearDiscriminants
-from .metrics.fantope import Fantope
-from .metrics.lmnn import LMNN
-from .multi_npp import MultiNPP
-from .musl.musl import MuSL
-from .pca import PCA
-from .pls import PartialLeastSquares
-from .semantic import SemanticMatching
-from .steps import L1, L2, Sqrt, Standardize
+from engine.learners.attributes.relative import RelativeAttributes
+from engine.learners.base import MultiViewLearner
+from engine.learners.hashing.itq import ITQ
+from engine.learners.hashing.lsh import LSH
+from engine.learners.hashing.npp_hash import NPPHash
+from engine.learners.hashing.sign import Sign
+from engine.learners.inner import InnerProduct
+from engine.learners.kernels import KernelMap
+from engine.learners.metrics.fantope import Fantope
+from engine.learners.metrics.lmnn import LMNN
+from engine.learners.musl.musl import MuSL
+from engine.learners.npp.hybrid import Hybrid
+from engine.learners.npp.multi_npp import MultiNPP
+from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.subspace.cca import CanonicalCorrelation
+from engine.learners.subspace.lda import LinearDiscriminants
+from engine.learners.subspace.pca import PCA
+from engine.learners.subspace.pls import PartialLeastSquares
+from engine.learners.subspace.semantic import SemanticMatching
 
 LEARNERS: dict[str, type[MultiViewLearner]] = {
     learner.name: learner

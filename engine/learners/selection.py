@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from .base import MultiViewLearner, Rows
-from .cancellation import checkpoint
-from .chain import Chain, parse_chain
+from engine.learners.base import MultiViewLearner, Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.chain import Chain, parse_chain
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from .base import Mask, MultiView, MultiViewLearner, Rows
-from .cancellation import checkpoint
+from engine.learners.base import Mask, MultiView, MultiViewLearner, Rows
+from engine.learners.cancellation import checkpoint
 
 
 class SeparateLearner(MultiViewLearner):

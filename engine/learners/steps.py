@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Mask, Rows
-from .separate import SeparateLearner
-from .settings import OneView
+from engine.learners.base import Mask, Rows
+from engine.learners.separate import SeparateLearner
+from engine.learners.settings import OneView
 
 
 class Step(SeparateLearner):

@@ -23,10 +23,10 @@ from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOp
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from engine.item_embeddings import ItemEmbeddings
     from engine.progress import Progress
     from engine.query import Embedding
-    from engine.vector_files import Written
+    from engine.spaces.embedding_files import Written
+    from engine.spaces.item_embeddings import ItemEmbeddings
     from server.backend import CollectionBackend
 
 SHOWN = 4
@@ -90,8 +90,8 @@ def _write_all(
     path: Path,
     progress: "Progress | None",
 ) -> "Written":
-    from engine.item_embeddings import every_page
-    from engine.vector_files import write_vectors
+    from engine.spaces.embedding_files import write_vectors
+    from engine.spaces.item_embeddings import every_page
 
     if len(targets) > 1:
         raise typer.BadParameter(f"a file holds the vectors of one target, not of {', '.join(targets)}")
@@ -120,7 +120,7 @@ def _report(written: "Written", as_json: bool) -> None:
 def _write(path: Path, found: "Sequence[Embedding]") -> "Written":
     import numpy as np
 
-    from engine.vector_files import Written
+    from engine.spaces.embedding_files import Written
 
     made = sorted({one.target for one in found})
     if len(made) > 1:

@@ -143,10 +143,10 @@ def fit(
     unless told otherwise. Text views need no PATH.
     """
 
-    from engine.annotations import Annotations
     from engine.errors import InvalidInputError
+    from engine.ingest.annotations import Annotations
+    from engine.ingest.walk import walk
     from engine.item import Picture
-    from engine.walk import walk
 
     annotations = Annotations(labels)
     files = walk(paths or []).files

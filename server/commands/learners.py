@@ -8,7 +8,7 @@ import typer
 from server.commands.common import JsonOption, print_json, show, table
 
 if TYPE_CHECKING:
-    from engine.guide import LearnerGuide
+    from engine.training.guide import LearnerGuide
 
 
 def learners(
@@ -21,7 +21,7 @@ def learners(
 
     Stages serve a learner, before or after it, as in: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
     """
-    from engine.guide import learner_guide, learner_guides
+    from engine.training.guide import learner_guide, learner_guides
 
     chosen = None if name is None else learner_guide(name)
     if as_json:

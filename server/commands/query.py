@@ -39,7 +39,7 @@ def _rows(path: Path | None) -> "Sequence[Sequence[float]]":
     import numpy as np
 
     from engine.errors import InvalidInputError
-    from engine.vectors import no_array
+    from engine.ingest.vectors import no_array
 
     try:
         rows = np.load(str(path), allow_pickle=False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks import hashing, hashing_report, hashing_trial, ties
 from benchmarks.hashing_methods import COMPARED, METHODS, Method
 from benchmarks.record import write_json
-from engine.measures import average_precision, precision_at_k
+from engine.training.measures import average_precision, precision_at_k
 
 
 @settings(max_examples=60, deadline=None)

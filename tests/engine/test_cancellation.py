@@ -7,15 +7,16 @@ import pytest
 from drawn import numbered
 from rows import each, fill, item
 
-from engine import locks
+from engine.catalog import folder
+from engine.catalog.folder import WriterLock
 from engine.collection import Collection
 from engine.errors import BusyError, CancelledError
 from engine.home import Home
 from engine.item import NewItem
 from engine.learners.cancellation import cancellable
-from engine.locks import ReadWriteLock, WriterLock
 from engine.query import Query
 from engine.recipe import Tune
+from engine.spaces.locks import ReadWriteLock
 
 BOTH = ("color", "gist")
 TRAININGS = {
@@ -183,7 +184,7 @@ def test_who_waits_for_a_lock_can_be_stopped(tmp_path):
 
 def test_who_waits_too_long_for_a_lock_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch):
     """With the number of seconds and what to do, as another process is at once."""
-    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    monkeypatch.setattr(folder, "PATIENCE", 0.05)
     lock = WriterLock(tmp_path / "lock")
     thread, leave = held(lock.hold())
     with pytest.raises(BusyError, match="try again when it is done"), lock.hold():

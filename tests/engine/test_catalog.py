@@ -11,16 +11,17 @@ from alembic.migration import MigrationContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.catalog import Catalog, NewRecord
 from engine.catalog.batches import batches
+from engine.catalog.catalog import Catalog
 from engine.catalog.database import HEAD, make_tables, migrate
+from engine.catalog.extractors import add_views
+from engine.catalog.items import NewRecord
 from engine.catalog.schema import metadata
+from engine.catalog.writing import delete_items, put_records
 from engine.errors import StorageError
 from engine.home import Home
 from engine.item import NewItem
 from engine.query import Filter, Query
-from engine.views import add_views
-from engine.writing import delete_items, put_records
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -8,7 +8,7 @@ from engine.errors import InvalidInputError
 from engine.item import NewItem
 from engine.query import Query
 from engine.recipe import Tune
-from engine.space import Space
+from engine.spaces.space import Space
 from index import AutoBinaryIndex, RerankedIndex
 
 BOTH = ("color", "gist")

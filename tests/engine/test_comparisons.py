@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engine import state
-from engine.comparison_file import read_comparisons
+from engine.catalog import state
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError
 from engine.learners.metrics.comparisons import Comparisons
+from engine.training.comparison_file import read_comparisons
 
 KNOWN = {"a", "b", "c", "d"}
 

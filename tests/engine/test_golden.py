@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalog import Generation, ViewRows
+from engine.catalog.rows import ViewRows
+from engine.catalog.space_info import space_info
+from engine.catalog.spaces import Generation
+from engine.catalog.state import unpack
 from engine.info import Trial, Tuning
-from engine.space import Space
-from engine.space_info import space_info
-from engine.state import unpack
+from engine.spaces.space import Space
 from features import extractor
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,7 +7,7 @@ from rows import GROUPS, each, fill, item, row
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.query import Query
 from engine.recipe import Tune
-from engine.space import Space
+from engine.spaces.space import Space
 
 TARGETS = ("color:1", "color:2", "color:3")
 PER_CLASS = {"n_metrics": "class", "n_bits": 16}

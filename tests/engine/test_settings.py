@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.registry import LEARNERS
-from engine.pipeline import build, fit, vectors
+from engine.spaces.pipeline import build, fit, vectors
 
 VIEWS = ("left", "right")
 NASTY = (

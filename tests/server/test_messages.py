@@ -36,7 +36,7 @@ def test_an_interrupted_index_says_what_was_committed(
     """How many items, here and through a server; and the same command goes on."""
     home = Home(tmp_path / "home")
     home.create("some", ["color"]).close()
-    monkeypatch.setattr("engine.indexing._COMMIT_ITEMS", 4)
+    monkeypatch.setattr("engine.ingest.indexing._COMMIT_ITEMS", 4)
     monkeypatch.setattr("server.remote_index.batches.__defaults__", (4,))
     with reached(home, backend) as where:
         bar = "server.commands.index.progress_bar"
@@ -60,7 +60,7 @@ def test_interrupted_vectors_say_what_was_committed(
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     np.save(tmp_path / "rows.npy", np.ones((20, 3), np.float32))
-    monkeypatch.setattr("engine.vectors.ROWS_AT_ONCE", 8)
+    monkeypatch.setattr("engine.ingest.vectors.ROWS_AT_ONCE", 8)
     bar = "server.commands.index.progress_bar"
     monkeypatch.setattr(bar, lambda *_: nullcontext(stopping(16)))
     with reached(home, backend) as where:
@@ -80,7 +80,7 @@ def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
     def stop(_: object) -> list[object]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.indexing.walk", stop)
+    monkeypatch.setattr("engine.ingest.indexing.walk", stop)
     monkeypatch.setattr("server.remote_index.walk", stop)
     with reached(home, backend) as where:
         result = run("index", "none", pictures, *where)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import MultiViewLearner, Rows
+from engine.learners.base import MultiViewLearner, Rows
 
 
 class Hasher(MultiViewLearner):

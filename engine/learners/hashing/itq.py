@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from ..pca import principal_components
-from .projection import ProjectionHasher
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.hashing.projection import ProjectionHasher
+from engine.learners.subspace.pca import principal_components
 
 _ITERATIONS = 50  # as the paper takes
 _ROWS = 32_768  # of more, so many are drawn

@@ -5,8 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..base import Rows
-from .projection import ProjectionHasher
+from engine.learners.base import Rows
+from engine.learners.hashing.projection import ProjectionHasher
 
 
 class LSH(ProjectionHasher):

@@ -8,17 +8,17 @@ import scipy.optimize
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..base import Mask, MultiView, Rows
-from ..neighborhoods import kinds
-from ..pca import principal_components
-from ..problem import some
-from ..relations import Similarity, similarity_of
-from ..settings import Bits, PairRows, Seed, Steps, Weight
-from ..start import groups
-from .hasher import Hasher
-from .itq import rotation
-from .regression import Regression
-from .relaxed import PairLoss, RelaxedCodes
+from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.hashing.hasher import Hasher
+from engine.learners.hashing.itq import rotation
+from engine.learners.hashing.regression import Regression
+from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
+from engine.learners.npp.neighborhoods import kinds
+from engine.learners.npp.problem import some
+from engine.learners.npp.relations import Similarity, similarity_of
+from engine.learners.npp.start import groups
+from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
+from engine.learners.subspace.pca import principal_components
 
 Matrix = NDArray[np.float64]
 Progress = Callable[[int, int], None]

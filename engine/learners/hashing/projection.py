@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..base import Rows
-from ..settings import Bits, Seed
-from .stage import StageHasher
+from engine.learners.base import Rows
+from engine.learners.hashing.stage import StageHasher
+from engine.learners.settings import Bits, Seed
 
 
 class ProjectionHasher(StageHasher):

@@ -8,7 +8,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
-from ..base import Rows
+from engine.learners.base import Rows
 
 _PENALTIES = np.logspace(-5, 1, 13)  # a row
 

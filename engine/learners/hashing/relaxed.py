@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from ..problem import Kinds
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.npp.problem import Kinds
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]

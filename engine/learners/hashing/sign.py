@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .stage import StageHasher
+from engine.learners.hashing.stage import StageHasher
 
 
 class Sign(StageHasher):

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import Mask, MultiView, Rows
-from ..separate import SeparateLearner
-from .hasher import Hasher
+from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.hashing.hasher import Hasher
+from engine.learners.separate import SeparateLearner
 
 
 class StageHasher(Hasher, SeparateLearner):

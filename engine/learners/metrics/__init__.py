@@ -1,1 +1,4 @@
-"""Mahalanobis metrics from comparisons: what may be said of distances, and how a metric is fitted to it."""
+"""Mahalanobis metrics from comparisons: Fantope regularisation and large margin nearest neighbours.
+
+May import the root of ``engine.learners`` and ``engine.learners.subspace``.
+"""

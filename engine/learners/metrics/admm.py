@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from .constraints import Constraints
-from .descent import Solution
-from .features import PairFeatures
-from .objective import Objective
-from .parameters import Full, Symmetric
-from .proximal import argmin
-from .regularizer import Regularizer
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.descent import Solution
+from engine.learners.metrics.features import PairFeatures
+from engine.learners.metrics.objective import Objective
+from engine.learners.metrics.parameters import Full, Symmetric
+from engine.learners.metrics.proximal import argmin
+from engine.learners.metrics.regularizer import Regularizer
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import Mask, MultiView, Rows
-from ..linear import LinearLearner
-from ..separate import SeparateLearner
-from .comparisons import Comparisons
-from .constraints import Constraints
-from .sampling import ClassSampler, NearestSampler
-from .tuples import constrained
+from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.sampling import ClassSampler, NearestSampler
+from engine.learners.metrics.tuples import constrained
+from engine.learners.separate import SeparateLearner
+from engine.learners.subspace.linear import LinearLearner
 
 NEIGHBORS = 10
 """How many nearest rows are similar where ``similar="knn"`` and no number is given."""

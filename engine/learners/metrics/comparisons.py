@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .constraints import Constraints
+from engine.learners.metrics.constraints import Constraints
 
 KINDS = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 """What comparisons are called, by the rows in each."""
@@ -93,6 +93,6 @@ class Comparisons:
     def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
         """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""
         own = margin if self.margins is None else self.margins
-        from .tuples import constrained
+        from engine.learners.metrics.tuples import constrained
 
         return constrained(self.items, self.similar, own, upper, lower, 1.0 if self.weights is None else self.weights)

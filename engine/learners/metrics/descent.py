@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from .objective import Evaluation, Loss
-from .parameters import Metric
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.metrics.objective import Evaluation, Loss
+from engine.learners.metrics.parameters import Metric
 
 Rule = Literal["adaptive", "constant", "sqrt"]
 SHARPER = 0.25

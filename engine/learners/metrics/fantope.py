@@ -7,18 +7,18 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Rows
-from ..pca import principal_components
-from ..settings import Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
-from .admm import Multipliers, alternate
-from .constraints import Constraints
-from .descent import Descent, Rule, Solution, Watch, descend, plain
-from .features import Differences
-from .learner import MetricLearner
-from .objective import Loss, Objective, satisfied
-from .parameters import Diagonal, Full, LowRank, Parameters
-from .parts import descend_by_parts
-from .regularizer import Regularizer
+from engine.learners.base import Rows
+from engine.learners.metrics.admm import Multipliers, alternate
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.descent import Descent, Rule, Solution, Watch, descend, plain
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.learner import MetricLearner
+from engine.learners.metrics.objective import Loss, Objective, satisfied
+from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Parameters
+from engine.learners.metrics.parts import descend_by_parts
+from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.settings import Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
+from engine.learners.subspace.pca import principal_components
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..base import Rows
-from ..cancellation import checkpoint
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
 
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]

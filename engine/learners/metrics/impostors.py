@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from .features import Differences, blocks
-from .objective import Evaluation, merged
-from .parameters import Metric, Parameters
-from .regularizer import Regularizer
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.metrics.features import Differences, blocks
+from engine.learners.metrics.objective import Evaluation, merged
+from engine.learners.metrics.parameters import Metric, Parameters
+from engine.learners.metrics.regularizer import Regularizer
 
 Items = NDArray[np.int64]
 

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import Rows
-from . import tuples as shapes
-from .comparing import ComparisonLearner
-from .comparisons import Comparisons
-from .constraints import Constraints
-from .threshold import between, calibrate
+from engine.learners.base import Rows
+from engine.learners.metrics import tuples as shapes
+from engine.learners.metrics.comparing import ComparisonLearner
+from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.threshold import between, calibrate
 
 
 class MetricLearner(ComparisonLearner):

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Rows
-from ..settings import Count, Dimensions, Positive, Steps, Weight
-from .constraints import Constraints
-from .descent import Descent, Rule, descend
-from .fantope import Fantope, Form, Start
-from .features import Differences
-from .impostors import Impostors, Targets
-from .objective import Loss, Objective
-from .parameters import Parameters
-from .parts import scaled
-from .regularizer import Regularizer
+from engine.learners.base import Rows
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.descent import Descent, Rule, descend
+from engine.learners.metrics.fantope import Fantope, Form, Start
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.impostors import Impostors, Targets
+from engine.learners.metrics.objective import Loss, Objective
+from engine.learners.metrics.parameters import Parameters
+from engine.learners.metrics.parts import scaled
+from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.settings import Count, Dimensions, Positive, Steps, Weight
 
 
 class LMNN(Fantope):

@@ -6,11 +6,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Rows
-from .constraints import Constraints
-from .features import PairFeatures
-from .parameters import Metric, Parameters
-from .regularizer import Regularizer
+from engine.learners.base import Rows
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.features import PairFeatures
+from engine.learners.metrics.parameters import Metric, Parameters
+from engine.learners.metrics.regularizer import Regularizer
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base import Rows
-from .features import PairFeatures, Pairs, Values
-from .spectrum import Spectrum
+from engine.learners.base import Rows
+from engine.learners.metrics.features import PairFeatures, Pairs, Values
+from engine.learners.metrics.spectrum import Spectrum
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from .descent import SHARPER, Descent, Solution, Watch, descend
-from .objective import Loss, Objective
-from .parameters import Metric
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.metrics.descent import SHARPER, Descent, Solution, Watch, descend
+from engine.learners.metrics.objective import Loss, Objective
+from engine.learners.metrics.parameters import Metric
 
 _FIRST = 1 << 14  # constraints in the first part
 _GROWTH = 4

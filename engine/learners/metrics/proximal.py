@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from ..base import Rows
-from ..cancellation import checkpoint
-from .constraints import Constraints
-from .features import PairFeatures
-from .regularizer import Regularizer
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.features import PairFeatures
+from engine.learners.metrics.regularizer import Regularizer
 
 Duals = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from ..base import Rows
-from .parameters import Metric
+from engine.learners.base import Rows
+from engine.learners.metrics.parameters import Metric
 
 
 @dataclass(frozen=True)

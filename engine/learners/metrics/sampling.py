@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from ..base import Rows
-from ..cancellation import checkpoint
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 KINDS = ("pairs", "triplets", "quadruplets")

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from ..base import Rows
-from . import constraints
-from .constraints import Constraints
+from engine.learners.base import Rows
+from engine.learners.metrics import constraints
+from engine.learners.metrics.constraints import Constraints
 
 Preprocessor = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 """(m, d) rows that tuples name by position, or a function from (n,) names to (n, d) rows."""

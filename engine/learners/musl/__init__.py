@@ -1,1 +1,4 @@
-"""Multiple similarity learning: a few boosted metrics in place of one, or of one for each class."""
+"""Multiple similarity learning (Babenko, Branson and Belongie, ICCV 2009): a few boosted metrics for groups of classes.
+
+May import the root of ``engine.learners``.
+"""

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import Mask, Rows
-from ..classes import of_classes, shared_classes
-from ..separate import SeparateLearner
-from ..settings import Between, Bits, Seed
-from .boosting import Chosen, boost, boost_assigned, likelihoods_under
-from .grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
-from .pairs import Codes, Pairs
-from .samples import Sample, Training
-from .stumps import Stumps
+from engine.learners.base import Mask, Rows
+from engine.learners.classes import of_classes, shared_classes
+from engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
+from engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
+from engine.learners.musl.pairs import Codes, Pairs
+from engine.learners.musl.samples import Sample, Training
+from engine.learners.musl.stumps import Stumps
+from engine.learners.separate import SeparateLearner
+from engine.learners.settings import Between, Bits, Seed
 
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)

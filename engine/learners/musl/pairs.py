@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from .stumps import Bits
+from engine.learners.musl.stumps import Bits
 
 Codes = NDArray[np.intp]
 Distances = NDArray[np.intp]

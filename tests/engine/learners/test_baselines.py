@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from engine.learners.cca import CanonicalCorrelation
 from engine.learners.inner import InnerProduct
-from engine.learners.pca import PCA
-from engine.learners.pls import PartialLeastSquares
 from engine.learners.registry import LEARNERS
 from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.subspace.cca import CanonicalCorrelation
+from engine.learners.subspace.pca import PCA
+from engine.learners.subspace.pls import PartialLeastSquares
 
 ROWS = hnp.arrays(np.float64, (5, 4), elements=st.floats(-1e6, 1e6))
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from engine.learners.alternation import Alternation
-from engine.learners.multi_npp import MultiNPP
-from engine.learners.neighborhoods import kinds
-from engine.learners.problem import Problem, View
-from engine.learners.relations import SameClass
-from engine.learners.scisd import Scisd
-from engine.learners.subproblem import Regularizer
+from engine.learners.npp.alternation import Alternation
+from engine.learners.npp.multi_npp import MultiNPP
+from engine.learners.npp.neighborhoods import kinds
+from engine.learners.npp.problem import Problem, View
+from engine.learners.npp.relations import SameClass
+from engine.learners.npp.scisd import Scisd
+from engine.learners.npp.subproblem import Regularizer
 
 
 def two_views(n, seed, classes=6, widths=(12, 16), noise=1.0):
@@ -101,8 +101,8 @@ def test_large_sets_are_drawn_from(monkeypatch):
     views, labels = two_views(100, 5)
     whole = MultiNPP(4, random_state=0).fit(views, labels).weights_[0]
     np.testing.assert_array_equal(MultiNPP(4, batch_size=None, random_state=0).fit(views, labels).weights_[0], whole)
-    monkeypatch.setattr("engine.learners.multi_npp.FULL_PAIRS", 99)
-    monkeypatch.setattr("engine.learners.multi_npp._BATCH", 50)
+    monkeypatch.setattr("engine.learners.npp.multi_npp.FULL_PAIRS", 99)
+    monkeypatch.setattr("engine.learners.npp.multi_npp._BATCH", 50)
     learner = MultiNPP(4, random_state=0).fit(views, labels)
     assert len(learner.objective_) == learner.n_iter_ + 1
     assert not np.array_equal(learner.weights_[0], whole)

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from engine.learners.cca import CanonicalCorrelation
 from engine.learners.chain import Chain, parse_chain
 from engine.learners.kernels import KernelMap
 from engine.learners.selection import Kept, cross_validate, distances, select
 from engine.learners.state import decode, encode
+from engine.learners.subspace.cca import CanonicalCorrelation
 
 
 def two_views(n=60, widths=(6, 9), seed=0):

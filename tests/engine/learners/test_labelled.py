@@ -6,10 +6,10 @@ import sklearn.discriminant_analysis
 import sklearn.linear_model
 
 from engine.learners.chain import Chain, parse_chain
-from engine.learners.lda import LinearDiscriminants
 from engine.learners.registry import LEARNERS
-from engine.learners.semantic import SemanticMatching
 from engine.learners.steps import Standardize
+from engine.learners.subspace.lda import LinearDiscriminants
+from engine.learners.subspace.semantic import SemanticMatching
 
 
 def planted(n=160, widths=(6, 9, 4), names=("ant", "bee", "cat", "dog"), seed=0):

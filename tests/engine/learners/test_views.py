@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from engine.learners.chain import parse_chain
-from engine.learners.hybrid import Hybrid
-from engine.learners.multi_npp import MultiNPP
-from engine.learners.pca import PCA
+from engine.learners.npp.hybrid import Hybrid
+from engine.learners.npp.multi_npp import MultiNPP
+from engine.learners.npp.scisd import Scisd
 from engine.learners.registry import LEARNERS
-from engine.learners.scisd import Scisd
+from engine.learners.subspace.pca import PCA
 
 CLASSES = 4
 WIDTHS = (6, 9, 5)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.learners.chain import parse_chain
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
-from engine.learners.neighborhoods import kinds
-from engine.learners.relations import SameClass, listed, shared_labels
+from engine.learners.npp.neighborhoods import kinds
+from engine.learners.npp.relations import SameClass, listed, shared_labels
 
 
 def classes_in_views(n=90, widths=(7, 9), classes=3, noise=0.5, seed=0):

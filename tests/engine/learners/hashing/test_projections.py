@@ -9,7 +9,7 @@ from scipy.linalg import expm, orthogonal_procrustes
 
 from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
-from engine.learners.pca import principal_components
+from engine.learners.subspace.pca import principal_components
 
 
 def clusters(n=400, d=24, seed=0):

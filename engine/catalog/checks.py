@@ -1,0 +1,109 @@
+"""What items may hold: characters of texts, labels, JSON attributes; checked wherever it comes from."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from engine.errors import InvalidInputError
+
+MAX_LABEL = 1024
+"""Characters that a label may have."""
+MAX_TEXT = 1_000_000
+"""Characters that a text may have."""
+MAX_ATTRIBUTES = 1_000_000
+"""Characters of an item's attributes, written as JSON."""
+MAX_NAME = 1024
+"""Characters of a name."""
+MAX_DEPTH = 16
+"""Lists and objects inside each other; protobuf refuses messages that are nested 100 deep, and each takes up to 3."""
+MAX_INTEGER = 2**63 - 1
+"""SQLite rounds larger integers, so that filters could not tell them apart."""
+_QUOTED = 40
+
+
+def check_characters(text: Any, what: str, most: int) -> str:
+    """Return a text of at most ``most`` characters, all of them Unicode and none NUL.
+
+    ``what`` is the subject of the InvalidInputError for any other, such as "a label".
+    """
+    if not isinstance(text, str):
+        raise InvalidInputError(f"{what} must be text, not {text!r}")
+    quoted = repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
+    if len(text) > most:
+        raise InvalidInputError(f"{what} has at most {most:,} characters; {quoted} has {len(text):,}")
+    if "\0" in text:
+        raise InvalidInputError(f"{what} must not hold NUL, as {quoted} does at position {text.index(chr(0))}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"{what} must be Unicode; {quoted} is not at position {error.start}") from error
+    return text
+
+
+def check_text(text: str) -> str:
+    """Return a text that can be stored and sent; InvalidInputError says what is wrong with any other."""
+    return check_characters(text, "a text", MAX_TEXT)
+
+
+def check_label(label: str) -> str:
+    """Return a label that can be stored and sent; InvalidInputError says what is wrong with any other."""
+    if check_characters(label, "a label", MAX_LABEL) == "":
+        raise InvalidInputError("a label must not be empty: leave it out")
+    return label
+
+
+def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return labels that are each a ``check_label``; InvalidInputError for any other, and for a single text."""
+    if isinstance(labels, str):
+        raise InvalidInputError(f"labels must be a sequence of texts, not one text: [{labels[:MAX_LABEL]!r}]")
+    return tuple(map(check_label, labels))
+
+
+def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes as plain JSON values, tuples as lists; InvalidInputError names the one that cannot be stored.
+
+    A name is any text without NUL, "" too. Numbers are finite, and integers have 64 bits at most.
+    """
+    if not isinstance(attributes, Mapping):
+        raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
+    plain = {
+        check_characters(name, "the name of an attribute", MAX_NAME): _value(value, f"attribute {name!r}", 1)
+        for name, value in attributes.items()
+    }
+    if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
+        longest = max(plain, key=lambda name: len(json.dumps(plain[name])))
+        raise InvalidInputError(
+            f"an item's attributes have at most {MAX_ATTRIBUTES:,} characters as JSON, not {length:,}; "
+            f"the longest is {longest!r}"
+        )
+    return plain
+
+
+def _value(value: Any, what: str, depth: int) -> Any:
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return check_characters(value, what, MAX_ATTRIBUTES)
+        case int() | float():
+            return _number(value, what)
+        case Mapping() | list() | tuple() if depth > MAX_DEPTH:
+            raise InvalidInputError(f"{what} has lists and objects more than {MAX_DEPTH} deep")
+        case Mapping():
+            names = [check_characters(name, f"a name in {what}", MAX_NAME) for name in value]
+            return {name: _value(value[name], what, depth + 1) for name in names}
+        case list() | tuple():
+            return [_value(inner, what, depth + 1) for inner in value]
+    raise InvalidInputError(
+        f"{what} is a {type(value).__name__}, which JSON does not know: "
+        "give text, a number, true, false, null, a list or an object"
+    )
+
+
+def _number(value: float, what: str) -> float:
+    if isinstance(value, int) and not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
+        raise InvalidInputError(f"{what} is an integer of more than 64 bits: store it as text")
+    if not math.isfinite(value):
+        raise InvalidInputError(f"{what} is {value}, which is no JSON number: leave it out or give null")
+    return value

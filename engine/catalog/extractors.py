@@ -1,0 +1,142 @@
+"""Views of a collection: what is said of them, and their extractors at a revision."""
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import features
+from engine.catalog import state
+from engine.catalog.catalog import Transaction
+from engine.catalog.views import ViewRecord
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from engine.info import ViewInfo
+from features.base import Extractor, ImageExtractor, Input, TextExtractor
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+def view_info(record: ViewRecord) -> ViewInfo:
+    """Return what is told of a view."""
+    return ViewInfo(
+        record.name, record.extractor, dict(record.params), record.dim, record.revision, record.revision > 0
+    )
+
+
+def parse_view(spec: str) -> tuple[str, Extractor]:
+    """Return the name and unfitted extractor of ``[name=]extractor[:param=value...]``, such as ``sift:words=100``.
+
+    Without a name, the view is called after its extractor; ``clip=vectors:dim=512`` is the view ``clip``.
+
+    Raises InvalidInputError for a name that cannot be, an unknown extractor or parameter, naming the known ones.
+    """
+    head, *pairs = spec.strip().split(":")
+    first, named, second = head.partition("=")
+    params: dict[str, Any] = {}
+    for pair in pairs:
+        key, found, value = pair.partition("=")
+        if not found:
+            raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
+        params[key] = parse_value(value)
+    try:
+        made = features.extractor(second if named else first, params)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"view {spec!r}: {error}") from error
+    if not _NAME.fullmatch(first):
+        raise InvalidInputError(f"{first!r} cannot name a view: use a-z, 0-9, '-' and '_', a letter first, at most 63")
+    return first, made
+
+
+def parse_value(text: str) -> Any:
+    """Return a value from its text: JSON where it is, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def add_views(tx: Transaction, specs: Iterable[str]) -> None:
+    """Write the views of a new collection."""
+    views = [parse_view(spec) for spec in specs]
+    names = [name for name, _ in views]
+    if not names:
+        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(features.EXTRACTORS)}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        name, kind = twice[0], dict(views)[twice[0]].name
+        raise InvalidInputError(f"view {name!r} is given twice: name one of them differently, such as {name}2={kind}")
+    for name, one in views:
+        _add(tx, name, one)
+
+
+def add_view(tx: Transaction, spec: str) -> ViewRecord:
+    """Add a view to a collection; its rows are computed by the next indexing.
+
+    Raises InvalidInputError as ``parse_view`` does, AlreadyExistsError where the name is taken.
+    """
+    name, made = parse_view(spec)
+    if name in {view.name for view in tx.views.all()}:
+        raise AlreadyExistsError(
+            f"collection {tx.name()!r} has a view {name!r} already; name another one, such as {name}2={made.name}"
+        )
+    _add(tx, name, made)
+    tx.next_sequence()
+    return find_view(tx, name)
+
+
+def _add(tx: Transaction, name: str, made: Extractor) -> None:
+    tx.views.add(name, made.name, made.params(), made.dim, revision=int(made.fitted))
+
+
+def find_view(tx: Transaction, name: str) -> ViewRecord:
+    """Return a view by name; NotFoundError lists those that exist."""
+    views = {view.name: view for view in tx.views.all()}
+    if name not in views:
+        raise NotFoundError(f"no view {name!r} in collection {tx.name()!r}; there are: {', '.join(views)}")
+    return views[name]
+
+
+def input_of(view: ViewRecord | ViewInfo) -> Input:
+    """Return what a view's rows are computed from."""
+    return features.EXTRACTORS[view.extractor].input
+
+
+def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
+    """Return the views that are computed from one kind of input."""
+    return tuple(view for view in tx.views.all() if input_of(view) == kind)
+
+
+def check_fitted(tx: Transaction, view: ViewRecord) -> None:
+    """Raise NotReadyError, with the remedy, if a view must be fitted before it has rows."""
+    if view.revision > 0:
+        return
+    name = tx.name()
+    remedy = (
+        f"run 'crossview index {name} PATH --captions FILE.csv', or 'crossview fit {name}' where its items have texts"
+        if input_of(view) == "text"
+        else f"run 'crossview index {name} PATH', or 'crossview fit {name} PATH' to fit it only"
+    )
+    raise NotReadyError(f"view {view.name!r} of collection {name!r} is not fitted: {remedy}")
+
+
+def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
+    """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
+    check_fitted(tx, view)
+    made = features.extractor(view.extractor, view.params)
+    packed = tx.views.state(view, view.revision)
+    return made if packed is None else made.load_state(state.unpack(packed)["fitted"])
+
+
+def image_extractors(tx: Transaction, names: Collection[str] | None = None) -> dict[str, ImageExtractor]:
+    """Return the extractors of views that are computed from pictures, of all by default.
+
+    NotReadyError where one is not fitted.
+    """
+    chosen = [view for view in views_of(tx, "image") if names is None or view.name in names]
+    made = {view.name: load_extractor(tx, view) for view in chosen}
+    return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
+
+
+def text_extractors(tx: Transaction) -> dict[str, TextExtractor]:
+    """Return the extractors of the fitted views that are computed from texts."""
+    made = {view.name: load_extractor(tx, view) for view in views_of(tx, "text") if view.revision > 0}
+    return {name: one for name, one in made.items() if isinstance(one, TextExtractor)}

@@ -1,0 +1,54 @@
+"""Checking a collection for what earlier versions let in: nothing is changed, each finding is a sentence."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from engine.catalog.catalog import Transaction
+from features.vectors import MAX_VALUE
+
+_SHOWN = 3
+
+
+def findings(tx: Transaction) -> tuple[str, ...]:
+    """Return what is odd in a collection, and what to do about it."""
+    return (*_equal_files(tx), *_equal_keys(tx), *_other_forms(tx), *_large_rows(tx))
+
+
+def _equal_files(tx: Transaction) -> Iterator[str]:
+    if groups := tx.items.with_equal_sources():
+        what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
+        yield f"{what} indexed under more than one key, such as {_some(groups[0])}: delete the items that are too many"
+
+
+def _equal_keys(tx: Transaction) -> Iterator[str]:
+    if groups := tx.items.with_equal_keys():
+        what = "1 key stands" if len(groups) == 1 else f"{len(groups)} keys stand"
+        yield f"{what} for several items, in different Unicode forms, such as {_some(groups[0])}: delete all but one"
+
+
+def _other_forms(tx: Transaction) -> Iterator[str]:
+    if keys := tx.items.in_other_forms():
+        what = "1 key is" if len(keys) == 1 else f"{len(keys)} keys are"
+        yield f"{what} not in Unicode normal form C, such as {_some(keys)}: these items are found by either form"
+
+
+def _large_rows(tx: Transaction) -> Iterator[str]:
+    for view in tx.views.all():
+        found = tx.rows.get(view, tx.rows.suspects(view))
+        wrong = [
+            item
+            for item, row in zip(found.ids.tolist(), found.rows, strict=True)
+            if not (np.abs(row) < MAX_VALUE).all()
+        ]
+        if wrong:
+            keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
+            what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
+            yield (
+                f"{what} of view {view.name!r} cannot be compared, the values are too large: give other rows to "
+                f"{_some(keys)}"
+            )
+
+
+def _some(keys: Sequence[str]) -> str:
+    return ", ".join(map(repr, keys[:_SHOWN])) + (", ..." if len(keys) > _SHOWN else "")

@@ -1,0 +1,65 @@
+"""Values of feature rows: which ones distances can be computed from."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.views import ViewRecord
+from engine.errors import InvalidInputError
+from features.vectors import MAX_VALUE
+
+
+def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float32]:
+    """Return rows, (n, d) real numbers, as float32; InvalidInputError unless all are less than ``MAX_VALUE`` in size.
+
+    The message gives the first value that is not, its column counted from 1, and its row as ``name`` calls it by its
+    position from 0.
+    """
+    found = _float32(rows)
+    wrong = np.argwhere(~(np.abs(found) < MAX_VALUE))  # NaN is not less either
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
+        raise InvalidInputError(
+            f"{name(row)} holds {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
+            "size, because distances are computed in float32: mend or scale the rows"
+        )
+    return found
+
+
+def check_row(values: NDArray[np.float32] | Sequence[float], view: ViewRecord) -> NDArray[np.float32]:
+    """Return a feature row as (d,) float32; InvalidInputError for another dimension, or as ``to_rows`` does."""
+    what = f"a row of view {view.name!r}"
+    try:
+        row = np.asarray(values)
+        row = row if row.dtype.kind in "fiu" else row.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"{what} must be numbers: {error}") from error
+    if row.shape != (view.dim,):
+        found = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
+        raise InvalidInputError(f"{what} has {view.dim} values, not {found}")
+    checked: NDArray[np.float32] = to_rows(row[None], lambda _: what)[0]
+    return checked
+
+
+def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Return vectors, (n, D), as contiguous float32, their components cut off at ``MAX_VALUE``.
+
+    A learner can stretch a row beyond what distances can be computed from. Cut off, it is still far from the others.
+    """
+    found = _float32(vectors)
+    if not (np.abs(found) < MAX_VALUE).all():
+        found = np.clip(np.nan_to_num(found, nan=MAX_VALUE), -MAX_VALUE, MAX_VALUE)
+    return found
+
+
+def out_of_reach(vectors: NDArray[Any]) -> bool:
+    """Return whether ``within_reach`` has cut off a component of the vectors, (n, D)."""
+    return bool((np.abs(vectors) >= MAX_VALUE).any())
+
+
+def _float32(values: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite
+        return np.ascontiguousarray(values, np.float32)

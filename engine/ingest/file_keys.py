@@ -1,0 +1,104 @@
+"""Which item a file is: the one that was read from it, however it is reached, or a new one below its root's alias."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.catalog.items import Stored
+from engine.catalog.keys import normal
+from engine.ingest.extraction import content_hash, read_file
+from engine.ingest.walk import RealPaths, SourceFile, readable
+from engine.item import DeletedPicture
+from features import ImageError
+
+
+@dataclass(frozen=True)
+class FileKeys:
+    """The files of a walk by the keys of their items, and the items whose files are gone."""
+
+    files: Mapping[str, SourceFile]
+    gone: tuple[str, ...]
+
+
+def match_files(
+    files: Sequence[SourceFile],
+    folders: Sequence[Path],
+    sources: Mapping[str, str],
+    aliases: Mapping[str, str],
+    add_alias: Callable[[str, str], str],
+) -> FileKeys:
+    """Return the items of files that were found below folders.
+
+    Args:
+        files: what was found; a file that is found twice counts where it was found first.
+        folders: where it was searched.
+        sources: the path that each item was read from, "" for none, by key, oldest first.
+        aliases: the alias of each root by its path.
+        add_alias: gives a new root, by its path, an alias like the name that is wanted for it.
+    """
+    paths, known = RealPaths(), dict(aliases)
+    read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source}
+    forms = {normal(key): key for key in reversed(list(sources))}
+    found: dict[str, SourceFile] = {}
+    for file in files:
+        path = paths.of(file.path)
+        if path not in read:
+            key = f"{_prefix(file.root, known, add_alias)}/{file.relative}"
+            read[path] = key if key in sources else forms.get(normal(key), key)
+        found.setdefault(read[path], file)
+    searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
+    missing = (key for key, source in sources.items() if source and key not in found)
+    gone = (key for key in missing if _is_gone(sources[key], paths, searched))
+    return FileKeys(found, tuple(gone))
+
+
+def moved_items(gone: Iterable[str], content: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
+    """Return, of items whose files are gone, those with the very content of an item that was found, by its key.
+
+    ``content`` is the hash of each item's file by key.
+    """
+    there = {content[key]: key for key in found if content.get(key)}
+    return {key: there[content[key]] for key in gone if content.get(key) in there}
+
+
+def _prefix(root: Path, aliases: dict[str, str], add_alias: Callable[[str, str], str]) -> str:
+    """Return how keys of files below a root begin: by its own alias, or that of a root around it."""
+    for folder in (root, *root.parents):
+        if (alias := aliases.get(readable(folder))) is not None:
+            return alias if folder == root else f"{alias}/{readable(root.relative_to(folder))}"
+    wanted = readable(Path(root.name)) if root.name else "root"
+    aliases[readable(root)] = add_alias(readable(root), wanted)
+    return aliases[readable(root)]
+
+
+def _is_gone(source: str, paths: RealPaths, searched: tuple[str, ...]) -> bool:
+    return paths.of(source).startswith(searched) and not Path(source).exists()
+
+
+def deleted_before(
+    keyed: Mapping[str, SourceFile], known: Collection[str], deleted: Iterable[DeletedPicture]
+) -> set[str]:
+    """Return the keys of files found below folders whose items were deleted, and which have not changed since."""
+    by_key = {normal(one.key): one for one in deleted}
+    paths = RealPaths()
+    by_path = {paths.of(one.source): one for one in by_key.values() if one.source}
+    found = set()
+    for key, file in keyed.items():
+        if not by_key or key in known or file.named:
+            continue
+        one = by_key.get(normal(key)) or by_path.get(paths.of(file.path))
+        if one is not None and is_unchanged(file, one):
+            found.add(key)
+    return found
+
+
+def is_unchanged(file: SourceFile, then: Stored | DeletedPicture) -> bool:
+    """Return whether a file is what it was: by size and time, else by its content."""
+    if file.size != then.size:
+        return False
+    if file.modified_ns == then.modified_ns:
+        return True
+    try:
+        return content_hash(read_file(file.path)) == then.content_hash
+    except (OSError, ImageError):
+        return False

@@ -1,0 +1,142 @@
+"""Importing items that a program hands over: pictures as bytes, texts, ready feature rows, or several of them."""
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
+from engine.catalog.items import NewRecord, PictureRecord
+from engine.catalog.keys import normal
+from engine.catalog.values import check_row
+from engine.catalog.views import ViewRecord
+from engine.catalog.writing import put_records
+from engine.errors import InvalidInputError
+from engine.ingest.entry import check_entry
+from engine.ingest.extraction import content_hash, extract
+from engine.ingest.texts import text_rows
+from engine.ingest.updating import changed_record
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from engine.learners.cancellation import checkpoint
+from features import ImageError, ImageExtractor, TextExtractor
+
+
+def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+    """Add or update items by key; see ``Collection.import_items``. The caller holds the writer lock."""
+    began = time.monotonic()
+    checked = [check_entry(item) for item in items]
+    items = [item for item in checked if isinstance(item, NewItem)]
+    with catalog.read() as tx:
+        views = {view.name: view for view in tx.views.all()}
+        needed = {view.name for view in views_of(tx, "image") if any(_wants(item, view.name) for item in items)}
+        for name in sorted({name for item in items for name in item.rows if name in views}):
+            check_fitted(tx, views[name])
+        extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
+        known = _known(tx, items)
+        same = _unchanged(tx, items, known, views_of(tx, "image"))
+    todo = [item for item in items if item.key not in same]
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        answers: list[NewRecord | Failure] = []
+        for answer in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
+            checkpoint()  # leaving the loop, what the pool has not begun is dropped
+            answers.append(answer)
+    answers = list(_with_features(answers, known))
+    records = [answer for answer in answers if isinstance(answer, NewRecord)]
+    added = 0
+    if records:
+        with catalog.write() as tx:
+            added = put_records(tx, records)
+    failures = tuple(answer for answer in (*checked, *answers) if isinstance(answer, Failure))
+    updated = len({record.key for record in records}) - added
+    return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
+
+
+def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
+    """Return the items that there are, by the keys of new ones."""
+    ids = tx.items.ids_of(item.key for item in items)
+    stored = tx.items.by_id(list(ids.values()))
+    return {key: stored[number] for key, number in ids.items()}
+
+
+@dataclass(frozen=True)
+class _Extractors:
+    """What makes rows."""
+
+    views: Mapping[str, ViewRecord]
+    images: Mapping[str, ImageExtractor]
+    texts: Mapping[str, TextExtractor]
+
+
+def _wants(item: NewItem, view: str) -> bool:
+    """Whether a view's row has to be computed from the item's picture."""
+    return item.image is not None and view not in item.rows
+
+
+def _with_features(answers: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
+    """Yield the answers, a failure in place of a new item with nothing that it could be found by."""
+    there = {normal(key) for key in known}
+    for answer in answers:
+        if isinstance(answer, Failure):
+            yield answer
+        elif normal(answer.key) in there or answer.picture is not None or answer.text is not None or answer.rows:
+            there.add(normal(answer.key))
+            yield answer
+        else:
+            yield Failure(answer.key, "a new item needs an image, a text or feature rows")
+
+
+def _unchanged(
+    tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
+) -> set[str]:
+    """Return the keys of items with a picture and no ready rows that are already there just as they would become."""
+    ids = tx.items.ids_of(known)
+    complete = set(ids.values())
+    for view in views:
+        complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
+    given = tx.items.with_given_labels(list(ids.values()))
+    times = Counter(item.key for item in items)
+    alone = [item for item in items if times[item.key] == 1 and ids.get(item.key) in complete]
+    return {item.key for item in alone if _same(item, known[item.key], ids[item.key] in given)}
+
+
+def _same(new: NewItem, stored: Item, given: bool) -> bool:
+    if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
+        return False
+    update = ItemUpdate(new.key, new.labels, new.attributes, (), new.text, new.labels_given)
+    return changed_record(update, stored, given) is None
+
+
+def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewRecord | Failure:
+    try:
+        given = _given_rows(item, extractors.views)
+        rows = text_rows(extractors.texts, item.text)
+        picture, source = None, item.source or None
+        if item.image is not None:
+            found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
+            rows |= found.rows
+            picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
+            if stored is None or stored.content_hash != found.content_hash:
+                source = item.source  # where another picture came from is not known any more
+    except (InvalidInputError, ImageError) as error:
+        return Failure(item.key, str(error))
+    return NewRecord(
+        item.key,
+        item.labels,
+        item.labels_given,
+        item.attributes,
+        text=item.text,
+        source=source,
+        picture=picture,
+        rows={**rows, **given},
+    )
+
+
+def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:
+    if unknown := sorted(set(item.rows) - set(views)):
+        raise InvalidInputError(f"no view {unknown[0]!r}; there are: {', '.join(views)}")
+    return {name: check_row(row, views[name]) for name, row in item.rows.items()}

@@ -1,0 +1,42 @@
+"""Texts of items: what may be one, and the rows of the text views, which are made from what the catalog keeps."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.batches import batches
+from engine.catalog.catalog import Catalog
+from engine.catalog.extractors import find_view, text_extractors
+from engine.catalog.writing import put_rows
+from engine.progress import Progress
+from features import TextExtractor
+
+_TEXTS_AT_ONCE = 1_000
+
+TextRows = dict[str, NDArray[np.float32] | None]
+
+
+def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
+    """Return a text's row of each view, None where it says nothing there; nothing of a text that is not given."""
+    return {} if text is None else {view: one.extract(text) for view, one in extractors.items()}
+
+
+def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
+    """Write the rows that the items' texts lack in the fitted text views: of a view that is new or fitted again."""
+    with catalog.read() as tx:
+        extractors = text_extractors(tx)
+        having = tx.items.with_text() if extractors else []
+        lacking = {view: sorted(set(having) - set(tx.rows.ids(find_view(tx, view)).tolist())) for view in extractors}
+    for name, ids in lacking.items():
+        done = 0
+        for batch in batches(ids, _TEXTS_AT_ONCE):
+            with catalog.read() as tx:
+                rows = {item: extractors[name].extract(text) for item, text in tx.items.texts(batch).items()}
+            with catalog.write() as tx:
+                put_rows(tx, find_view(tx, name), rows)
+                if placed := [item for item, row in rows.items() if row is not None]:
+                    tx.items.touch(placed, tx.next_sequence())
+            done += len(batch)
+            if progress:
+                progress(f"placing {name}", done, len(ids))

@@ -1,0 +1,93 @@
+"""Updating items that are there: labels, attributes and texts, without their pictures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.catalog.batches import batches
+from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.extractors import text_extractors
+from engine.catalog.items import NewRecord, changed_attributes
+from engine.catalog.keys import normal
+from engine.catalog.writing import put_records
+from engine.ingest.entry import check_entry
+from engine.ingest.texts import text_rows
+from engine.item import Failure, ImportReport, Item, ItemUpdate
+from engine.learners.cancellation import checkpoint
+from features import TextExtractor
+
+_AT_ONCE = 1_000
+_NO_TEXTS: Mapping[str, TextExtractor] = {}
+
+
+def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+    """Change items that are there; see ``Collection.update_items``. The caller holds the writer lock."""
+    failures: list[Failure] = []
+    updated = set[str]()
+    meant = set[str]()
+    checked = [check_entry(one) for one in updates]
+    failures += [one for one in checked if isinstance(one, Failure)]
+    for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
+        with catalog.write() as tx:
+            found, missing = _resolved(tx, batch, match_paths)
+            records = changed_records(tx, found, text_extractors(tx))
+            put_records(tx, records)
+            checkpoint()
+        failures += missing
+        meant.update(one.key for one in found)
+        updated.update(record.key for record in records)
+    return ImportReport(0, len(updated), len(meant - updated), tuple(failures))
+
+
+def changed_records(
+    tx: Transaction, updates: Sequence[ItemUpdate], texts: Mapping[str, TextExtractor]
+) -> list[NewRecord]:
+    """Return what is to be written of updates of items that are there; nothing of those that change nothing."""
+    ids = tx.items.ids_of(one.key for one in updates)
+    stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
+    records = (changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts) for one in updates)
+    return [record for record in records if record is not None]
+
+
+def changed_record(
+    one: ItemUpdate, item: Item, given: bool, texts: Mapping[str, TextExtractor] = _NO_TEXTS
+) -> NewRecord | None:
+    """Return what an update changes of an item, ``given`` where somebody chose its labels; None for nothing."""
+    labels = None if one.labels is None or (given and not one.labels_given) else tuple(sorted(set(one.labels)))
+    if labels == item.labels and given >= one.labels_given:
+        labels = None
+    text = None if one.text == item.text else one.text
+    record = NewRecord(
+        one.key, labels, one.labels_given, one.attributes, one.removed_attributes, text, rows=text_rows(texts, text)
+    )
+    if changed_attributes(item.attributes, record) == item.attributes:
+        record = replace(record, attributes=None, removed_attributes=())
+    silent = labels is None and text is None and record.attributes is None and not record.removed_attributes
+    return None if silent else record
+
+
+def _resolved(
+    tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool
+) -> tuple[list[ItemUpdate], list[Failure]]:
+    """Return the updates by the keys of the items that they mean, and those that mean none."""
+    names = [one.key for one in updates]
+    found = {name: [name] for name in tx.items.ids_of(names)}
+    if match_paths and (left := [name for name in names if name not in found]):
+        found |= _by_path(tx, left)
+    reason = "no item has this key" + (", or was read from this path" if match_paths else "")
+    missing = [Failure(name, reason) for name in dict.fromkeys(names) if not found.get(name)]
+    return [replace(one, key=key) for one in updates for key in found.get(one.key, ())], missing
+
+
+def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the keys of the items that were read from these paths, full ones or below a root."""
+    tops = {
+        key.partition("/")[0] for key in tx.items.keys().values() if "/" in key
+    }  # a server's clients have the roots
+    below = {f"{top}/{name}": name for top in tops for name in names}
+    found: dict[str, list[str]] = {}
+    for key in tx.items.ids_of(below):
+        found.setdefault(below[key], []).append(key)
+    full = {normal(name): name for name in names if name.startswith("/")}
+    for path, keys in (tx.items.with_sources(full) if full else {}).items():
+        found.setdefault(full[path], []).extend(keys)
+    return found

@@ -1,0 +1,217 @@
+"""Vectors from outside: files of rows, checked as a whole before the first is written, then sent in batches."""
+
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Catalog
+from engine.catalog.extractors import check_fitted, find_view
+from engine.catalog.items import NewRecord
+from engine.catalog.keys import normal
+from engine.catalog.values import to_rows
+from engine.catalog.writing import check_key, put_records
+from engine.errors import InvalidInputError
+from engine.info import ViewInfo
+from engine.ingest.interruption import interruptible
+from engine.item import ImportReport, Item
+from engine.progress import Progress
+from features.vectors import MAX_DIM
+
+ROWS_AT_ONCE = 1_000
+_PAGE = 1_000
+_ZIP = b"PK\x03\x04"
+"""How an .npz begins."""
+_CHECKED_BYTES = 1 << 26
+"""Memory that rows take while they are checked."""
+
+Vectors = NDArray[Any]
+
+
+class Taker(Protocol):
+    """What takes vectors: a collection, here or on a server."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    def views(self) -> tuple[ViewInfo, ...]:
+        """Its views."""
+
+    def add_view(self, spec: str) -> ViewInfo:
+        """Adds a view."""
+
+    def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
+        """Items in order of key, those after ``after``."""
+
+    def count(self) -> int:
+        """How many items there are."""
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Writes rows of a view by key."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """Rows of a file, perhaps with their keys."""
+
+    path: Path
+    rows: Vectors
+    """Shape (n, d), memory-mapped where the file allows."""
+    keys: tuple[str, ...] | None
+
+
+def index_vectors(
+    taker: Taker, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+) -> ImportReport:
+    """Give a view of a collection the rows of a file; see ``Collection.index_vectors``."""
+    began = time.monotonic()
+    file = _read(path, keys)
+    _check_rows(file)
+    known = {one.name: one.dim for one in taker.views()}
+    if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
+        raise InvalidInputError(
+            f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}: name a new view"
+        )
+    names = _all_keys(taker, file) if file.keys is None else file.keys
+    if view not in known:
+        taker.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
+    counts = np.zeros(3, np.int64)
+    with interruptible() as committed:
+        for start in range(0, len(names), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            report = taker.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
+            counts += (report.added, report.updated, report.unchanged)
+            committed.items += report.added + report.updated
+            if progress:
+                progress("indexing", min(part.stop, len(names)), len(names))
+    added, updated, unchanged = counts.tolist()
+    return ImportReport(added, updated, unchanged, (), time.monotonic() - began)
+
+
+def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+    """Write rows of a view by key, in one change; see ``Collection.put_vectors``. The caller holds the writer lock."""
+    began = time.monotonic()
+    if len(keys) != len(rows) or len(set(map(normal, keys))) < len(keys):
+        raise InvalidInputError(f"{len(set(keys))} different keys for {len(rows)} rows: each row needs its own")
+    with catalog.read() as tx:
+        view = find_view(tx, name)
+        check_fitted(tx, view)
+        if rows.shape[1:] != (view.dim,):
+            raise InvalidInputError(f"rows of view {name!r} have shape (n, {view.dim}), not {rows.shape}")
+        checked = to_rows(rows, lambda row: f"row {row + 1}, of key {keys[row]!r}")
+        wanted = {check_key(key): row for key, row in zip(keys, checked, strict=True)}
+        known = tx.items.ids_of(keys)
+        stored = dict(zip(*_by_id(tx.rows.get(view, known.values())), strict=True))
+    same = {key for key, item in known.items() if item in stored and np.array_equal(stored[item], wanted[key])}
+    records = [NewRecord(key, rows={name: row}) for key, row in wanted.items() if key not in same]
+    added = 0
+    if records:
+        with catalog.write() as tx:
+            added = put_records(tx, records)
+    return ImportReport(added, len(records) - added, len(same), (), time.monotonic() - began)
+
+
+def _by_id(found: Any) -> tuple[list[int], NDArray[np.float32]]:
+    return found.ids.tolist(), found.rows
+
+
+def _read(path: Path, keys: Path | None) -> _File:
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_ZIP)) != _ZIP:
+                rows = np.load(path, mmap_mode="r", allow_pickle=False)
+                return _File(path, _numbers(path, rows), None if keys is None else _lines(keys))
+            file.seek(0)
+            return _named(path, np.load(file, allow_pickle=False), keys)
+    except InvalidInputError:
+        raise
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise no_array(path, error) from error
+
+
+def no_array(path: Path, error: Exception) -> InvalidInputError:
+    """Return the error for a file that NumPy cannot load."""
+    # Of any other file NumPy says that it may be pickled, which is hardly ever so and never allowed.
+    reason = "it is no .npy or .npz file" if "pickle" in str(error) else str(error)
+    return InvalidInputError(f"{path} holds no array of numbers: {reason}; write it with numpy.save or numpy.savez")
+
+
+def _named(path: Path, arrays: Any, keys: Path | None) -> _File:
+    if set(arrays.files) != {"keys", "vectors"}:
+        raise InvalidInputError(
+            f"{path} must hold two arrays, keys and vectors; it holds: {', '.join(arrays.files) or 'none'}"
+        )
+    if keys is not None:
+        raise InvalidInputError(f"{path} has keys of its own: leave out those of {keys}")
+    return _File(path, _numbers(path, arrays["vectors"]), _texts(path, arrays["keys"]))
+
+
+def _numbers(path: Path, rows: Vectors) -> Vectors:
+    if rows.dtype.kind not in "fiu":
+        raise InvalidInputError(f"{path} holds {rows.dtype}, not numbers")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (n, d), with n and d at least 1")
+    if rows.shape[1] > MAX_DIM:
+        raise InvalidInputError(f"{path} has rows of {rows.shape[1]} numbers; a view has at most {MAX_DIM}")
+    return rows
+
+
+def _texts(path: Path, keys: NDArray[Any]) -> tuple[str, ...]:
+    if keys.ndim != 1 or keys.dtype.kind != "U":
+        raise InvalidInputError(f"{path}: keys must be an array of n strings, not {keys.shape} of {keys.dtype}")
+    return tuple(keys.tolist())
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"))
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} is no UTF-8 text: {error}") from error
+
+
+def _check_rows(file: _File) -> None:
+    """Raise InvalidInputError unless every key and row of a file can be written."""
+    if file.keys is not None:
+        if len(file.keys) != len(file.rows):
+            raise InvalidInputError(f"there are {len(file.keys):,} keys for the {len(file.rows):,} rows of {file.path}")
+        seen: set[str] = set()
+        for number, key in enumerate(file.keys, 1):
+            if normal(check_key(key)) in seen:
+                raise InvalidInputError(
+                    f"key {key!r} is duplicated in row {number} of {file.path}: each row needs its own"
+                )
+            seen.add(normal(key))
+    for start, rows in _parts(file.rows):
+        to_rows(rows, partial(_row_name, file, start))
+
+
+def _row_name(file: _File, start: int, row: int) -> str:
+    key = "" if file.keys is None else f" (key {file.keys[start + row]!r})"
+    return f"row {start + row + 1} of {file.path}{key}"
+
+
+def _parts(rows: Vectors) -> Iterator[tuple[int, Vectors]]:
+    size = max(1, _CHECKED_BYTES // (rows.itemsize * rows.shape[1]))
+    for start in range(0, len(rows), size):
+        yield start, rows[start : start + size]
+
+
+def _all_keys(taker: Taker, file: _File) -> tuple[str, ...]:
+    """Return the collection's keys in order, where they are as many as the rows."""
+    count = taker.count()
+    if count != len(file.rows):
+        raise InvalidInputError(
+            f"{file.path} has {len(file.rows):,} rows and collection {taker.name!r} {count:,} items: "
+            "without keys they must be as many (rows then go to the items in the order of keys); give --keys FILE.txt"
+        )
+    keys: list[str] = []
+    while page := taker.items(after=keys[-1] if keys else "", limit=_PAGE):
+        keys += [item.key for item in page]
+    return tuple(keys)

@@ -1,0 +1,145 @@
+"""Relative attributes: one linear score per attribute that orders the classes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator, cg
+
+from engine.learners.attributes.ordering import Near, Ordering
+from engine.learners.base import Mask, Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.classes import of_classes, shared_classes
+from engine.learners.separate import SeparateLearner
+from engine.learners.settings import Arrays, Positive, Tolerance
+from engine.learners.subspace.linear import LinearLearner
+
+_ORDERINGS = "an object of classes, each with its list of numbers"
+_STEPS = 100
+_SMALLEST = 1e-9  # a share of a Newton step that changes nothing any more
+_ENOUGH = 1e-4  # of the fall that the slope promises
+
+
+class RelativeAttributes(LinearLearner, SeparateLearner):
+    """Embeds a row as its scores of attributes, each learned from an order of the classes; two views' are comparable.
+
+    Parikh and Grauman, "Relative Attributes" (ICCV 2011): for every attribute the w that minimises |w|^2 / 2 plus C
+    times the mean, over all pairs of rows, of [1 - w (x_i - x_j)]_+^2 where the class of i has more of it than that of
+    j, and of (w (x_i - x_j))^2 where both have as much. It is the paper's objective, (1), with the mean in place of the
+    sums, so that C means the same for any number of rows. Rows alone in their class, as unlabelled items are, are left
+    out. Rows are centred and divided by their root mean square length first.
+
+    Args:
+        C: weight of the pairs.
+        orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
+            equal ones mean as much. Classes are told by their text. None: every class is an attribute of its own, which
+            it has and the others have not.
+        tol: a solution's gradient is at most this share of that at zero.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        classes_: (K,) the classes.
+        orderings_: (K, m) their numbers.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
+            class without an ordering, orderings of different lengths or with NaN, or an attribute that no two classes
+            differ in.
+    """
+
+    name = "attributes"
+    cross_view = True
+    needs_labels = True
+    argument = "C"
+
+    classes_: NDArray[Any]
+    orderings_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        C: Positive = 10.0,
+        orderings: Annotated[Mapping[Any, ArrayLike], Arrays(1, _ORDERINGS)] | None = None,
+        tol: Tolerance = 1e-4,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.C = C
+        self.orderings = orderings
+        self.tol = tol
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        self.classes_ = shared_classes(labels)
+        self.orderings_ = self._checked_orderings()
+        super()._fit(views, labels, mask)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0
+        directions = [direction(centred / scale, values[codes], self.C, self.tol) for values in self.orderings_.T]
+        return {"weights_": np.array(directions) / scale, "means_": mean}
+
+    def _checked_orderings(self) -> NDArray[np.float64]:
+        if self.orderings is None:
+            return np.eye(len(self.classes_))
+        known = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
+        missing = [str(name) for name in self.classes_ if str(name) not in known]
+        if missing:
+            raise ValueError(f"there is no ordering of: {', '.join(missing)}; give one for every class")
+        found = [known[str(name)] for name in self.classes_]
+        if any(values.shape != found[0].shape or values.ndim != 1 or not values.size for values in found):
+            raise ValueError("every class needs as many numbers, one per attribute")
+        table = np.array(found)
+        if not np.isfinite(table).all():
+            raise ValueError("orderings must be finite, without NaN")
+        same = np.flatnonzero(np.ptp(table, axis=0) == 0)
+        if len(same):
+            raise ValueError(f"all classes have as much of attributes {same.tolist()}, so there is nothing to learn")
+        return table
+
+
+def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: float) -> NDArray[np.float64]:
+    """Returns the direction of one attribute, (d,), by Newton's method with conjugate gradients.
+
+    Args:
+        rows: (n, d).
+        amounts: (n,) how much of the attribute each row has; only the order matters.
+        weight: C.
+        tol: when to stop, as a share of the gradient at zero.
+    """
+    ordering = Ordering(amounts)
+    share = weight / ordering.count
+    found = np.zeros(rows.shape[1])
+    near = ordering.near(rows @ found)
+    slope = share * (near.slope @ rows)
+    least = tol * float(np.linalg.norm(slope))
+    for _ in range(_STEPS):
+        checkpoint()
+        if np.linalg.norm(slope) <= least:
+            break
+        step = _newton_step(rows, near, share, slope)
+        value, fall, size = found @ found / 2 + share * near.value, float(slope @ step), 1.0
+        while size > _SMALLEST:
+            checkpoint()
+            trial = found + size * step
+            near = ordering.near(rows @ trial)
+            if trial @ trial / 2 + share * near.value <= value + _ENOUGH * size * fall:
+                break
+            size /= 2
+        found = trial
+        slope = found + share * (near.slope @ rows)
+    return found
+
+
+def _newton_step(rows: Rows, near: Near, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curved(along: NDArray[np.float64]) -> NDArray[np.float64]:
+        checkpoint()
+        bent: NDArray[np.float64] = along + 2 * share * (near.laplacian(rows @ along) @ rows)
+        return bent
+
+    step: NDArray[np.float64] = cg(
+        LinearOperator((len(slope),) * 2, matvec=curved, dtype=np.float64), -slope, rtol=0.1
+    )[0]
+    return step

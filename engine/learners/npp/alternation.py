@@ -1,0 +1,81 @@
+"""Algorithm 1 of Multi-NPP: in turn, each view's projection minimises the convex bound of the objective."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.cancellation import checkpoint
+from engine.learners.npp.problem import Problem
+from engine.learners.npp.subproblem import Subproblem
+
+_FACTORS = 2.0 ** np.arange(-4, 3)
+_COLUMNS = 1024
+"""Rows of each other view that repel a batch."""
+_PROBE = 2048
+"""Rows of each view by which the objective of a large problem is estimated."""
+
+
+@dataclass
+class Alternation:
+    """Improves the projections of a problem, in place.
+
+    Args:
+        problem: what is to be improved.
+        batch_size: each bound is that of so many rows of the learned view, drawn anew: with all the rows that attract
+            them, and some of those that repel them. Then neither memory nor time grow with the number of pairs. None:
+            all rows and pairs; the objective never rises.
+        generator: draws the rows.
+    """
+
+    problem: Problem
+    batch_size: int | None
+    generator: np.random.RandomState
+
+    def __post_init__(self) -> None:
+        self._probe = self.problem
+        if self.batch_size is not None:
+            self._probe = self.problem.sample(_PROBE, self.generator)
+
+    def rescale(self) -> None:
+        """Scales all projections by the factor, of several, at which the loss is least: starts know no scale."""
+        unit = self.problem.scisd.reach / max(self._probe.distance(), np.finfo(np.float64).tiny)
+        factors = unit * _FACTORS
+        best = factors[int(np.argmin([self._probe.loss(factor) for factor in factors]))]
+        self.problem.weights[:] = [best * W for W in self.problem.weights]
+
+    def run(
+        self, max_iter: int, inner_iter: int, tol: float, progress: Callable[[int, int], None] | None
+    ) -> NDArray[np.float64]:
+        """Returns the objective, or with batches an estimate from the same rows each time, before and after each turn.
+
+        Args:
+            max_iter: alternations at most.
+            inner_iter: steps of each convex sub-problem at most.
+            tol: stop when an alternation lowers the objective by less than this share of it (not with batches).
+            progress: called with the steps done and in all.
+        """
+        history = [self._probe.objective()]
+        done, total = 0, max_iter * len(self.problem.free) * inner_iter
+        for _ in range(max_iter):
+            for view in self.problem.free:
+                checkpoint()
+                told = None if progress is None else _from(progress, done, total)
+                self.problem.weights[view] = self._bound(view).solve(inner_iter, tol / 10, told)
+                done += inner_iter
+            history.append(self._probe.objective())
+            if self.batch_size is None and history[-2] - history[-1] <= tol * abs(history[-2]):
+                break
+        if progress:
+            progress(total, total)
+        return np.array(history)
+
+    def _bound(self, view: int) -> Subproblem:
+        if self.batch_size is None:
+            return self.problem.bound(view)
+        return self.problem.sampled_bound(view, self.batch_size, _COLUMNS, self.generator)
+
+
+def _from(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:
+    return lambda steps: progress(done + steps, total)

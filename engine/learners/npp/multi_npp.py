@@ -1,0 +1,288 @@
+"""Multi-view neighborhood preserving projections (Multi-NPP)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.npp.alternation import Alternation
+from engine.learners.npp.nearest import nearest_items
+from engine.learners.npp.neighborhoods import attracting, kinds
+from engine.learners.npp.problem import Problem, View
+from engine.learners.npp.relations import Numbers, Similarity, similarity_of
+from engine.learners.npp.scisd import Scisd
+from engine.learners.npp.start import Start, start, start_held
+from engine.learners.npp.subproblem import Regularizer
+from engine.learners.settings import Arrays, Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
+from engine.learners.subspace.linear import LinearLearner
+
+Matrix = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+FULL_PAIRS = 5000
+"""Rows of a view up to which batch_size="auto" uses all pairs."""
+_BATCH = 16_384
+_GIVEN = "one array for each view"
+
+
+class Held(NamedTuple):
+    """A view whose projection stays."""
+
+    weights: Matrix
+    mean: NDArray[np.float64]
+
+
+class MultiNPP(LinearLearner):
+    """Projects views into one space where similar items are near and dissimilar ones a unit apart, in whichever view.
+
+    Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. Minimises, summed over
+    all pairs of views, 1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over dissimilar ones of
+    SCISD of the distance, + eta Omega(W_1) + gamma Omega(W_2) + ..., by Algorithm 1: in turn, each view's projection
+    minimises the convex bound of equation (12) or (13). The objective never rises. Omega is taken with each view
+    centred and scaled to unit mean square, so that eta and gamma mean the same for counts and for frequencies.
+
+    Only pairs across views count, so distances within a view and across views have different scales. Items may lack
+    views: whatever rows there are take part.
+
+    Args:
+        n_components: dimensions of the embeddings (D), at most those of all views together; where a view is frozen, at
+            most the number of its principal components.
+        a: shape of the SCISD loss, > 1.
+        lam: lambda of the SCISD loss; None: 1 / a, which makes dissimilar items want a distance of 1.
+        eta: weight of the first view's regularisation.
+        gamma: weight of every other view's regularisation.
+        penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
+        pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
+            as there are similar ones.
+        similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
+            similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
+        neighbor_view: the view that neighbours are near in, with ``similar="knn"``; items that lack it are similar only
+            to themselves.
+        n_neighbors: how many neighbours are similar to an item, with ``similar="knn"``.
+        nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
+            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
+            views together. The other similar pairs neither attract nor repel, so that an item's place within its
+            class is kept. None: all attract.
+        max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
+            not, so a few generalise better than many.
+        inner_iter: steps of each convex sub-problem at most.
+        tol: stop when an alternation lowers the objective by less than this share of it.
+        init: where to start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array
+            per view.
+        ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
+            ``init="labels"`` and of the views that meet a frozen one.
+        frozen: the view, or views, whose projections stay: at their PCA (Algorithm 2,
+            "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
+        spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
+            frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.
+        batch_size: None uses all rows and pairs. A number: each convex sub-problem is that of so many rows of its view,
+            drawn anew, with all that attract them and some of those that repel them, so that neither time nor memory
+            grow with the number of pairs. "auto": None up to 5,000 rows of a view, else 16,384.
+        random_state: seed of drawn pairs and of random starts.
+        view_slices: widths of the views in a 2-D ``X``; None: two halves.
+
+    Attributes:
+        objective_: (n_iter_ + 1,) the objective at the start and after each alternation, never rising; with batches
+            estimates from the same rows each time.
+        n_iter_: int, alternations done.
+    """
+
+    name = "multi-npp"
+    cross_view = True
+    multilabel = True
+    adds_views = True
+    takes_neighbors = True
+    least_views = 2
+    argument = "n_components"
+
+    objective_: NDArray[np.float64]
+    n_iter_: int
+
+    @property
+    def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
+        """Whether ``fit`` needs y."""
+        return self.similar == "labels"
+
+    def __init__(
+        self,
+        n_components: Dimensions = 50,
+        a: Annotated[float, Between(1, 1e3, above=True)] = 3.7,
+        lam: Positive | None = None,
+        eta: Weight = 1e-6,
+        gamma: Weight = 1e-6,
+        penalty: Literal["l2", "l1"] = "l2",
+        pairs: Literal["all", "sampled"] = "all",
+        similar: Literal["labels", "knn"] = "labels",
+        neighbor_view: OneView = 0,
+        n_neighbors: Count = 10,
+        nearest: Count | None = None,
+        max_iter: Steps = 2,
+        inner_iter: Count = 15,
+        tol: Weight = 1e-4,
+        init: Start | Annotated[Sequence[Any], Arrays(2, _GIVEN)] = "neighbors",
+        ridge: Weight = 0.1,
+        frozen: OneView | Sequence[OneView] | None = None,
+        spread: Positive | None = None,
+        batch_size: Count | Literal["auto"] | None = "auto",
+        random_state: Seed | np.random.RandomState | None = None,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.a = a
+        self.lam = lam
+        self.eta = eta
+        self.gamma = gamma
+        self.penalty = penalty
+        self.pairs = pairs
+        self.similar = similar
+        self.neighbor_view = neighbor_view
+        self.n_neighbors = n_neighbors
+        self.nearest = nearest
+        self.max_iter = max_iter
+        self.inner_iter = inner_iter
+        self.tol = tol
+        self.init = init
+        self.ridge = ridge
+        self.frozen = frozen
+        self.spread = spread
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.view_slices = view_slices
+
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the ranks of all views together: each may have directions of its own."""
+        return sum(ranks)
+
+    def fit(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the projections.
+
+        Args:
+            X: list of (n, d_v) rows of the same items, one array per view, or one (n, sum of d_v) array.
+            y: (n,) class labels: items of the same class are similar. Or an (n, L) matrix, dense or sparse, nonzero
+                where an item has a label: items that share one are similar (and attract once for each that they
+                share), and one without only to itself. Ignored where ``neighbors`` is given.
+            mask: (n, V), which items have which views. None: all of them.
+            neighbors: the items whose row in a later view is similar to each item's row in an earlier one: n sequences
+                of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to itself, an
+                item has to be among them.
+            progress: called with (done, total) steps.
+
+        Raises:
+            ValueError: for NaN, wrong shapes, a single view, parameters out of range, neither labels nor neighbors, or
+                no similar or no dissimilar pair.
+        """
+        views, labels, there = self._validate(X, y, mask, self.needs_labels and neighbors is None)
+        self._learn(views, there, self._similarity(views, there, labels, neighbors), {}, progress)
+        return self
+
+    def add_view(
+        self,
+        X: MultiView,
+        y: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        neighbors: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fits the projection of one further view, the last of ``X``, while the others stay; arguments as in ``fit``.
+
+        This is Algorithm 2 with the fitted projections in place of the PCA.
+        """
+        views, labels, there = self._validate_added(X, y, mask, self.needs_labels and neighbors is None)
+        held = {view: Held(W, mean) for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))}
+        self._learn(views, there, self._similarity(views, there, labels, neighbors), held, progress)
+        return self
+
+    def _similarity(self, views: list[Rows], there: Mask, labels: Any, neighbors: Any) -> Similarity:
+        if neighbors is None and self.similar == "knn":
+            if not 0 <= self.neighbor_view < len(views):
+                raise ValueError(f"neighbor_view={self.neighbor_view!r} but there are {len(views)} views, from 0")
+            return nearest_items(views[self.neighbor_view], there[:, self.neighbor_view], self.n_neighbors)
+        return similarity_of(labels, neighbors, len(there))
+
+    def _frozen(self, count: int) -> list[int]:
+        given: list[int] = [] if self.frozen is None else np.atleast_1d(self.frozen).tolist()
+        if max(given, default=0) >= count:
+            raise ValueError(f"frozen={self.frozen} but there are {count} views, counted from 0")
+        if len(set(given)) >= count:
+            raise ValueError("frozen names every view: leave at least one to learn")
+        return sorted(set(given))
+
+    def _learn(
+        self,
+        views: list[Rows],
+        there: Mask,
+        similar: Similarity,
+        held: Mapping[int, Held],
+        progress: Progress | None,
+    ) -> None:
+        generator = check_random_state(self.random_state)
+        frozen = list(held) or self._frozen(len(views))
+        batch = self._batch(there)
+        items = [np.flatnonzero(column) for column in there.T]
+        near = None if self.nearest is None else attracting(similar, views, there, frozen, self.nearest)
+        drawing = generator if self.pairs == "sampled" and batch is None else None
+        self.means_ = [
+            held[v].mean if v in held else _present(x, i).mean(axis=0)
+            for v, (x, i) in enumerate(zip(views, items, strict=True))
+        ]
+        problem = Problem(
+            # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
+            [_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)],
+            kinds(similar, items, near, drawing),
+            Scisd(self.a, 1 / self.a if self.lam is None else self.lam),
+            [Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(items))],
+            [],
+            [view for view in range(len(items)) if view not in frozen],
+        )
+        given = {v: one.weights * problem.views[v].scale for v, one in held.items()} or self._given(problem.views)
+        if frozen:
+            staying = {view: given.get(view) for view in frozen}
+            problem.weights = start_held(
+                problem, staying, self.n_components, self.spread, self.ridge, similar, generator
+            )
+        elif given:
+            problem.weights = list(given.values())
+        else:
+            name = cast(Start, self.init)
+            problem.weights = start(name, problem, similar, self.n_components, self.ridge, generator)
+        turns = Alternation(problem, batch, generator)
+        if not (frozen or given):
+            turns.rescale()
+        self.objective_ = turns.run(self.max_iter, self.inner_iter, self.tol, progress)
+        self.n_iter_ = len(self.objective_) - 1
+        self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
+
+    def _batch(self, there: Mask) -> int | None:
+        if self.batch_size is None or isinstance(self.batch_size, int):
+            return self.batch_size
+        return _BATCH if there.sum(axis=0).max() > FULL_PAIRS else None
+
+    def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
+        """The projections that ``init`` gives, for the scaled rows."""
+        if isinstance(self.init, str):
+            return {}
+        given = [np.array(W, dtype=np.float64) for W in self.init]
+        if [W.shape for W in given] != [(self.n_components, view.rows.shape[1]) for view in views]:
+            raise ValueError(f"init must hold one ({self.n_components}, d_v) array per view")
+        return {number: W * view.scale for number, (W, view) in enumerate(zip(given, views, strict=True))}
+
+
+def _present(rows: Rows, items: Numbers) -> Rows:
+    return rows if len(items) == len(rows) else rows[items]
+
+
+def _view(rows: Rows, items: Numbers, mean: NDArray[np.float64]) -> View:
+    centered = _present(rows, items) - mean
+    scale = float(np.linalg.norm(centered)) / float(np.sqrt(centered.size)) or 1.0
+    centered /= scale
+    return View(centered, items, scale)

@@ -1,0 +1,139 @@
+"""What Multi-NPP minimises: rows of several views, which of them are similar, the loss and the current projections."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.npp.pairs import Pull, Repelled, pull
+from engine.learners.npp.relations import Numbers, Relation, Similarity
+from engine.learners.npp.scisd import Scisd
+from engine.learners.npp.subproblem import Regularizer, Subproblem, repulsion, squared_distances
+
+Matrix = NDArray[np.float64]
+
+
+class View(NamedTuple):
+    """The rows of one view."""
+
+    rows: Rows
+    """(n_v, d_v), centred and of unit mean square."""
+    items: Numbers
+    """(n_v,) the numbers of their items."""
+    scale: float
+    """What they were divided by."""
+
+
+class Kinds(NamedTuple):
+    """The pairs of the rows of one view with those of another, by kind; one may be of no kind."""
+
+    attracted: Similarity
+    """Similar pairs that are to be near."""
+    repelled: Relation
+    """Dissimilar pairs that are to be apart."""
+
+    def transposed(self) -> "Kinds":
+        """Returns the pairs seen from the other view."""
+        return Kinds(self.attracted.transposed(), self.repelled.transposed())
+
+    def cut(self, first: Numbers, second: Numbers) -> "Kinds":
+        """Returns the pairs of some of the rows."""
+        return Kinds(self.attracted.cut(first, second), self.repelled.cut(first, second))
+
+
+@dataclass
+class Problem:
+    """The sum over all pairs of views of equation (2) of Quadrianto and Lampert (ICML 2011), as a mean over pairs."""
+
+    views: Sequence[View]
+    kinds: Mapping[tuple[int, int], Kinds]
+    """For every ordered pair of views."""
+    scisd: Scisd
+    penalties: Sequence[Regularizer]
+    """One per view."""
+    weights: list[Matrix]
+    """The projections, (D, d_v) each."""
+    free: Sequence[int]
+    """The views whose projections are learned."""
+    _repelled: dict[tuple[int, ...], Repelled] = field(default_factory=dict)
+
+    def embeddings(self, view: int) -> Rows:
+        """Returns the (n_v, D) embeddings of a view."""
+        embedded: Rows = self.views[view].rows @ self.weights[view].T
+        return embedded
+
+    def objective(self) -> float:
+        """Returns the objective's value, with regularisation and all pairs, also those of two views that stay."""
+        return self.loss() + sum(penalty.value(W) for penalty, W in zip(self.penalties, self.weights, strict=True))
+
+    def loss(self, factor: float = 1.0) -> float:
+        """Returns the value of the objective less its regularisation, with all embeddings times a factor."""
+        embedded = [factor * self.embeddings(view) for view in range(len(self.views))]
+        total = 0.0
+        for view in range(len(self.views) - 1):
+            later = range(view + 1, len(self.views))
+            total += pull([self.kinds[view, w].attracted for w in later], embedded[view + 1 :]).value(embedded[view])
+            total += repulsion(embedded[view], np.vstack(embedded[view + 1 :]), self._pairs(view, later), self.scisd)
+        return total
+
+    def distance(self) -> float:
+        """Returns the mean over pairs of views of the root mean square distance of their repelled pairs."""
+        found: list[float] = []
+        embedded = [self.embeddings(view) for view in range(len(self.views))]
+        for v, w in self.kinds:
+            if v < w:
+                blocks = self._pairs(v, [w]).blocks()
+                squared = (np.vdot(apart, squared_distances(embedded[v][r], embedded[w])) for r, apart in blocks)
+                found.append(float(np.sqrt(sum(squared))))
+        return float(np.mean(found))
+
+    def bound(self, view: int) -> Subproblem:
+        """Returns the convex bound of the objective in one view's projection, over all pairs."""
+        others = [other for other in range(len(self.views)) if other != view]
+        embedded = [self.embeddings(other) for other in others]
+        attracting = pull([self.kinds[view, other].attracted for other in others], embedded)
+        repelled = self._pairs(view, others)
+        return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
+
+    def sampled_bound(self, view: int, rows: int, columns: int, generator: np.random.RandomState) -> Subproblem:
+        """Returns the bound over ``rows`` drawn rows of the view: all they are attracted by, some that repel them.
+
+        Args:
+            columns: rows of each other view whose repelled pairs take part.
+        """
+        chosen = some(len(self.views[view].rows), rows, generator)
+        others = [other for other in range(len(self.views)) if other != view]
+        embedded = [self.embeddings(other) for other in others]
+        everything = [np.arange(len(one)) for one in embedded]
+        near = [self.kinds[view, w].attracted.cut(chosen, these) for w, these in zip(others, everything, strict=True)]
+        drawn = [some(len(one), columns, generator) for one in embedded]
+        repelled = Repelled([self.kinds[view, w].repelled.cut(chosen, d) for w, d in zip(others, drawn, strict=True)])
+        met = [one[these] for one, these in zip(embedded, drawn, strict=True)]
+        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), met, repelled)
+
+    def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
+        """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
+        chosen = [some(len(view.rows), rows, generator) for view in self.views]
+        views = [View(v.rows[r], v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
+        kinds = {(v, w): kinds.cut(chosen[v], chosen[w]) for (v, w), kinds in self.kinds.items()}
+        return replace(self, views=views, kinds=kinds, _repelled={})
+
+    def _pairs(self, view: int, others: Sequence[int]) -> Repelled:
+        key = (view, *others)
+        if key not in self._repelled:
+            self._repelled[key] = Repelled([self.kinds[view, other].repelled for other in others])
+        return self._repelled[key]
+
+    def _bound(self, view: int, rows: Rows, attracting: Pull, met: Sequence[Rows], repelled: Repelled) -> Subproblem:
+        penalty, start = self.penalties[view], self.weights[view]
+        return Subproblem(rows, attracting, np.vstack(met), repelled, self.scisd, penalty, start)
+
+
+def some(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
+    """Returns the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in order; all if fewer."""
+    if wanted >= count:
+        return np.arange(count)
+    return np.sort(generator.choice(count, wanted, replace=False))

@@ -1,0 +1,268 @@
+"""Which rows of one view are similar to which rows of another."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+
+BLOCK = 1 << 22
+"""Pairs held as a dense block at once: 32 MB of weights."""
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+
+class Relation(Protocol):
+    """A set of pairs (row i of one view, row j of another), both counted from 0."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows of the two views."""
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+
+    def block(self, rows: slice) -> Mask:
+        """Returns which pairs of these rows belong, (rows, shape[1])."""
+
+    def transposed(self) -> Self:
+        """Returns the relation seen from the other view."""
+
+    def cut(self, first: Numbers, second: Numbers) -> Self:
+        """Returns the relation of some of the rows."""
+
+
+class Similarity(Relation, Protocol):
+    """A relation that says what is similar."""
+
+    def holds(self, first: Numbers, second: Numbers) -> Mask:
+        """Returns which of the given pairs belong, elementwise."""
+
+    def sums(self, rows: Rows) -> Rows:
+        """Returns, for each row of the first view, the sum of its similar rows of the second, (shape[0], d)."""
+
+
+class SameClass:
+    """Pairs of rows of equal class.
+
+    Args:
+        first: (n,) classes, integers from 0, of the rows of the first view.
+        second: (m,) those of the second; None: as the first.
+    """
+
+    def __init__(self, first: Numbers, second: Numbers | None = None) -> None:
+        self.first = first
+        self.second = first if second is None else second
+        classes = int(max(self.first.max(initial=-1), self.second.max(initial=-1))) + 1
+        self._counts = [np.bincount(codes, minlength=classes) for codes in (self.first, self.second)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows of the two views."""
+        return len(self.first), len(self.second)
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return int(self._counts[0] @ self._counts[1])
+
+    def block(self, rows: slice) -> Mask:
+        """Returns which pairs of these rows belong, (rows, m)."""
+        return np.asarray(self.first[rows, None] == self.second[None, :])
+
+    def transposed(self) -> Self:
+        """Returns the relation seen from the other view."""
+        return type(self)(self.second, self.first)
+
+    def cut(self, first: Numbers, second: Numbers) -> Self:
+        """Returns the relation of some of the rows."""
+        return type(self)(self.first[first], self.second[second])
+
+    def holds(self, first: Numbers, second: Numbers) -> Mask:
+        """Returns which of the given pairs belong, elementwise."""
+        return np.asarray(self.first[first] == self.second[second])
+
+    def sums(self, rows: Rows) -> Rows:
+        """Returns the sum of each row's class in the second view."""
+        members = sp.csr_array(
+            (np.ones(len(rows)), (self.second, np.arange(len(rows)))), (len(self._counts[1]), len(rows))
+        )
+        return np.asarray(members @ rows)[self.first]
+
+
+class Listed:
+    """Pairs that are given one by one.
+
+    Args:
+        matrix: sparse (n, m) matrix, nonzero where a pair belongs.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = sp.csr_array(matrix != 0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows of the two views."""
+        rows, columns = self.matrix.shape
+        return rows, columns
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return int(self.matrix.nnz)
+
+    def block(self, rows: slice) -> Mask:
+        """Returns which pairs of these rows belong, (rows, m)."""
+        return np.asarray(self.matrix[rows].toarray(), dtype=bool)
+
+    def transposed(self) -> Self:
+        """Returns the relation seen from the other view."""
+        return type(self)(self.matrix.T)
+
+    def cut(self, first: Numbers, second: Numbers) -> Self:
+        """Returns the relation of some of the rows."""
+        return type(self)(self.matrix[first][:, second])
+
+    def holds(self, first: Numbers, second: Numbers) -> Mask:
+        """Returns which of the given pairs belong, elementwise."""
+        return np.asarray(self.matrix[first, second], dtype=bool).ravel()
+
+    def sums(self, rows: Rows) -> Rows:
+        """Returns the sum of each row's similar rows of the second view."""
+        return np.asarray(self.matrix.astype(np.float64) @ rows)
+
+
+class SharedLabels:
+    """Pairs of rows that share a label.
+
+    Args:
+        first: sparse (n, L) matrix, nonzero where a row of the first view has a label.
+        second: (m, L), those of the second.
+    """
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.first = sp.csr_array(first != 0).astype(np.int64)
+        self.second = sp.csr_array(second != 0).astype(np.int64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows of the two views."""
+        return self.first.shape[0], self.second.shape[0]
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return sum(int((self.first[rows] @ self.second.T).nnz) for rows in slices(*self.shape))
+
+    def block(self, rows: slice) -> Mask:
+        """Returns which pairs of these rows belong, (rows, m)."""
+        return np.asarray((self.first[rows] @ self.second.T).toarray() > 0)
+
+    def transposed(self) -> Self:
+        """Returns the relation seen from the other view."""
+        return type(self)(self.second, self.first)
+
+    def cut(self, first: Numbers, second: Numbers) -> Self:
+        """Returns the relation of some of the rows."""
+        return type(self)(self.first[first], self.second[second])
+
+    def holds(self, first: Numbers, second: Numbers) -> Mask:
+        """Returns which of the given pairs belong, elementwise."""
+        return self._shared(first, second) > 0
+
+    def sums(self, rows: Rows) -> Rows:
+        """Returns the sum of each row's similar rows of the second view, each as often as labels are shared."""
+        return np.asarray(self.first @ (self.second.T @ rows))
+
+    def _shared(self, first: Numbers, second: Numbers) -> Numbers:
+        return np.asarray(self.first[first].multiply(self.second[second]).sum(axis=1)).ravel()
+
+
+class Others:
+    """All pairs that another relation leaves out."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows of the two views."""
+        return self.relation.shape
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return self.shape[0] * self.shape[1] - self.relation.size
+
+    def block(self, rows: slice) -> Mask:
+        """Returns which pairs of these rows belong, (rows, m)."""
+        return ~self.relation.block(rows)
+
+    def transposed(self) -> Self:
+        """Returns the relation seen from the other view."""
+        return type(self)(self.relation.transposed())
+
+    def cut(self, first: Numbers, second: Numbers) -> Self:
+        """Returns the relation of some of the rows."""
+        return type(self)(self.relation.cut(first, second))
+
+
+def shared_labels(indicator: Any) -> SharedLabels:
+    """Returns the pairs of items that share a label; an item with none is paired with itself.
+
+    Args:
+        indicator: (n, L) matrix, dense or sparse, nonzero where an item has a label.
+    """
+    labels = sp.csr_array(indicator != 0).astype(np.int64)
+    alone = np.flatnonzero(labels.sum(axis=1) == 0)
+    own = sp.csr_array((np.ones(len(alone)), (alone, np.arange(len(alone)))), shape=(labels.shape[0], len(alone)))
+    labels = sp.hstack([labels, own], format="csr")
+    return SharedLabels(labels, labels)
+
+
+def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
+    """Returns what is similar by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
+    if neighbors is not None:
+        return listed(neighbors, count)
+    if np.ndim(labels) == 2:
+        return shared_labels(labels)
+    return SameClass(np.unique(labels, return_inverse=True)[1])
+
+
+def listed(neighbors: Any, count: int) -> Listed:
+    """Returns the pairs that lists of neighbours say.
+
+    Args:
+        neighbors: sparse (n, n) matrix, nonzero where a pair belongs; or, for each item, the numbers of its similar
+            items.
+        count: n.
+
+    Raises:
+        ValueError: unless there are ``count`` rows and all numbers lie in 0..count - 1.
+    """
+    if not sp.issparse(neighbors):
+        if len(neighbors) != count:
+            raise ValueError(f"neighbors has {len(neighbors)} rows, X has {count}")
+        lengths = [len(row) for row in neighbors]
+        columns = np.concatenate([np.asarray(row, dtype=np.int64) for row in neighbors])
+        if len(columns) and not (columns.min() >= 0 and columns.max() < count):
+            raise ValueError(f"neighbors must be row numbers in 0..{count - 1}")
+        rows = np.repeat(np.arange(count), lengths)
+        neighbors = sp.csr_array((np.ones(len(columns)), (rows, columns)), shape=(count, count))
+    if neighbors.shape != (count, count):
+        raise ValueError(f"neighbors has shape {neighbors.shape}, X has {count} rows: expected {(count, count)}")
+    return Listed(neighbors)
+
+
+def slices(count: int, columns: int) -> Iterator[slice]:
+    """Yields slices of rows, in order, such that a block of each has at most ``BLOCK`` pairs (but at least one row)."""
+    size = max(1, BLOCK // max(columns, 1))
+    for start in range(0, count, size):
+        checkpoint()
+        yield slice(start, min(start + size, count))

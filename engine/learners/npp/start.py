@@ -1,0 +1,173 @@
+"""Where the optimisation of Multi-NPP starts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.npp.problem import Problem, View
+from engine.learners.npp.relations import Numbers, Similarity
+from engine.learners.npp.subproblem import squared_distances
+from engine.learners.subspace.cca import whitener
+from engine.learners.subspace.correlate import correlated
+from engine.learners.subspace.pca import principal_components
+
+Matrix = NDArray[np.float64]
+Start = Literal["neighbors", "labels", "cca", "pca", "random"]
+_SHRINKAGE = 0.1
+_ITERATIONS = 10
+_ROWS = 5000
+
+
+def start(
+    name: Start, problem: Problem, similar: Similarity, size: int, weight: float, generator: np.random.RandomState
+) -> list[Matrix]:
+    """Returns one (D, d_v) projection per view.
+
+    Args:
+        name: "neighbors": the directions in which similar rows correlate most (CCA over all similar pairs, after
+            Rasiwasia et al., "Cluster canonical correlation analysis", 2014); "labels": each view's ridge regression
+            on one-hot classes, or on the groups that similar items form otherwise; "cca": the directions in which rows
+            of the same item correlate most; "pca": each view's principal components; "random": Gaussian.
+        similar: pairs of items.
+        size: D. Directions that the first four cannot fill are small and random.
+        weight: of the ridge regressions' penalty, in units of a column's mean square.
+    """
+    rows = [view.rows for view in problem.views]
+    filled = [generator.standard_normal((size, x.shape[1])) / np.sqrt(x.shape[1]) for x in rows]
+    if name == "random":
+        return filled
+    if name == "pca":
+        found = [principal_components(x, size)[0] for x in rows]
+    elif name == "labels":
+        targets = groups(similar, size, generator)
+        found = [_ridge(x, targets[view.items], weight) for x, view in zip(rows, problem.views, strict=True)]
+    else:
+        found = _correlated(name, problem, size)
+    started = []
+    for projection, x, leading in zip(filled, rows, found, strict=True):
+        small = 1e-2 * _spread(x, leading) / max(_spread(x, projection), np.finfo(np.float64).tiny)
+        started.append(np.vstack([leading, small * projection[len(leading) :]]))
+    return started
+
+
+def start_held(
+    problem: Problem,
+    held: Mapping[int, Matrix | None],
+    size: int,
+    spread: float | None,
+    weight: float,
+    similar: Similarity,
+    generator: np.random.RandomState,
+) -> list[Matrix]:
+    """Returns the projections of the views that are held, and for every other view the one that meets them best.
+
+    Args:
+        held: by view its (D, d_v) projection; None for its first ``size`` principal components.
+        spread: these are scaled so that dissimilar rows of the view are so far apart (root mean square), in units of
+            the loss's reach. None: they keep their scale.
+        weight: of the ridge regressions' penalty, in units of a column's mean square.
+        similar: pairs of items.
+
+    Raises:
+        ValueError: if a view has no row that is similar to one of a held view.
+    """
+    fixed = {}
+    for view, given in held.items():
+        if given is not None:
+            fixed[view] = given
+            continue
+        rows, items, scale = problem.views[view]
+        W = scale * principal_components(rows, size)[0]
+        if spread is not None:
+            W *= spread * problem.scisd.reach / max(_apart(rows @ W.T, items, similar, generator), 1e-300)
+        fixed[view] = W
+    common = min(len(W) for W in fixed.values())
+    fixed = {view: W[:common] for view, W in fixed.items()}
+    embedded = {view: problem.views[view].rows @ W.T for view, W in fixed.items()}
+
+    def started(number: int, view: View) -> Matrix:
+        if number in fixed:
+            return fixed[number]
+        held = [(rows, problem.kinds[number, other].attracted) for other, rows in embedded.items()]
+        return _meeting(view.rows, held, weight)
+
+    return [started(number, view) for number, view in enumerate(problem.views)]
+
+
+def _meeting(rows: Rows, held: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
+    """Returns the (D, d) projection of a view by ridge regression on the mean held embedding of its similar rows.
+
+    ``held`` has, for each view that is, its (m, D) embeddings and which of them are similar to the rows, (n, m).
+    """
+    targets: Rows = np.zeros((len(rows), held[0][0].shape[1]))
+    counts = np.zeros((len(rows), 1))
+    for embeddings, similar in held:
+        targets += similar.sums(embeddings)
+        counts += similar.sums(np.ones((len(embeddings), 1)))
+    reached = counts[:, 0] > 0
+    if not reached.any():
+        raise ValueError("no row of the view that is learned is similar to a row of a view that stays")
+    return _ridge(rows[reached], targets[reached] / counts[reached], weight)
+
+
+def _ridge(rows: Rows, targets: Rows, weight: float) -> Matrix:
+    """Returns the (D, d) projection of ridge regression."""
+    covariance = rows.T @ rows / len(rows)
+    penalty = max(weight * float(np.trace(covariance)) / len(covariance), np.finfo(np.float64).tiny)
+    solution = np.linalg.solve(covariance + penalty * np.eye(len(covariance)), rows.T @ targets / len(rows))
+    return np.asarray(solution.T, dtype=np.float64)
+
+
+def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> Rows:
+    """Returns (n, at most D) centred rows of unit length where items of equal neighbours have equal ones: spectral.
+
+    The leading eigenvectors of the similarity by subspace iteration, then rows of unit length (Ng, Jordan and Weiss, On
+    spectral clustering, 2001). For up to D classes these are one-hot classes, up to a rotation.
+    """
+    basis = generator.standard_normal((similar.shape[0], min(size, similar.shape[0])))
+    back = similar.transposed()
+    for _ in range(_ITERATIONS):
+        checkpoint()
+        basis = np.linalg.qr(similar.sums(basis) + back.sums(basis))[0]
+    values, vectors = np.linalg.eigh(basis.T @ (similar.sums(basis) + back.sums(basis)))
+    rows = basis @ vectors[:, values > 1e-9 * values[-1]]
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-9)
+    return np.asarray(rows - rows.mean(axis=0))
+
+
+def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
+    views = problem.views
+    whiteners = [whitener(view.rows, _SHRINKAGE) for view in views]
+    white = [view.rows @ whitening for view, whitening in zip(views, whiteners, strict=True)]
+    cross = {}
+    for (v, w), kinds in problem.kinds.items():
+        if v > w:
+            continue
+        if name == "cca":
+            _, first, second = np.intersect1d(views[v].items, views[w].items, return_indices=True)
+            cross[v, w] = white[v][first].T @ white[w][second] / max(len(first), 1)
+        else:
+            met = kinds.attracted.sums(np.ones((len(white[w]), 1))).sum()
+            cross[v, w] = white[v].T @ kinds.attracted.sums(white[w]) / max(met, 1.0)
+    directions, values = correlated(cross, size)
+    kept = values > 1e-9 * values[0]
+    return [(whitening @ found[:, kept]).T for whitening, found in zip(whiteners, directions, strict=True)]
+
+
+def _apart(embeddings: Rows, items: Numbers, similar: Similarity, generator: np.random.RandomState) -> float:
+    """Returns the root mean square distance of dissimilar rows of one view, of at most 5,000 rows drawn by chance."""
+    if len(items) > _ROWS:
+        chosen = generator.permutation(len(items))[:_ROWS]
+        embeddings, items = embeddings[chosen], items[chosen]
+    dissimilar = ~similar.cut(items, items).block(slice(0, len(items)))
+    squared = squared_distances(embeddings, embeddings)
+    return float(np.sqrt(squared[dissimilar].mean())) if dissimilar.any() else 0.0
+
+
+def _spread(rows: Rows, projection: Matrix) -> float:
+    return float(np.sqrt(((rows @ projection.T) ** 2).mean()))

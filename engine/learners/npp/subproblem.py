@@ -1,0 +1,187 @@
+"""One convex sub-problem of Multi-NPP: the best projection of one view while the other view's embeddings stay.
+
+Equations (12) and (13) of Quadrianto and Lampert (ICML 2011), with the linear term derived anew: the tangent of
+L1_cv at W_0 adds -<(W_0 x - W_2 y) x^T, W> for a dissimilar pair (x, y). The paper prints it with the opposite sign,
+with which dissimilar pairs would be pulled together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.npp.pairs import Pull, Repelled
+from engine.learners.npp.scisd import Scisd
+
+Matrix = NDArray[np.float64]
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Regularizer:
+    """weight * ||W||_F^2 ("l2") or weight * the sum of |W| ("l1")."""
+
+    penalty: str
+    weight: float
+
+    def value(self, W: Matrix) -> float:
+        """Returns the cost of a projection."""
+        return self.weight * float(np.abs(W).sum() if self.penalty == "l1" else (W * W).sum())
+
+
+def repulsion(first: Rows, second: Rows, repelled: Repelled, scisd: Scisd) -> float:
+    """Returns the weighted sum of half of SCISD over the repelled pairs of (n, D) and (m, D) embeddings."""
+    total = 0.0
+    for rows, weights in repelled.blocks():
+        distance = np.sqrt(squared_distances(first[rows], second))
+        total += 0.5 * float(np.vdot(weights, scisd.loss(distance)))
+    return total
+
+
+class Subproblem:
+    """The convex upper bound of the objective in W that touches it at ``start``; regularisation included.
+
+    Args:
+        rows: (n, d) centred rows of the view whose projection is sought.
+        attracting: what attracts them.
+        other: (m, D) embeddings of the other views, one after another.
+        repelled: their pairs with the rows.
+        start: (D, d) the projection at which the bound touches.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        attracting: Pull,
+        other: Rows,
+        repelled: Repelled,
+        scisd: Scisd,
+        regularizer: Regularizer,
+        start: Matrix,
+    ) -> None:
+        self.rows = rows
+        self.attracting = attracting
+        self.other = other
+        self.repelled = repelled
+        self.scisd = scisd
+        self.regularizer = regularizer
+        self.start = start
+        embeddings = rows @ start.T
+        self._slope = np.empty_like(embeddings)
+        self._constant = 0.0
+        self._springs = attracting.weights.copy()  # total weight at each row, at most: bounds the curvature
+        for block, weights in repelled.blocks():
+            part = embeddings[block]
+            sums = weights.sum(axis=1)
+            self._slope[block] = 0.5 * (sums[:, None] * part - weights @ other)
+            concave = scisd.concave(np.sqrt(squared_distances(part, other)))
+            self._constant += 0.5 * float(np.vdot(weights, concave))
+            self._springs[block] += 0.5 * sums
+        self._constant += float(np.vdot(self._slope, embeddings))
+
+    def bound(self, W: Matrix) -> tuple[float, Matrix]:
+        """Returns the smooth part of the bound (all but an l1 penalty) and its gradient with respect to W, (D, d)."""
+        checkpoint()
+        embeddings = self.rows @ W.T
+        value = self._constant - float(np.vdot(self._slope, embeddings)) + self.attracting.value(embeddings)
+        gradient = self.attracting.weights[:, None] * embeddings - self.attracting.targets - self._slope
+        for block, weights in self.repelled.blocks():
+            part = embeddings[block]
+            distance = np.sqrt(squared_distances(part, self.other))
+            value += 0.5 * float(np.vdot(weights, self.scisd.convex(distance)))
+            springs = 0.5 * weights * self.scisd.convex_weight(distance)
+            gradient[block] += springs.sum(axis=1)[:, None] * part - springs @ self.other
+        slope: Matrix = gradient.T @ self.rows
+        if self.regularizer.penalty == "l2":
+            value += self.regularizer.value(W)
+            slope += 2 * self.regularizer.weight * W
+        return value, slope
+
+    def solve(self, max_iter: int, tol: float, progress: Progress | None = None) -> Matrix:
+        """Returns a W at which the bound, hence the objective, is no higher than at ``start``.
+
+        Args:
+            max_iter: steps at most.
+            tol: stop when a step lowers the bound by less than this share of it.
+            progress: called with the number of steps done.
+        """
+        solver = self._solve_split if self.regularizer.penalty == "l1" else self._solve_smooth
+        W = solver(max_iter, tol, progress)
+        return W if self._total(W) <= self._total(self.start) else self.start
+
+    def _total(self, W: Matrix) -> float:
+        value, _ = self.bound(W)
+        return value + (self.regularizer.value(W) if self.regularizer.penalty == "l1" else 0.0)
+
+    def _solve_smooth(self, max_iter: int, tol: float, progress: Progress | None) -> Matrix:
+        """L-BFGS on V = W L, where L L^T is the curvature if all springs were full: nearly round, so few steps do."""
+        curvature = self.rows.T @ (self._springs[:, None] * self.rows)
+        ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / len(curvature) + np.finfo(np.float64).tiny
+        lower = np.linalg.cholesky(curvature + 2 * ridge * np.eye(len(curvature)))
+
+        def unscale(V: Matrix) -> Matrix:
+            W: Matrix = scipy.linalg.solve_triangular(lower, V.reshape(self.start.shape).T, lower=True, trans="T").T
+            return W
+
+        def scaled_bound(V: Matrix) -> tuple[float, Matrix]:
+            value, slope = self.bound(unscale(V))
+            return value, scipy.linalg.solve_triangular(lower, slope.T, lower=True).T.ravel()
+
+        return unscale(_minimize(scaled_bound, (self.start @ lower).ravel(), max_iter, tol, progress))
+
+    def _solve_split(self, max_iter: int, tol: float, progress: Progress | None) -> Matrix:
+        """L-BFGS on W = P - N with P, N >= 0, where the l1 penalty is linear."""
+        shape, weight = self.start.shape, self.regularizer.weight
+
+        def split_bound(PN: Matrix) -> tuple[float, Matrix]:
+            positive, negative = PN.reshape(2, *shape)
+            value, slope = self.bound(positive - negative)
+            return value + weight * float(PN.sum()), np.concatenate(
+                [(slope + weight).ravel(), (weight - slope).ravel()]
+            )
+
+        start = np.concatenate([np.maximum(self.start, 0).ravel(), np.maximum(-self.start, 0).ravel()])
+        solution = _minimize(split_bound, start, max_iter, tol, progress, nonnegative=True)
+        positive, negative = solution.reshape(2, *shape)
+        W: Matrix = positive - negative
+        return W
+
+
+def _minimize(
+    function: Callable[[Matrix], tuple[float, Matrix]],
+    start: Matrix,
+    max_iter: int,
+    tol: float,
+    progress: Progress | None,
+    nonnegative: bool = False,
+) -> Matrix:
+    """L-BFGS from ``start``, until a step lowers the function by less than a share ``tol``."""
+    options: Any = {"maxiter": max_iter, "ftol": tol, "gtol": 0.0}
+    bounds: Any = scipy.optimize.Bounds(0.0, np.inf) if nonnegative else None
+    minimize: Any = scipy.optimize.minimize
+    steps = 0
+
+    def count(point: Matrix) -> None:
+        nonlocal steps
+        steps += 1
+        if progress:
+            progress(steps)
+
+    how: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": options, "callback": count}
+    found: Matrix = minimize(function, start, **how).x
+    return found
+
+
+def squared_distances(first: Rows, second: Rows) -> Matrix:
+    """Returns the (n, m) squared Euclidean distances between (n, D) and (m, D) rows."""
+    squared: Matrix = first @ second.T
+    squared *= -2.0
+    squared += (first * first).sum(axis=1)[:, None]
+    squared += (second * second).sum(axis=1)[None, :]
+    return np.maximum(squared, 0.0, out=squared)

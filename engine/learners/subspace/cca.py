@@ -1,0 +1,98 @@
+"""Canonical correlation analysis of two or more views, solved exactly."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.covariance import ledoit_wolf_shrinkage
+
+from engine.learners.base import Mask, Rows, complete
+from engine.learners.settings import Between, Dimensions, Share
+from engine.learners.subspace.correlate import correlated
+from engine.learners.subspace.linear import LinearLearner
+
+Shrinkage = Literal["auto"] | Share | Sequence[Share]
+
+
+class CanonicalCorrelation(LinearLearner):
+    """Projects the views on the directions in which they are most correlated (Hotelling 1936).
+
+    Solved on whitened views, each view's covariance S shrunk to (1 - s) S + s tr(S)/d I, which keeps directions of
+    little variance from being amplified: two views by singular values, more by MAXVAR (see ``correlated``). It compares
+    the views item by item, so items that lack a view are left out.
+
+    Args:
+        n_components: at most so many directions; fewer where a view has fewer columns or the rows fewer dimensions.
+        shrinkage: s in [0, 1], one for all views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
+        power: direction i is scaled by its canonical correlation to this power: 0 gives every direction unit (shrunk)
+            variance, larger values let the well correlated directions decide.
+        view_slices: widths of the views in a 2-D ``X``; None: two halves.
+
+    Attributes:
+        correlations_: (D,) canonical correlations of the shrunk problem, descending.
+        shrinkage_: list of the values used, one per view.
+
+    Raises:
+        ValueError: from ``fit``, for a single view or parameters out of range.
+    """
+
+    name = "cca"
+    cross_view = True
+    least_views = 2
+    argument = "n_components"
+
+    correlations_: NDArray[np.float64]
+    shrinkage_: list[float]
+
+    def __init__(
+        self,
+        n_components: Dimensions = 50,
+        shrinkage: Shrinkage = "auto",
+        power: Annotated[float, Between(0, 100)] = 1.0,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.power = power
+        self.view_slices = view_slices
+
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the narrowest view."""
+        return min(ranks)
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        views = complete(views, mask)
+        self.means_ = [rows.mean(axis=0) for rows in views]
+        centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
+        self.shrinkage_ = shrinkages(centered, self.shrinkage)
+        whiteners = [whitener(rows, s) for rows, s in zip(centered, self.shrinkage_, strict=True)]
+        white = [rows @ w for rows, w in zip(centered, whiteners, strict=True)]
+        pairs = combinations(range(len(views)), 2)
+        directions, correlations = correlated(
+            {(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, self.n_components
+        )
+        self.correlations_ = np.clip(correlations, 0.0, 1.0)
+        scale = (self.correlations_**self.power)[:, None]
+        self.weights_ = [scale * (w @ found).T for w, found in zip(whiteners, directions, strict=True)]
+
+
+def shrinkages(centered: Sequence[Rows], shrinkage: Shrinkage) -> list[float]:
+    """Returns one shrinkage per view from the parameter; "auto" is Ledoit and Wolf's estimate."""
+    if isinstance(shrinkage, str):
+        return [float(ledoit_wolf_shrinkage(rows, assume_centered=True)) for rows in centered]
+    values = np.asarray(shrinkage, dtype=np.float64)
+    if values.ndim and len(values) != len(centered):
+        raise ValueError(f"shrinkage={shrinkage} has {len(values)} numbers: give one, or one for each view")
+    return [float(value) for value in np.broadcast_to(values, len(centered))]
+
+
+def whitener(centered: Rows, shrinkage: float) -> NDArray[np.float64]:
+    """Returns (d, r) T with T^T ((1 - s) S + s tr(S)/d I) T = I; directions without variance are dropped (r < d)."""
+    columns = centered.shape[1]
+    values, vectors = np.linalg.eigh(centered.T @ centered / len(centered))
+    values = (1 - shrinkage) * values + shrinkage * values.sum() / columns
+    kept = values > columns * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
+    whitening: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    return whitening

@@ -1,0 +1,102 @@
+"""Linear discriminant analysis, view by view."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Mask, Rows
+from engine.learners.classes import of_classes, shared_classes
+from engine.learners.separate import SeparateLearner
+from engine.learners.settings import Dimensions
+from engine.learners.steps import Standardize
+from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
+from engine.learners.subspace.linear import LinearLearner
+
+_ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
+
+
+class LinearDiscriminants(LinearLearner, SeparateLearner):
+    """Projects each view on the directions that tell its classes apart best; two views' are not comparable.
+
+    Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
+    the principal directions of the class means. Columns are standardised first, and that covariance S is shrunk to
+    (1 - s) S + s tr(S)/d I, so columns that are constant, dependent or more than the rows do no harm. Rows alone in
+    their class, as unlabelled items are, are left out.
+
+    Args:
+        n_components: at most so many directions; there are no more than classes less one. None: all.
+        shrinkage: s in [0, 1], one for all views or one each; "auto", which views added beyond these have, takes Ledoit
+            and Wolf's (2004) per view.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        classes_: (K,) the classes.
+        shrinkage_: list of the shrinkages used, one per view.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, or a
+            view that does not vary within any class.
+    """
+
+    name = "lda"
+    needs_labels = True
+    argument = "n_components"
+
+    classes_: NDArray[Any]
+    shrinkage_: list[float]
+
+    def __init__(
+        self,
+        n_components: Dimensions | None = None,
+        shrinkage: Shrinkage = "auto",
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.view_slices = view_slices
+
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the widest view, and no more than the classes less one."""
+        return min(max(ranks), max(classes - 1, 1))
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        if not isinstance(self.shrinkage, str | float | int) and len(self.shrinkage) != len(views):
+            raise ValueError(f"shrinkage has {len(self.shrinkage)} numbers: give one, or one for each view")
+        self.classes_ = shared_classes(labels)
+        super()._fit(views, labels, mask)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        _, codes = np.unique(codes, return_inverse=True)
+        count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
+        scaler = Standardize().fit([rows])
+        standard = scaler.transform(rows, view=0)
+        means = _class_means(standard, codes)
+        within = standard - means[codes]
+        shrinkage = shrinkages([within], self._shrinkage(view))[0]
+        weights = _discriminants(within, means, np.bincount(codes) / len(codes), shrinkage, count)
+        return {"weights_": weights / scaler.deviations_[0], "means_": scaler.means_[0], "shrinkage_": shrinkage}
+
+    def _shrinkage(self, view: int) -> Shrinkage:
+        if isinstance(self.shrinkage, str | float | int):
+            return self.shrinkage
+        return self.shrinkage[view] if view < len(self.shrinkage) else "auto"
+
+
+def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:
+    members = np.eye(codes.max() + 1)[:, codes]
+    means: Rows = members @ rows / members.sum(axis=1, keepdims=True)
+    return means
+
+
+def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
+    """Returns the (D, d) directions, D <= count, given deviations from the class means (n, d) and these (K, d)."""
+    if np.abs(within).max() < _ROUNDING:
+        raise ValueError("the rows of each class are all alike, so there is no scatter to compare the classes with")
+    whitening = whitener(within, shrinkage)
+    _, spreads, directions = np.linalg.svd(np.sqrt(shares)[:, None] * means @ whitening, full_matrices=False)
+    rank = int((spreads > max(means.shape) * np.finfo(float).eps * spreads[0]).sum())
+    kept: Rows = directions[: min(count, max(rank, 1))] @ whitening.T
+    return kept

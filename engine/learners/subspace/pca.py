@@ -1,0 +1,66 @@
+"""Principal component analysis, view by view."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import decomposition
+
+from engine.learners.base import Rows
+from engine.learners.separate import SeparateLearner
+from engine.learners.settings import Between, Dimensions
+from engine.learners.subspace.linear import LinearLearner
+
+
+class PCA(LinearLearner, SeparateLearner):
+    """Projects each view on its own leading principal components; embeddings of two views are not comparable.
+
+    Args:
+        n_components: an int keeps at most so many components (fewer where a view has fewer columns or rows); a float
+            in (0, 1) keeps as many as explain that share of the variance; None keeps all.
+        whiten: divide each component by its standard deviation.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Raises:
+        ValueError: from ``fit``, for any other ``n_components``.
+    """
+
+    name = "pca"
+    argument = "n_components"
+
+    def __init__(
+        self,
+        n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None,
+        whiten: bool = False,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.view_slices = view_slices
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        weights, mean = principal_components(rows, self.n_components, self.whiten)
+        return {"weights_": weights, "means_": mean}
+
+
+def principal_components(
+    rows: Rows, n_components: float | None, whiten: bool = False, solver: str = "full"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the (D, d) projection and (d,) mean of PCA; ``n_components`` as in :class:`PCA`.
+
+    ``solver`` is scikit-learn's ``svd_solver``.
+    """
+    count = n_components
+    if isinstance(count, int | np.integer) and not isinstance(count, bool):
+        count = min(int(count), *rows.shape)
+    elif count is not None and not 0.0 < count < 1.0:
+        raise ValueError(f"n_components={n_components!r} must be an int >= 1, a share of variance in (0, 1), or None")
+    if count is not None and count <= 0:
+        raise ValueError(f"n_components={n_components!r} must be at least 1")
+    pca = decomposition.PCA(n_components=count, svd_solver=solver).fit(rows)
+    weights = pca.components_
+    if whiten:
+        deviation = np.sqrt(pca.explained_variance_)
+        weights = weights / np.where(deviation > 1e-7 * deviation.max(initial=0.0), deviation, np.inf)[:, None]
+    return weights, pca.mean_

@@ -1,0 +1,59 @@
+"""Partial least squares of two views, by one singular value decomposition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Mask, Rows, complete
+from engine.learners.settings import Dimensions
+from engine.learners.steps import Standardize
+from engine.learners.subspace.linear import LinearLearner
+
+
+class PartialLeastSquares(LinearLearner):
+    """Projects two views on the directions of unit length along which they covary most (PLS-SVD).
+
+    The directions are the singular vectors of the cross-covariance of the views with standardised columns (Wegelin, A
+    survey of partial least squares methods with emphasis on the two-block case, 2000). Unlike canonical correlation
+    it inverts no covariance, so it needs no shrinkage, and directions of little variance count little. Items that lack
+    a view are left out.
+
+    Args:
+        n_components: at most so many directions; fewer where the cross-covariance has a lower rank.
+        view_slices: widths of the two views in a 2-D ``X``; None: two halves.
+
+    Attributes:
+        covariances_: (D,) covariance of the two views along each pair of directions, descending.
+
+    Raises:
+        ValueError: from ``fit``, for another number of views or ``n_components`` below 1.
+    """
+
+    name = "pls"
+    cross_view = True
+    view_count = 2
+    argument = "n_components"
+
+    covariances_: NDArray[np.float64]
+
+    def __init__(self, n_components: Dimensions = 50, view_slices: Sequence[int] | None = None) -> None:
+        self.n_components = n_components
+        self.view_slices = view_slices
+
+    def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
+        """Returns the rank of the narrowest view."""
+        return min(ranks)
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        views = complete(views, mask)
+        scaler = Standardize().fit(views)
+        first, second = scaler.transform(views)
+        left, covariances, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)
+        # beyond the rank the singular vectors are arbitrary, and at unit length they would count as much as any
+        rank = int((covariances > max(left.shape[0], right.shape[1]) * np.finfo(float).eps * covariances[0]).sum())
+        kept = min(self.n_components, max(rank, 1))
+        self.covariances_ = covariances[:kept]
+        self.means_ = scaler.means_
+        self.weights_ = [left[:, :kept].T / scaler.deviations_[0], right[:kept] / scaler.deviations_[1]]

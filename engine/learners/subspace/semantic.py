@@ -1,0 +1,151 @@
+"""Semantic matching: each view predicts the classes, and the predictions are the shared space."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+
+from engine.learners.base import Mask, Rows
+from engine.learners.classes import of_classes, shared_classes
+from engine.learners.separate import SeparateLearner
+from engine.learners.settings import Positive
+from engine.learners.steps import Standardize
+from engine.learners.subspace.linear import LinearLearner
+
+_ALPHAS = np.logspace(-4, 2, 13)
+_LOGISTIC_ALPHA = 0.01
+_ITERATIONS = 1000  # of the logistic regression, which takes some tens on standardised columns
+_NEVER = -1e9  # a log odds that leaves no chance
+_ROUNDING = 1e-12  # predictions are of order one, so whatever is shorter than this has no direction
+
+
+class SemanticMatching(LinearLearner, SeparateLearner):
+    """Regresses each view by itself on the classes and embeds a row as its K predictions, one per class.
+
+    Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). Rows
+    alone in their class, as unlabelled items are, are left out.
+
+    Args:
+        regression: "ridge" regresses on one-hot classes by least squares; "logistic" is multinomial and embeds a row
+            as its class posteriors.
+        alpha: the penalty: alpha |W|^2 is added to the mean squared error, alpha/2 |W|^2 to the mean log loss; or one
+            for each view. None, and for views added beyond these: for ridge the best of 13 values from 1e-4 to 100 by
+            leave-one-out error, view by view; for logistic 0.01.
+        standardize: divide each column by its standard deviation first, so that the penalty treats columns alike
+            whatever their units. False: divide all columns of a view by one number, which makes their mean variance 1;
+            columns then keep their relative sizes, which those of a kernel map or of a PCA need.
+        center: subtract the mean of the training predictions.
+        normalize: divide each embedding by its Euclidean length, so that distances rank as the cosine does; embeddings
+            of zeros stay.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        classes_: (K,) the classes, in the order of the embedding's columns.
+        alphas_: list of the penalties used, one per view.
+        offsets_: list of (K,) arrays, added to the linear predictions.
+        centers_: list of (K,) arrays, subtracted from the predictions.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, or fewer than two classes of two rows.
+    """
+
+    name = "semantic"
+    cross_view = True
+    needs_labels = True
+    argument = "alpha"
+
+    classes_: NDArray[Any]
+    alphas_: list[float]
+    offsets_: list[NDArray[np.float64]]
+    centers_: list[NDArray[np.float64]]
+
+    def __init__(
+        self,
+        regression: Literal["ridge", "logistic"] = "ridge",
+        alpha: Positive | Sequence[Positive] | None = None,
+        standardize: bool = True,
+        center: bool = True,
+        normalize: bool = True,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        self.regression = regression
+        self.alpha = alpha
+        self.standardize = standardize
+        self.center = center
+        self.normalize = normalize
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+        self._check_alpha(len(views))
+        self.classes_ = shared_classes(labels)
+        super()._fit(views, labels, mask)
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
+        alphas = self._alphas(view + 1)
+        regress = _ridge if self.regression == "ridge" else _logistic
+        weights, offsets, alpha = regress((rows - mean) / deviation, codes, len(self.classes_), alphas[view])
+        weights = weights / deviation
+        center = self._activate((rows - mean) @ weights.T + offsets).mean(axis=0)
+        return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
+
+    def _check_alpha(self, count: int) -> None:
+        if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != count:
+            raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {count} views")
+
+    def _alphas(self, count: int) -> list[float | None]:
+        """Returns the penalties of so many views; None for those that were not given one."""
+        given: Any = self.alpha
+        each: list[float | None] = list(given) if isinstance(given, Sequence | np.ndarray) else [given] * count
+        return each + [None] * (count - len(each))
+
+    def _activate(self, predictions: Rows) -> Rows:
+        return softmax(predictions, axis=1) if self.regression == "logistic" else predictions
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        embeddings = self._activate(super()._project(rows, view) + self.offsets_[view])
+        if self.center:
+            embeddings = embeddings - self.centers_[view]
+        if self.normalize:
+            lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+            embeddings = np.divide(embeddings, lengths, out=np.zeros_like(embeddings), where=lengths > _ROUNDING)
+        return embeddings
+
+
+def _deviations(rows: Rows, standardize: bool) -> Rows:
+    """Returns what columns are divided by: (d,) standard deviations, 1 for constant ones; or all the same."""
+    if standardize:
+        return Standardize().fit([rows]).deviations_[0]
+    deviation = float(np.sqrt(rows.var(axis=0).mean()))
+    rounding = 10 * np.finfo(np.float64).eps * float(np.abs(rows).max())
+    return np.full(rows.shape[1], deviation if deviation > rounding else 1.0)
+
+
+def _ridge(
+    rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
+) -> tuple[Rows, NDArray[np.float64], float]:
+    """Returns (K, d) weights, (K,) offsets and the penalty used, of ridge regression on one-hot classes."""
+    targets = np.eye(classes)[codes]
+    if alpha is None:
+        model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
+        return model.coef_, model.intercept_, float(model.alpha_) / len(rows)
+    model = Ridge(alpha=alpha * len(rows)).fit(rows, targets)
+    return model.coef_, model.intercept_, float(alpha)
+
+
+def _logistic(
+    rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
+) -> tuple[Rows, NDArray[np.float64], float]:
+    """Returns the same as :func:`_ridge`, of logistic regression, which never predicts a class without rows."""
+    alpha = _LOGISTIC_ALPHA if alpha is None else alpha
+    model = LogisticRegression(C=1 / (alpha * len(rows)), max_iter=_ITERATIONS).fit(rows, codes)
+    found, constants = model.coef_, model.intercept_
+    if len(found) == 1:  # of two classes only the second has weights; the first one's are zeros
+        found, constants = np.vstack([np.zeros_like(found), found]), np.append(0.0, constants)
+    weights, offsets = np.zeros((classes, rows.shape[1])), np.full(classes, _NEVER)
+    weights[model.classes_], offsets[model.classes_] = found, constants
+    return weights, offsets, float(alpha)

@@ -1,0 +1,93 @@
+"""Deleting spaces, generations of them, and views: what may go, and the disk space that comes back."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from pathlib import Path
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.catalog.space_info import RAW, raw_generation
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.spaces.live import snapshot_name
+
+
+def delete_space(tx: Transaction, space: str, generation: int | None = None) -> None:
+    """Delete a trained space, or one of its generations that does not answer.
+
+    Without the active space, ``raw`` answers searches that name none.
+
+    Raises InvalidInputError for ``raw``, NotFoundError for an unknown generation, NotReadyError for the one that
+    answers.
+    """
+    if space == RAW:
+        raise InvalidInputError(
+            f"{RAW!r} is the views themselves and cannot be deleted; a view is deleted with: "
+            f"crossview delete {tx.name()} --view VIEW"
+        )
+    if generation is not None:
+        _check_generation(tx, space, generation)
+    tx.spaces.delete(space, generation)
+    if generation is None and tx.active_space() == space:
+        tx.activate("")
+    tx.next_sequence()
+
+
+def _check_generation(tx: Transaction, space: str, generation: int) -> None:
+    known = [one.generation for one in tx.spaces.generations(space)]
+    if generation not in known:
+        there = ", ".join(map(str, known))
+        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
+    if tx.spaces.answering()[space] != generation:
+        return
+    others = [one for one in known if one != generation]
+    whole = f"delete the whole space with: crossview delete {tx.name()} --space {space}"
+    if not others:
+        raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {whole}")
+    raise NotReadyError(
+        f"generation {generation} answers for space {space!r}: activate another one first with: "
+        f"crossview activate {tx.name()} {space} --generation {others[-1]}; or {whole}"
+    )
+
+
+def delete_view(tx: Transaction, name: str) -> None:
+    """Delete a view with its rows and fitted states; items stay, also those that have no other view.
+
+    Raises NotFoundError, InvalidInputError for the last view, NotReadyError for one that a space uses.
+    """
+    view = find_view(tx, name)
+    if len(tx.views.all()) == 1:
+        raise InvalidInputError(
+            f"{name!r} is the only view of collection {tx.name()!r}: add another one first, "
+            f"or delete the collection with: crossview delete {tx.name()}"
+        )
+    used: dict[str, list[int]] = defaultdict(list)
+    for one in tx.spaces.generations():
+        if name in one.summary["views"]:
+            used[one.space].append(one.generation)
+    if used:
+        spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())
+        raise NotReadyError(
+            f"view {name!r} is used by these spaces: {spaces}; delete them first, such as with: "
+            f"crossview delete {tx.name()} --space {next(iter(used))}"
+        )
+    tx.rows.remove_view(view)
+    tx.views.delete(view)
+    tx.next_sequence()
+
+
+def current_snapshots(tx: Transaction) -> set[str]:
+    """Return the file names of the snapshots that a generation or a view of the catalog may have."""
+    views = tx.views.all()
+    trained = {
+        snapshot_name(one.space, one.generation, target)
+        for one in tx.spaces.generations()
+        for target in one.summary["targets"]
+    }
+    return trained | {snapshot_name(RAW, raw_generation(views), view.name) for view in views}
+
+
+def remove_snapshots(folder: Path, keep: Collection[str]) -> None:
+    """Remove the index snapshots of a folder but those to keep; OSError if the file system refuses."""
+    for path in folder.glob("*.idx"):
+        if path.name not in keep:
+            path.unlink(missing_ok=True)

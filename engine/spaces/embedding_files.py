@@ -1,0 +1,127 @@
+"""Files of vectors with the keys of their items: written page by page, and replaced only when they are whole."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from engine.errors import InvalidInputError, NotReadyError
+from engine.spaces.item_embeddings import ItemEmbeddings
+
+_Pages = Iterable[ItemEmbeddings]
+
+
+class Written(NamedTuple):
+    """What was written."""
+
+    path: Path
+    rows: int
+    width: int
+    """Numbers of a vector, or bytes of a code."""
+    bits: int
+    """Of a code; 0 for float vectors."""
+    keys: Path | None = None
+    """The file of keys, one a line, where they are not in the same file."""
+
+
+def write_vectors(path: Path, pages: _Pages) -> Written:
+    """Write vectors in the format that a file's name ends in.
+
+    ``.npy`` holds the rows, float32 or uint8 of packed codes, and ``.keys.txt`` beside it their keys, one a line;
+    ``.npz`` the arrays ``keys`` and ``vectors``, which are in memory until all are there; ``.parquet`` the columns
+    ``key`` and ``vector``.
+
+    Raises InvalidInputError for another ending or a key that does not fit on a line, NotReadyError where pyarrow is
+    not installed, OSError.
+    """
+    if path.suffix not in _FORMATS:
+        raise InvalidInputError(f"{path} does not end in {', '.join(_FORMATS)}: the ending chooses the format")
+    return _FORMATS[path.suffix](path, pages)
+
+
+def _write_npy(path: Path, pages: _Pages) -> Written:
+    keys_path = path.with_suffix(".keys.txt")
+    first, rest = _peeked(pages)
+    count, width, dtype = 0, first.vectors.shape[1], first.vectors.dtype
+    with (
+        _replacing(path) as part,
+        _replacing(keys_path) as keys_part,
+        part.open("wb") as rows,
+        keys_part.open("w", encoding="utf-8", newline="\n") as keys,
+    ):
+        _write_header(rows, dtype, 0, width)
+        for page in rest:
+            keys.writelines(f"{_line(key)}\n" for key in page.keys)
+            rows.write(page.vectors.tobytes())
+            count += len(page.keys)
+        rows.seek(0)
+        _write_header(rows, dtype, count, width)
+    return Written(path, count, width, first.bits, keys_path)
+
+
+def _write_header(file: BinaryIO, dtype: "np.dtype[Any]", count: int, width: int) -> None:
+    """Write the header of an array, which NumPy pads so that its count can be written over when it is known."""
+    about = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count, width)}
+    np.lib.format.write_array_header_1_0(file, about)
+
+
+def _line(key: str) -> str:
+    if "\n" in key or "\r" in key:
+        raise InvalidInputError(f"key {key!r} holds a line break, so it is no line of a file: write .npz or .parquet")
+    return key
+
+
+def _write_npz(path: Path, pages: _Pages) -> Written:
+    found = list(pages)
+    vectors = np.concatenate([page.vectors for page in found])
+    with _replacing(path) as part, part.open("wb") as file:
+        np.savez(file, keys=np.array([key for page in found for key in page.keys]), vectors=vectors)
+    return Written(path, len(vectors), vectors.shape[1], found[0].bits)
+
+
+def _write_parquet(path: Path, pages: _Pages) -> Written:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise NotReadyError(
+            "writing .parquet needs pyarrow: install it with: pip install 'crossview[parquet]', or write .npy or .npz"
+        ) from error
+    first, rest = _peeked(pages)
+    count, width = 0, first.vectors.shape[1]
+    schema = pa.schema([("key", pa.string()), ("vector", pa.list_(pa.from_numpy_dtype(first.vectors.dtype), width))])
+    with _replacing(path) as part, pq.ParquetWriter(part, schema) as file:
+        for page in rest:
+            vectors = pa.FixedSizeListArray.from_arrays(pa.array(page.vectors.ravel()), width)
+            file.write_batch(pa.record_batch([pa.array(page.keys, pa.string()), vectors], schema=schema))
+            count += len(page.keys)
+    return Written(path, count, width, first.bits)
+
+
+def _peeked(pages: _Pages) -> tuple[ItemEmbeddings, _Pages]:
+    """Return the first page, which says how wide all are, and every page."""
+    rest = iter(pages)
+    first = next(rest)
+    return first, chain([first], rest)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Give the path of a file to write in the place of another, which is replaced unless the block raises."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+_FORMATS: dict[str, Callable[[Path, _Pages], Written]] = {
+    ".npy": _write_npy,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+}

@@ -1,0 +1,143 @@
+"""A space that answers: its indexes, loaded from snapshots, kept up with the catalog, rebuilt when damaged."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.errors import StorageError
+from engine.learners.cancellation import checkpoint
+from engine.spaces.locks import ReadWriteLock
+from engine.spaces.space import Space, Vectors, source
+from index import Index, Neighbors, SnapshotError
+
+_log = logging.getLogger(__name__)
+_PLACED_AT_ONCE = 20_000
+"""Items whose rows are in memory at a time while an index is built."""
+_WORTH_SAVING = 0.05
+"""Share of an index that must have changed before its snapshot is written anew."""
+
+
+class _Target:
+    """One index, and the catalog's sequence up to which it holds everything."""
+
+    def __init__(self, index: Index, covered: int) -> None:
+        self.index = index
+        self.covered = covered
+        self.unsaved = 0
+
+
+def snapshot_name(space: str, generation: int, target: str) -> str:
+    """Return the file name of a target's snapshot."""
+    return f"{space}-{generation}-{target}.idx"
+
+
+class LiveSpace:
+    """A space with one index per target, each loaded when it is first asked for, which follows the catalog's sequence.
+
+    The indexes are derived: a snapshot per target and generation covers the catalog up to a sequence number, later
+    changes are replayed, and a snapshot that is missing, damaged or of another identity is built again.
+
+    ``identity`` is that of the space in its catalog: another training or other views under the same name, after a
+    deletion, have another one.
+    """
+
+    def __init__(self, space: Space, folder: Path, identity: tuple[int, ...]) -> None:
+        self.space = space
+        self.identity = identity
+        self._folder = folder
+        self._lock = ReadWriteLock()
+        self._targets: dict[str, _Target] = {}
+
+    def follow(self, tx: Transaction, targets: Iterable[str]) -> None:
+        """Take over every change of the catalog that is not in the targets' indexes yet."""
+        sequence = tx.sequence()
+        behind: dict[str, list[str]] = defaultdict(list)
+        for name in targets:
+            if name not in self._targets or self._targets[name].covered < sequence:
+                behind[source(name)].append(name)
+        for view, names in behind.items():
+            with self._lock.write():
+                for name in names:
+                    if name not in self._targets:
+                        self._targets[name] = self._load(tx, name, sequence)
+                reached = {self._targets[name].covered for name in names}
+                for covered in sorted(one for one in reached if one < sequence):  # a later reader may have been here
+                    self.space.check_revisions(tx.views.all())
+                    self._replay(tx, view, covered, [n for n in names if self._targets[n].covered == covered], sequence)
+
+    def search(self, target: str, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors | None:
+        """Return the k nearest items of a target among the ids in ``only``, by its index as it is now.
+
+        None where the index is gone since it was followed: another thread was stopped in the middle of changing it.
+        """
+        with self._lock.read():
+            if target not in self._targets:
+                return None
+            index = self._targets[target].index
+            return index.search(vectors, min(k, max(1, len(index))), only)
+
+    def save(self) -> None:
+        """Write a snapshot of every target that changed much since its last one; StorageError if the disk refuses."""
+        with self._lock.read():
+            for name, target in self._targets.items():
+                if target.unsaved <= _WORTH_SAVING * len(target.index):
+                    continue
+                try:
+                    self._folder.mkdir(exist_ok=True)
+                    target.index.save(self._path(name), {"sequence": target.covered, "identity": self.identity})
+                except OSError as error:
+                    raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
+                target.unsaved = 0
+
+    def _path(self, target: str) -> Path:
+        return self._folder / snapshot_name(self.space.name, self.space.generation, target)
+
+    def _load(self, tx: Transaction, name: str, sequence: int) -> _Target:
+        empty = self.space.empty_index(name, tx.views.all())
+        try:
+            index, meta = type(empty).load(self._path(name))
+            other = tuple(meta.get("identity", ())) != self.identity
+            if other or index.dim != empty.dim or meta["sequence"] > sequence:
+                raise SnapshotError(f"{self._path(name)} is of another space, or of an older program")
+            return _Target(index, int(meta["sequence"]))
+        except FileNotFoundError:
+            pass
+        except (SnapshotError, OSError) as error:
+            _log.warning("rebuilding an index: %s", error)
+        return _Target(empty, -1)
+
+    def _replay(self, tx: Transaction, view: str, covered: int, names: Sequence[str], sequence: int) -> None:
+        """Bring targets of one view from one sequence number to another: its rows are read and placed once for all."""
+        targets = {name: self._targets[name] for name in names}
+        changes = tx.items.changed_since(covered)
+        record = find_view(tx, view)
+        with self._whole_or_gone(names):
+            for target in targets.values():
+                target.index.remove(np.array(changes.live + changes.deleted, np.int64))
+            for start in range(0, len(changes.live), _PLACED_AT_ONCE):
+                checkpoint()
+                ids = changes.live[start : start + _PLACED_AT_ONCE]
+                labels = tx.items.labels(ids) if self.space.comparable else {}  # labels choose among several metrics
+                placed = self.space.place({view: tx.rows.get(record, ids)}, labels)
+                for name, target in targets.items():
+                    target.index.add(*placed[name])
+        for target in targets.values():
+            target.unsaved += len(changes.live) + len(changes.deleted)
+            target.covered = sequence
+
+    @contextmanager
+    def _whole_or_gone(self, names: Sequence[str]) -> Iterator[None]:
+        """Drop the targets' indexes where the block fails: they hold half of a change. The next reader loads them."""
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                del self._targets[name]
+            raise

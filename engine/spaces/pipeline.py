@@ -1,0 +1,171 @@
+"""Pipelines: the chain of learners that a spec such as ``sqrt@sift,cca`` describes, after the views' own steps."""
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+
+from engine.catalog.values import within_reach
+from engine.errors import InvalidInputError
+from engine.learners.chain import Chain, parse_chain
+from engine.learners.registry import LEARNERS
+
+_VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
+"""Learners' parameters whose values are views; users give their names."""
+
+
+def build(
+    spec: str,
+    views: Sequence[str],
+    steps: Sequence[Sequence[str]],
+    settings: Mapping[str, Any] | None = None,
+    dim: int | None = None,
+    seed: int = 0,
+) -> Chain:
+    """Return an unfitted pipeline: each view's own steps, such as [(), ("l1",)], then the spec's learners.
+
+    In the spec (after ``@``) and in settings, views go by name. ``settings`` are the last learner's parameters, ``dim``
+    its ``n_components``, and ``seed`` the ``random_state`` of every learner that has one.
+
+    Raises InvalidInputError for unknown learners, settings or views, naming the known ones.
+    """
+    learners = _own_steps(steps)
+    if spec:
+        chosen = {name: _by_position(name, value, views) for name, value in (settings or {}).items()}
+        if dim is not None:
+            chosen["n_components"] = dim
+        try:
+            parsed = parse_chain(_numbered(spec, views), chosen).steps
+            Chain(parsed).check_views(views)
+        except ValueError as error:
+            raise InvalidInputError(str(error)) from error
+        for learner in parsed:
+            if "random_state" in learner.get_params() and learner.random_state is None:
+                learner.set_params(random_state=seed)
+        learners += parsed
+    return Chain(learners)
+
+
+def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], **how: Any) -> Chain:
+    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be.
+
+    ``how`` is what ``Chain.fit`` takes besides: "y", "mask", "neighbors", "constraints", "progress".
+    """
+    try:
+        chain.fit(list(rows), **how)
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from error
+    return chain
+
+
+def extend(
+    chain: Chain, rows: Sequence[NDArray[np.float32]], mask: NDArray[np.bool_], steps: Sequence[str], **how: Any
+) -> Chain:
+    """Return a fitted pipeline with one view more, the last of the rows, whose own steps come first.
+
+    What was fitted of the other views stays, in these very objects. ``mask``, (n, V), says which items have which view,
+    and ``how`` is the rest of what ``Chain.add_view`` takes: "y", "neighbors", "constraints", "progress".
+
+    Raises InvalidInputError in the learner's words if it cannot learn a view later.
+    """
+    new = len(rows) - 1
+    there = rows[new][mask[:, new]]
+    others = [np.zeros((len(there), width), np.float32) for width in chain.view_widths_]
+    try:
+        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, there])
+        normal = rows[new].copy()
+        normal[mask[:, new]] = own.transform(there, view=new)
+        chain.add_view([*rows[:new], normal], mask=mask, **how)
+    except ValueError as error:
+        raise InvalidInputError(f"the view cannot be added: {error}") from error
+    whole = Chain([*own.steps, *chain.steps])
+    whole.view_widths_, whole.n_features_in_ = chain.view_widths_, chain.n_features_in_
+    return whole
+
+
+def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
+    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0.
+
+    Those of a hasher are columns of 0 and 1.
+    """
+    if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
+        return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
+    with np.errstate(over="ignore"):
+        return within_reach(chain.transform(rows, view=view))
+
+
+def filed(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
+    """Return under which metrics of a chain items of some classes are filed, (n, parts).
+
+    Those of a class that has a metric are filed under it, others under every one.
+    """
+    parts = chain.parts_of(classes, view)
+    there: NDArray[np.bool_] = (parts[:, None] < 0) | (parts[:, None] == np.arange(chain.parts))
+    return there
+
+
+def distances(
+    probes: NDArray[np.float32], placed: NDArray[np.float32], there: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the Euclidean distances of vectors, (q, n): the least over the metrics that an item is ``filed`` under."""
+    found = np.full((len(probes), len(placed)), np.inf)
+    asked, stored = (np.split(rows, there.shape[1], axis=1) for rows in (probes, placed))
+    for mine, theirs, items in zip(asked, stored, there.T, strict=True):
+        found[:, items] = np.minimum(found[:, items], cdist(mine, theirs[items]))
+    return found
+
+
+def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the vectors of a chain that ends in a hasher, and the float vectors, (n, D), that they stand for."""
+    if not len(rows):
+        one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
+        return one_code[:0], one_float[:0]
+    with np.errstate(over="ignore"):
+        codes, floats = chain.coded(rows, view)
+    return np.ascontiguousarray(codes, np.float32), within_reach(floats)
+
+
+def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:
+    """Return the views' own steps as learners: the first step of every view, then the second ones, and so on."""
+    return [
+        LEARNERS[name](views=[view for view, mine in enumerate(names) if mine == name])
+        for names in zip_longest(*steps)
+        for name in sorted({name for name in names if name})
+    ]
+
+
+def _numbered(spec: str, views: Sequence[str]) -> str:
+    """Return the spec with view names after an at sign as positions."""
+    parts = []
+    for part in spec.split(","):
+        head, at, names = part.strip().partition("@")
+        parts.append(head + at + "+".join(str(_position(name, views)) for name in names.split("+")))
+    return ",".join(parts)
+
+
+def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:
+    """Return the value of a setting, its views by position where it names some: "color", "color,sift" or a list."""
+    if name.rpartition("__")[2] not in _VIEW_SETTINGS:
+        return value
+    if isinstance(value, str) and "," in value:
+        value = [part.strip() for part in value.split(",")]
+    named = value if isinstance(value, list | tuple) else [value]
+    if unknown := [one for one in named if isinstance(one, str | int) and not _is_view(one, views)]:
+        raise InvalidInputError(f"{name}={unknown[0]!r} is none of the views {', '.join(views)}")
+    return [_position(one, views) for one in value] if isinstance(value, list | tuple) else _position(value, views)
+
+
+def _is_view(value: str | int, views: Sequence[str]) -> bool:
+    return value in views if isinstance(value, str) else 0 <= value < len(views)
+
+
+def _position(value: Any, views: Sequence[str]) -> Any:
+    return list(views).index(value) if isinstance(value, str) and value in views else value
+
+
+def class_of(labels: Sequence[str]) -> str:
+    """Return the class that a set of labels is learned as."""
+    return "\x1f".join(labels)

@@ -1,0 +1,219 @@
+"""One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.checks import check_text
+from engine.catalog.extractors import check_fitted, find_view, input_of
+from engine.catalog.values import check_row
+from engine.catalog.views import ViewRecord
+from engine.errors import InvalidInputError, NotFoundError
+from engine.item import Item
+from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
+from engine.spaces.fusion import fuse
+from engine.spaces.live import LiveSpace
+from engine.spaces.space import Space
+from features import Extractor, ImageExtractor, TextExtractor
+from features.decode import decode
+
+_OVERFETCH = 3
+"""Hits asked of every target for each one wanted, before lists are merged."""
+
+_TEXT_QUOTED = 80
+
+Extractors = Callable[[Transaction, ViewRecord], Extractor]
+
+
+class _StaleError(Exception):
+    """The index knows of a change that this transaction does not see yet."""
+
+
+def check_queries(queries: Sequence[Query], k: int = 1) -> None:
+    """Raise InvalidInputError for what no collection could answer."""
+    if k < 1:
+        raise InvalidInputError(f"k must be at least 1, not {k}")
+    if not queries:
+        raise InvalidInputError("a search needs at least one query")
+    for number, query in enumerate(queries):
+        if len(query.inputs()) != 1:
+            raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
+
+
+def answer(
+    tx: Transaction,
+    live: LiveSpace,
+    extractors: Extractors,
+    queries: Sequence[Query],
+    targets: Sequence[str],
+    k: int,
+    chosen: Filter,
+    merge: bool | None,
+) -> list[HitList] | None:
+    """Return the hit lists, query by query and target by target; None if the search has to begin again,
+    because an index is ahead of the transaction or gone.
+
+    ``merge`` makes one list per query; None: where the space's distances are comparable.
+
+    Raises InvalidInputError, NotFoundError, NotReadyError, or ImageError for a picture that cannot be read.
+    """
+    only = tx.items.matching(chosen) if chosen else None
+    comparable = live.space.comparable
+    merge = comparable if merge is None else merge
+    wanted = k * _OVERFETCH if merge and not comparable else k
+    lists: dict[int, list[HitList]] = defaultdict(list)
+    for view, numbers in _by_view(queries).items():
+        rows = _rows(tx, extractors, view, queries, numbers)
+        own = [_own_id(tx, queries[number]) for number in numbers]
+        probes = live.space.probe(view, rows, targets)
+        live.follow(tx, probes)
+        for target, vectors in probes.items():
+            found = live.search(target, vectors, wanted + any(one is not None for one in own), only)
+            if found is None:
+                return None
+            try:
+                hit_lists = _hits(tx, target, found.ids, found.distances, own, wanted)
+            except _StaleError:
+                return None
+            for number, hits in zip(numbers, hit_lists, strict=True):
+                lists[number].append(HitList(number, target, hits))
+    if merge:
+        join = _nearest if comparable else fuse
+        return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
+    return [one for number in range(len(queries)) for one in lists[number]]
+
+
+def embed(
+    tx: Transaction, space: Space, extractors: Extractors, queries: Sequence[Query], targets: Sequence[str]
+) -> list[Embedding]:
+    """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
+    space.check_revisions(tx.views.all())
+    dims = space.dims(tx.views.all())
+    found: dict[int, list[Embedding]] = defaultdict(list)
+    for view, numbers in _by_view(queries).items():
+        rows = _rows(tx, extractors, view, queries, numbers)
+        for target, vectors in space.probe(view, rows, targets).items():
+            bits = dims[target] if space.binary else 0
+            for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
+                found[number].append(Embedding(number, target, vector[: -(-bits // 8)] if bits else vector, bits))
+    return [one for number in range(len(queries)) for one in found[number]]
+
+
+def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, query in enumerate(queries):
+        groups[query.view].append(number)
+    return groups
+
+
+def _rows(
+    tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
+) -> NDArray[np.float32]:
+    """Return the rows of the queries of these numbers; InvalidInputError names the query where there are several."""
+    view = find_view(tx, view_name)
+    rows = []
+    for number in numbers:
+        try:
+            rows.append(_row(tx, extractors, view, queries[number]))
+        except InvalidInputError as error:
+            if len(queries) == 1:
+                raise
+            raise InvalidInputError(f"query {number}: {error}") from error
+    return np.stack(rows)
+
+
+def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
+    if query.image is not None or query.text is not None:
+        return _computed(tx, extractors, view, query)
+    check_fitted(tx, view)
+    if query.vector is not None:
+        return check_row(query.vector, view)
+    key = str(query.key)
+    found = tx.rows.get(view, tx.items.ids_of([key]).values())
+    if not len(found.ids):
+        item = _item_id(tx, key)  # an unknown key is the likelier mistake
+        having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
+        raise InvalidInputError(
+            f"item {key!r} has no row of view {view.name!r}; it has rows of: {', '.join(having) or 'no view'}"
+        )
+    row: NDArray[np.float32] = found.rows[0]
+    return row
+
+
+def _computed(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
+    extractor = extractors(tx, view) if input_of(view) in query.inputs() else None
+    if query.image is not None and isinstance(extractor, ImageExtractor):
+        return extractor.extract(decode(query.image).image)
+    if query.text is not None and isinstance(extractor, TextExtractor):
+        return _text_row(extractor, view, query.text)
+    raise InvalidInputError(_wrong_input(tx, view, *query.inputs()))
+
+
+def _text_row(extractor: TextExtractor, view: ViewRecord, text: str) -> NDArray[np.float32]:
+    if not text.strip():
+        raise InvalidInputError("the text of the query is empty")
+    row = extractor.extract(check_text(text))
+    if row is None:
+        shown = text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "..."
+        raise InvalidInputError(
+            f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
+        )
+    return row
+
+
+def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
+    """Say why a view cannot be asked by a picture or a text, and what to do."""
+    source = {"image": "computed from pictures", "text": "computed from texts", "vector": "given from outside"}
+    what = {"image": "a picture", "text": "a text"}[given]
+    others = [one.name for one in tx.views.all() if input_of(one) == given]
+    remedy = f"ask in {' or '.join(others)}, with {view.name} as the target" if others else f"no view here takes {what}"
+    if not others and given == "text":
+        remedy += f" (add one with: crossview add-view {tx.name()} text)"
+    return (
+        f"view {view.name!r} is {source[input_of(view)]}, so {what} cannot be asked in it: {remedy}; "
+        f"or give a vector of {view.dim} numbers or an item's key"
+    )
+
+
+def _own_id(tx: Transaction, query: Query) -> int | None:
+    return None if query.key is None else _item_id(tx, query.key)
+
+
+def _item_id(tx: Transaction, key: str) -> int:
+    found = tx.items.ids_of([key])
+    if not found:
+        raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
+    return found[key]
+
+
+def _hits(
+    tx: Transaction,
+    target: str,
+    ids: NDArray[np.int64],
+    distances: NDArray[np.float32],
+    own: Sequence[int | None],
+    k: int,
+) -> Iterable[tuple[Hit, ...]]:
+    items = tx.items.by_id(np.unique(ids[ids >= 0]).tolist())
+    lists = []
+    for row, row_distances, mine in zip(ids.tolist(), distances.tolist(), own, strict=True):
+        pairs = [(item, distance) for item, distance in zip(row, row_distances, strict=True) if item not in (-1, mine)]
+        if any(item not in items for item, _ in pairs):
+            raise _StaleError
+        lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))
+    return lists
+
+
+def _hit(item: Item, distance: float, target: str) -> Hit:
+    return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN], item.source)
+
+
+def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
+    """Merge by distance; a key appears once, where it is nearest."""
+    best: dict[str, Hit] = {}
+    for hit in sorted((hit for one in lists for hit in one.hits), key=lambda hit: hit.distance):
+        best.setdefault(hit.key, hit)
+    return tuple(best.values())[:k]

@@ -1,0 +1,4 @@
+"""What learns and measures: examples, supervision, training, tuning, evaluation and its measures.
+
+May import ``engine.spaces``, ``engine.catalog``, ``engine.learners``, ``features`` and the nouns of ``engine``.
+"""

@@ -1,0 +1,133 @@
+"""Agreement: how well the distances of spaces agree with comparisons that people made, where no labels are needed."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError, NotReadyError
+from engine.info import Evaluation, Overlap
+from engine.learners.metrics.comparisons import Comparisons
+from engine.spaces.pipeline import class_of, coded, filed, vectors
+from engine.spaces.space import Space
+from engine.training.estimate import Estimate, area_under_curve, in_order
+from engine.training.evaluator import codebooks
+from engine.training.figures import Figures, differences, rows
+
+_PAIRS_AT_ONCE = 65_536
+
+
+def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Evaluation:
+    """Measure spaces by comparisons of items, as described by their rows of a view; see ``Collection.evaluate``."""
+    began = time.monotonic()
+    known = tx.items.ids_of(given.keys)
+    given.check(known)
+    for space in spaces:
+        space.check_reachable(view, ())
+        space.check_revisions(tx.views.all())
+    found = tx.rows.get(find_view(tx, view), known.values())
+    places = {item: place for place, item in enumerate(found.ids.tolist())}
+    keys = sorted(key for key, item in known.items() if item in places)
+    ids = [known[key] for key in keys]
+    comparisons = given.of(keys)
+    _check(comparisons, len(given), view)
+    labels = tx.items.labels(ids)
+    classes = [class_of(labels.get(item, ())) for item in ids]
+    raw = found.rows[[places[item] for item in ids]]
+    metric = "order" if comparisons.similar is None else "auc"
+    measured: dict[str, Figures] = {
+        space.name: {(view, metric, None): _agreement(space, view, raw, classes, comparisons)} for space in spaces
+    }
+    overlaps = tuple(_overlap(space, comparisons, keys) for space in spaces)
+    return Evaluation(
+        rows(view, measured),
+        0,
+        0,
+        "; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
+        codebooks(tx, {view}, set(keys), "compared items"),
+        time.monotonic() - began,
+        differences(view, measured),
+        overlaps,
+        len(comparisons),
+    )
+
+
+def _check(comparisons: Comparisons, count: int, view: str) -> None:
+    """Raise NotReadyError where nothing is left to measure by, InvalidInputError for pairs of one kind only."""
+    if not len(comparisons):
+        raise NotReadyError(f"each of the {count} {comparisons.kind} names an item that has no row of view {view!r}")
+    if comparisons.similar is None:
+        return
+    weights = np.ones(len(comparisons)) if comparisons.weights is None else comparisons.weights
+    for chosen, kind in ((comparisons.similar, "similar"), (~comparisons.similar, "dissimilar")):
+        if not weights[chosen].any():
+            raise InvalidInputError(
+                f"none of the {len(comparisons)} pairs that can be measured is {kind}: "
+                "the area under the ROC curve takes pairs of both kinds"
+            )
+
+
+def _agreement(
+    space: Space, view: str, raw: NDArray[np.float32], classes: Sequence[str], comparisons: Comparisons
+) -> Estimate:
+    position = space.views.index(view)
+    placed = coded(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
+    there = filed(space.pipeline, classes, position)
+    near = _distances(placed, there, comparisons.near)
+    if comparisons.similar is not None:
+        return area_under_curve(near, comparisons.similar, comparisons.weights)
+    return in_order(near, _distances(placed, there, comparisons.far), comparisons.weights)
+
+
+def _distances(placed: NDArray[np.float32], there: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the distances of pairs of rows, (n,): the least over the metrics that the second row has."""
+    parts = np.split(placed.astype(np.float64), there.shape[1], axis=1)
+    found = np.full(len(pairs), np.inf)
+    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        first, second = pairs[some].T
+        for part, mine in zip(parts, there.T, strict=True):
+            gaps = np.linalg.norm(part[first] - part[second], axis=1)
+            found[some] = np.minimum(found[some], np.where(mine[second], gaps, np.inf))
+    return found
+
+
+def _overlap(space: Space, comparisons: Comparisons, keys: Sequence[str]) -> Overlap:
+    trained = np.array([key in space.training_keys for key in keys], bool)
+    learned: set[tuple[str, ...]] = set()
+    if space.constraints is not None and space.constraints.said.kind == comparisons.kind:
+        names = sorted(space.training_keys)
+        learned = set(_named(space.constraints.of(names), names))
+    return Overlap(
+        space.name,
+        int(trained[comparisons.items].any(axis=1).sum()),
+        sum(one in learned for one in _named(comparisons, keys)),
+    )
+
+
+def _named(comparisons: Comparisons, keys: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the keys of each comparison, of sorted keys: the same ones whichever item of a pair is named first."""
+    sides = np.hstack([np.sort(comparisons.near, axis=1), np.sort(comparisons.far, axis=1)])
+    return [tuple(keys[place] for place in row) for row in sides.tolist()]
+
+
+def _protocol(comparisons: Comparisons, given: int, view: str) -> str:
+    what = f"the share of {len(comparisons)} {comparisons.kind} that distances put in order"
+    if comparisons.similar is not None:
+        similar = int(comparisons.similar.sum())
+        what = f"the area under the ROC curve of {similar} similar and {len(comparisons) - similar} dissimilar pairs"
+    left_out = (
+        f"; {given - len(comparisons)} of {given} name items without view {view!r}" if given > len(comparisons) else ""
+    )
+    return f"{what}, equal distances counting half{left_out}; standard errors take them as independent"
+
+
+def _sentence(overlap: Overlap) -> str:
+    return (
+        f"{overlap.space}: {overlap.trained_items} name items that it was trained on, "
+        f"and {overlap.learned_from} were learned from"
+    )

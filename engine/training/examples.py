@@ -1,0 +1,125 @@
+"""Examples: the items that are learned from or measured on, with the views that each has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.errors import InvalidInputError, NotReadyError
+from engine.learners.metrics.comparisons import Comparisons
+from engine.spaces.pipeline import class_of
+
+Chosen = NDArray[np.intp] | NDArray[np.bool_]
+"""Some of several, by position or by a mask."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Items with at least one of some views."""
+
+    ids: NDArray[np.int64]
+    keys: tuple[str, ...]
+    rows: Mapping[str, NDArray[np.float32]]
+    """One (n, d_v) array per view; NaN in the rows of items that lack it."""
+    mask: NDArray[np.bool_]
+    """Which items have which view, (n, V)."""
+    labels: tuple[tuple[str, ...], ...]
+    similar: Any = None
+    """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
+    constraints: Comparisons | None = None
+    """What is said of them by position where constraints were given."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, chosen: Chosen) -> "Examples":
+        """Return some of the examples."""
+        positions = np.arange(len(self))[chosen]
+        return Examples(
+            self.ids[positions],
+            tuple(self.keys[position] for position in positions),
+            {view: rows[positions] for view, rows in self.rows.items()},
+            self.mask[positions],
+            tuple(self.labels[position] for position in positions),
+            None if self.similar is None else self.similar[positions][:, positions],
+            None if self.constraints is None else self.constraints.among(positions, len(self)),
+        )
+
+    def seen_in(self, *views: str) -> "Examples":
+        """Return the views in that order, and of the examples those that have at least one of them."""
+        columns = [list(self.rows).index(view) for view in views]
+        mask = self.mask[:, columns]
+        return replace(self, rows={view: self.rows[view] for view in views}, mask=mask).take(
+            np.flatnonzero(mask.any(axis=1))
+        )
+
+    def labelled(self) -> "Examples":
+        """Return the examples that have a label."""
+        return self.take(np.array([bool(labels) for labels in self.labels], bool))
+
+    def without(self, others: "Examples") -> "Examples":
+        """Return the examples that are not among others."""
+        return self.take(~np.isin(self.ids, others.ids))
+
+    def of_ids(self, ids: NDArray[np.int64]) -> "Examples":
+        """Return the examples among some items."""
+        return self.take(np.isin(self.ids, ids))
+
+    def classes(self) -> NDArray[np.str_]:
+        """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
+        names = [class_of(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]
+        return np.array(names, dtype=np.str_)
+
+    def indicators(self) -> Any:
+        """Return which example has which label, a sparse (n, L) matrix of 0 and 1."""
+        return MultiLabelBinarizer(sparse_output=True).fit_transform(self.labels)
+
+    def several_labels(self) -> bool:
+        """Return whether any example has more than one label."""
+        return any(len(labels) > 1 for labels in self.labels)
+
+
+def examples(tx: Transaction, names: Sequence[str]) -> Examples:
+    """Return every item that has a row in at least one of the views.
+
+    Raises NotFoundError for an unknown view, InvalidInputError for none or repeated ones, NotReadyError for a view that
+    no item has.
+    """
+    if not names or len(set(names)) < len(names):
+        raise InvalidInputError("name the views to learn from, each once, such as --views color,sift")
+    found = {name: tx.rows.get(find_view(tx, name)) for name in names}
+    for name, rows in found.items():
+        if not len(rows.ids):
+            raise NotReadyError(f"collection {tx.name()!r} has no items with view {name!r}: index some first")
+    ids = np.unique(np.concatenate([rows.ids for rows in found.values()]))
+    whole, mask = {}, np.zeros((len(ids), len(names)), bool)
+    for column, (name, rows) in enumerate(found.items()):
+        mask[:, column] = np.isin(ids, rows.ids, assume_unique=True)
+        whole[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
+        whole[name][mask[:, column]] = rows.rows
+    keys, labels = tx.items.keys(), tx.items.labels()
+    numbers = ids.tolist()
+    return Examples(
+        ids,
+        tuple(keys[item] for item in numbers),
+        whole,
+        mask,
+        tuple(labels.get(item, ()) for item in numbers),
+    )
+
+
+def split(count: int, share: float, seed: int) -> NDArray[np.bool_]:
+    """Return which of ``count`` examples are kept aside, (count,): a share of them, by chance.
+
+    Raises InvalidInputError unless 0 <= share < 1.
+    """
+    if not 0 <= share < 1:
+        raise InvalidInputError(f"the share that is held out must be at least 0 and below 1, not {share}")
+    aside = np.zeros(count, bool)
+    aside[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
+    return aside

@@ -1,0 +1,29 @@
+"""Figures: estimates of several spaces, as the rows and paired differences of an evaluation."""
+
+from collections.abc import Mapping
+
+from engine.info import EvaluationDifference, EvaluationRow
+from engine.training.estimate import Estimate
+
+Figures = Mapping[tuple[str, str, int | None], Estimate]
+"""Estimates of one space by (view of the items to find, metric, k)."""
+
+
+def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
+    """Return every figure of the spaces, by their names, for queries of a view."""
+    return tuple(
+        EvaluationRow(view, target, metric, k, one.value, space, one.standard_error)
+        for space, figures in measured.items()
+        for (target, metric, k), one in figures.items()
+    )
+
+
+def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationDifference, ...]:
+    """Return the paired differences of every space to the first one, where both have a figure."""
+    baseline, *others = measured
+    first = measured[baseline]
+    return tuple(
+        EvaluationDifference(space, baseline, view, *key, paired.value, paired.standard_error)
+        for space in others
+        for key, paired in ((key, one.less(first[key])) for key, one in measured[space].items() if key in first)
+    )

@@ -1,0 +1,144 @@
+"""Grids: the values that tuning tries for each learner's main settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.errors import InvalidInputError
+from engine.learners.kernels import KernelMap
+from engine.learners.registry import LEARNERS, learner_class
+from engine.recipe import Recipe
+from engine.spaces.pipeline import build
+from engine.training.examples import Examples
+
+KERNEL = "kernel"
+"""The setting that is no learner's own: which kernel stage comes before the learner, or "none"."""
+NO_KERNEL = "none"
+OF_KERNEL = f"{KernelMap.name}__"
+"""What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
+
+_DIMS = (50, 20, 100)
+_WEIGHTS = (1e-6, 1e-2, 1e-1)
+_KERNELS = (NO_KERNEL, "chi2", "rbf")
+GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "multi-npp": {
+        KERNEL: _KERNELS,
+        "n_components": _DIMS,
+        "eta": _WEIGHTS,
+        "gamma": _WEIGHTS,
+        "max_iter": (1, 2, 5),
+    },
+    "npp-hash": {KERNEL: _KERNELS, "eta": (1e-4, 1.0, 100.0)},
+    "hybrid": {
+        "n_components": _DIMS,
+        "nearest": (20, 10, None),
+        "spread": (0.5, 0.35, 1.0),
+        "eta": _WEIGHTS,
+        "gamma": _WEIGHTS,
+        "max_iter": (1, 3),
+    },
+    "cca": {
+        KERNEL: _KERNELS,
+        "n_components": _DIMS,
+        "shrinkage": ("auto", 0.1, 0.3, 0.6),
+        "power": (0.0, 1.0, 2.0, 4.0),
+    },
+    "pls": {KERNEL: _KERNELS, "n_components": _DIMS},
+    "lda": {KERNEL: _KERNELS},
+    "lmnn": {"n_neighbors": (3, 1, 10), "pull": (1.0, 0.1, 10.0), "mu": (0.0, 0.1), "n_components": (32, 10, 100)},
+    "attributes": {KERNEL: _KERNELS, "C": (10.0, 1.0, 100.0, 1000.0)},
+    "semantic": {
+        KERNEL: _KERNELS,
+        "regression": ("ridge", "logistic"),
+        "alpha": (None, 1e-3, 1e-2, 1e-1, 1.0),
+    },
+    "fantope": {
+        "mu": (1e-2, 0.1, 1.0),
+        "n_components": (32, 10, 100),
+        "max_iter": (500, 100),
+        "n_constraints": (10_000, 50_000),
+        "neighbors": (None, 50),
+        "gamma": (0.0, 1e-3),
+    },
+    "musl": {"n_metrics": (1, 3, 10, "class"), "alpha": (0.3, 1.0)},
+    "pca": {"n_components": (*_DIMS, 10), "whiten": (False, True)},
+}
+"""By learner and setting, in the order in which they are chosen; a learner's default is always tried, and first."""
+
+
+def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
+    """Return the values to try by setting, the likeliest first; what the recipe fixes is not among them.
+
+    Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
+    """
+    name, settled = main_learner(recipe.spec), fixed(recipe)
+    asked = dict(recipe.tune.values) if recipe.tune else {}
+    if twice := sorted(settled & set(asked)):
+        raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
+    main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
+    defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
+    values = {
+        setting: _possible(setting, _once((defaults[setting], *tried)), training, KERNEL in GRIDS[name])
+        for setting, tried in GRIDS.get(name, {}).items()
+        if setting not in settled
+    }
+    values |= {setting: _once(tried) for setting, tried in asked.items()}
+    if unknown := sorted(setting for setting in set(values) - set(defaults) if not setting.startswith(OF_KERNEL)):
+        known = ", ".join(sorted(set(defaults) - {"view_slices", "random_state"}))
+        raise InvalidInputError(f"{name!r} has no parameter {unknown[0]}; it has: {known}")
+    if empty := [setting for setting, tried in values.items() if not tried]:
+        raise InvalidInputError(f"no values of {empty[0]} to try")
+    if not any(len(tried) > 1 for tried in values.values()):
+        raise InvalidInputError(
+            f"there is nothing to tune of {recipe.spec}: give values, as in --try n_components=10,50"
+        )
+    return values
+
+
+def fixed(recipe: Recipe) -> set[str]:
+    """Return the settings that the recipe fixes, be it in its spec."""
+    settled = set(recipe.all_settings())
+    names, position = _names(recipe.spec), _position(recipe.spec)
+    argument = learner_class(names[position]).argument
+    if argument is not None and ":" in recipe.spec.split(",")[position]:
+        settled.add(argument)
+    return settled | ({KERNEL} if KernelMap.name in names else set())
+
+
+def with_kernel(spec: str, kernel: str) -> str:
+    """Return the spec with a kernel stage before its main learner."""
+    parts = [part.strip() for part in spec.split(",")]
+    return ",".join([*parts[: _position(spec)], f"{KernelMap.name}:{kernel}", *parts[_position(spec) :]])
+
+
+def main_learner(spec: str) -> str:
+    """Return the name of a spec's last learner that is no mere stage, or else of its last one."""
+    return _names(spec)[_position(spec)]
+
+
+def _names(spec: str) -> list[str]:
+    return [part.strip().partition("@")[0].partition(":")[0] for part in spec.split(",")]
+
+
+def _position(spec: str) -> int:
+    names = _names(spec)
+    learners = [i for i, name in enumerate(names) if name in LEARNERS and not LEARNERS[name].stage]
+    return learners[-1] if learners else len(names) - 1
+
+
+def _once(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the values in order, each once; they may be lists."""
+    return tuple(value for number, value in enumerate(values) if value not in values[:number])
+
+
+def _possible(setting: str, values: Sequence[Any], training: Examples, widened: bool) -> tuple[Any, ...]:
+    """Leave out what the rows rule out: chi-squared distances of negative values, more dimensions than they have.
+
+    ``widened``: a kernel may give the rows more columns than they have now.
+    """
+    if setting == KERNEL and any((rows < 0).any() for rows in training.rows.values()):
+        return tuple(value for value in values if value != "chi2")
+    if setting == "n_components":
+        columns = [] if widened else [rows.shape[1] for rows in training.rows.values()]
+        most = max(1, min([len(training) // 2, *columns]))
+        return tuple(value for value in values if value is None or value <= most) or (most,)
+    return tuple(values)

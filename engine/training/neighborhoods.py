@@ -1,0 +1,127 @@
+"""Neighbourhoods: which items a learner takes to be similar, by their labels, or by pairs or comparisons given."""
+
+import csv
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.info import ConstraintCounts
+from engine.learners.chain import Chain
+from engine.learners.registry import takers
+from engine.recipe import Pair
+from engine.training.examples import Examples
+
+
+def read_pairs(path: Path | str) -> tuple[Pair, ...]:
+    """Return the pairs of a CSV with two keys of similar items on each line; a first line ``key_a,key_b`` is a header.
+
+    Raises InvalidInputError for a file that cannot be read, holds no pair, or a line that is none.
+    """
+    pairs: list[Pair] = []
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            lines = csv.reader(file)
+            for line in lines:
+                cells = [cell.strip() for cell in line]
+                if not any(cells) or (not pairs and [cell.lower() for cell in cells] == ["key_a", "key_b"]):
+                    continue
+                if len(cells) != 2 or not all(cells):
+                    raise InvalidInputError(
+                        f"{path}, line {lines.line_num}: expected key_a,key_b but found {','.join(line)!r}"
+                    )
+                pairs.append(Pair(cells[0], cells[1], lines.line_num))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError(f"pairs cannot be read from {path}: {error}") from error
+    if not pairs:
+        raise InvalidInputError(f"{path} holds no pairs: each line names two similar items, key_a,key_b")
+    return tuple(pairs)
+
+
+def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
+    """Raise NotFoundError for a pair with a key that is not among the known, InvalidInputError for one of one item."""
+    for number, pair in enumerate(pairs, 1):
+        where = f"pairs, line {pair.line}" if pair.line else f"pair {number}"
+        for key in (pair.first, pair.second):
+            if key not in known:
+                raise NotFoundError(f"{where}: there is no item {key!r}")
+        if pair.first == pair.second:
+            raise InvalidInputError(f"{where}: {pair.first!r} is paired with itself")
+
+
+def told(found: Examples, pairs: Iterable[tuple[str, str]], constraints: ItemComparisons | None) -> Examples:
+    """Return the examples with what is known of them besides labels: similar pairs, and comparisons.
+
+    What names other items is left out; InvalidInputError if nothing is left of the pairs.
+    """
+    if pairs:
+        found = with_pairs(found, pairs)
+    return found if constraints is None else replace(found, constraints=constraints.of(found.keys))
+
+
+def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
+    """Return the examples with what pairs of keys say of their similarity; every item is similar to itself.
+
+    Pairs of items that are not among the examples are left out; InvalidInputError if none is left.
+    """
+    positions = {key: position for position, key in enumerate(found.keys)}
+    joined = [(positions[one], positions[two]) for one, two in pairs if one in positions and two in positions]
+    if not joined:
+        raise InvalidInputError("no pair joins two of the items to learn from: they lack the views, or are held out")
+    first, second = np.array(joined).T
+    itself = np.arange(len(found))
+    rows, columns = np.concatenate([first, second, itself]), np.concatenate([second, first, itself])
+    similar = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(found), len(found)))
+    similar.data[:] = 1  # a pair that is given twice was added up
+    return replace(found, similar=similar)
+
+
+def similarity(pipeline: Chain, training: Examples) -> dict[str, Any]:
+    """Return what a pipeline's ``fit`` is told of similarity: "y", and "neighbors" or "constraints" where given.
+
+    Items are similar if they share a label where the learners understand that, else if their sets of labels are equal.
+
+    Raises InvalidInputError for pairs or constraints that no learner takes, NotReadyError for a metric of neither.
+    """
+    if training.constraints is not None and not pipeline.takes_constraints:
+        raise InvalidInputError(
+            f"{pipeline.steps[-1].name} does not learn from constraints: take a learner that does, one of {takers()}"
+        )
+    if training.similar is not None:
+        if not pipeline.takes_neighbors:
+            raise InvalidInputError(
+                f"{pipeline.steps[-1].name} does not learn from pairs of items: take a learner such as multi-npp"
+            )
+        return {"y": training.classes(), "neighbors": training.similar}
+    undrawable = pipeline.takes_constraints and pipeline.needs_labels and training.constraints is None
+    if undrawable and np.unique(training.classes()).size == len(training):
+        raise NotReadyError(
+            "no two training items have the same labels: index with --labels folder or a CSV file, "
+            "or compare items by --constraints FILE.csv"
+        )
+    shared = pipeline.multilabel and training.several_labels()
+    known = {"y": training.indicators() if shared else training.classes()}
+    return known if training.constraints is None else known | {"constraints": training.constraints}
+
+
+def count_constraints(given: ItemComparisons | None, training: Examples, held_out: Examples) -> ConstraintCounts | None:
+    """Return how many of the comparisons the training examples learn from, and how many name a held-out one.
+
+    Raises InvalidInputError for a view of which none is left.
+    """
+    if given is None or training.constraints is None:
+        return None
+    columns = zip(training.rows, training.mask.T, strict=True)
+    used = {view: len(training.constraints.among(there, len(training))) for view, there in columns}
+    counts = ConstraintCounts(given.said.kind, len(given), given.naming(set(held_out.keys)), used)
+    if lacking := [view for view, count in used.items() if not count]:
+        raise InvalidInputError(
+            f"view {lacking[0]!r} has nothing to learn from: each of the {counts.given} {counts.kind} names an item "
+            f"that lacks the view or is held out ({counts.held_out})"
+        )
+    return counts

@@ -1,0 +1,268 @@
+"""Bulk indexing: every readable file once, whatever happens in between."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn import CLASSES, VIEWS, draw, encode, write_pictures
+
+from engine.errors import InvalidInputError, NotReadyError
+from engine.home import Home
+from engine.ingest import extraction
+from engine.item import Failure, Picture
+from engine.query import Filter, Query
+from features import Forest
+
+
+def keys(collection) -> list[str]:
+    return [item.key for item in collection.items(limit=1000)]
+
+
+def test_items_carry_key_label_source_size_and_every_view(collection, pictures):
+    item = collection.item("pictures/red/0.png")
+    assert item.labels == ("red",)
+    assert item.source == str(pictures / "red/0.png")
+    assert (item.width, item.height) == (96, 72)
+    assert item.views == ("color", "sift")
+    assert collection.thumbnail(item.key).startswith(b"\xff\xd8")
+    assert collection.info().labels == {"blue": 6, "green": 6, "red": 6}
+
+
+def test_running_again_does_nothing(collection, pictures):
+    before = collection.info().sequence
+    report = collection.index([pictures], labels="folder", workers=1)
+    assert (report.added, report.updated, report.unchanged) == (0, 0, 18)
+    assert collection.info().sequence == before
+
+
+def test_a_changed_file_is_extracted_again_and_a_touched_one_is_not(collection, pictures):
+    (pictures / "red/0.png").write_bytes(encode(draw("blue", 99)))
+    os.utime(pictures / "red/1.png", ns=(1, 1))
+    hash_before = collection.item("pictures/red/1.png").content_hash
+    report = collection.index([pictures], labels="folder", workers=1)
+    assert (report.added, report.updated, report.unchanged) == (0, 1, 17)
+    assert collection.item("pictures/red/1.png").content_hash == hash_before
+    assert collection.index([pictures], workers=1).unchanged == 18
+
+
+def test_equal_paths_below_two_roots_and_one_picture_twice_are_separate_items(home: Home, tmp_path: Path):
+    picture = encode(draw("red", 1))
+    for root in ("one/photos", "two/photos"):
+        (tmp_path / root / "a").mkdir(parents=True)
+        (tmp_path / root / "a/1.png").write_bytes(picture)
+    (tmp_path / "one/photos/copy.png").write_bytes(picture)
+    with home.create("two", ["color"]) as collection:
+        collection.index([tmp_path / "one/photos", tmp_path / "two/photos"], workers=1)
+        assert keys(collection) == ["photos-2/a/1.png", "photos/a/1.png", "photos/copy.png"]
+        assert collection.index([tmp_path / "two/photos"], workers=1).unchanged == 1
+
+
+def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(home: Home, tmp_path: Path):
+    folder = tmp_path / "mixed"
+    write_pictures(folder, 2)
+    good = (folder / "red/0.png").read_bytes()
+    (folder / "empty.jpg").write_bytes(b"")
+    (folder / "text.png").write_text("hello")
+    (folder / "cut.png").write_bytes(good[: len(good) // 2])
+    (folder / "gone.png").symlink_to(folder / "nowhere.png")
+    os.mkfifo(folder / "pipe.png")
+    with (folder / "huge.png").open("wb") as huge:
+        huge.truncate(extraction.MAX_FILE_BYTES + 1)
+    (folder / os.fsdecode(b"\xff.png")).write_bytes(good)
+    (folder / "notes.txt").write_text("not a picture by its name, so not even tried")
+    with home.create("mixed", VIEWS) as collection:
+        report = collection.index([folder], labels="folder", workers=1)
+        assert collection.item("mixed/\\xff.png").source == f"{folder}/\\xff.png"
+    assert report.added == 7
+    reasons = {Path(failure.key).name: failure.reason for failure in report.failures}
+    assert set(reasons) == {"empty.jpg", "text.png", "cut.png", "gone.png", "pipe.png", "huge.png"}
+    assert "empty" in reasons["empty.jpg"]
+    assert "No such file" in reasons["gone.png"]
+
+
+@pytest.mark.parametrize("header", ["", "path,label\n"])
+def test_labels_come_from_a_csv_and_change_without_extracting_again(collection, pictures, tmp_path, header):
+    table = tmp_path / "labels.csv"
+    table.write_text(header + f"red/0.png,warm\n{pictures}/red/0.png,square\nred/1.png,warm,old\n")
+    report = collection.index([pictures], labels=table, workers=1)
+    assert collection.item("pictures/red/0.png").labels == ("square", "warm")
+    assert collection.item("pictures/red/1.png").labels == ("old", "warm")
+    assert collection.item("pictures/blue/1.png").labels == ("blue",)
+    assert (report.updated, report.unchanged) == (2, 16)
+    assert collection.index([pictures], workers=1).unchanged == 18
+    report = collection.index([pictures], labels=table, workers=1, replace_labels=True)
+    assert (report.updated, report.unchanged) == (16, 2)
+    assert collection.info().labels == {"old": 1, "square": 1, "warm": 2}
+
+
+@pytest.mark.parametrize("text", ["red/0.png\n", ",x\n", "elsewhere/0.png,x\n"])
+def test_a_labels_file_that_cannot_be_meant_is_refused_before_any_work(collection, pictures, tmp_path, text):
+    table = tmp_path / "labels.csv"
+    table.write_text(text)
+    with pytest.raises(InvalidInputError):
+        collection.index([pictures], labels=table, workers=1)
+    with pytest.raises(InvalidInputError):
+        collection.index([pictures], labels=tmp_path / "absent.csv", workers=1)
+
+
+def test_a_folder_that_does_not_exist_is_refused(collection, tmp_path):
+    with pytest.raises(InvalidInputError, match="no file or folder"):
+        collection.index([tmp_path / "absent"])
+
+
+def test_words_need_enough_pictures_and_the_error_says_so(home: Home, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/a.png").write_bytes(encode(np.full((40, 40, 3), 200, np.uint8)))
+    with home.create("few", ["sift"]) as collection, pytest.raises(NotReadyError, match="sift"):
+        collection.index([tmp_path / "one"], workers=1)
+
+
+def test_an_empty_folder_indexes_nothing(home: Home, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with home.create("empty", VIEWS) as collection:
+        assert collection.index([tmp_path / "empty"]).added == 0
+
+
+def test_processes_give_the_same_rows_as_one(home: Home, pictures):
+    answers = []
+    for workers in (1, 2):
+        with home.create(f"by-{workers}", VIEWS) as collection:
+            seen: list[tuple[int, int]] = []
+            collection.index([pictures], workers=workers, progress=lambda *said, seen=seen: seen.append(said))
+            assert seen[-1] == ("indexing", 18, 18)
+            assert ("fitting", 18, 18) in seen
+            hits = collection.search([Query("sift", key="pictures/red/0.png")], k=18, space="raw")[0].hits
+            answers.append([(hit.key, hit.distance) for hit in hits])
+    assert answers[0] == answers[1]
+
+
+def _die(path: Path, extractors):
+    if path.name == "killer":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return path.name
+
+
+@pytest.mark.slow
+def test_a_file_that_kills_its_worker_is_a_failure_and_the_others_are_done():
+    paths = (
+        [Path(f"{number}") for number in range(9)] + [Path("killer")] + [Path(f"{number}") for number in range(9, 14)]
+    )
+    with extraction.Workers(2) as workers:
+        answers = dict(workers.run(_die, paths, {}))
+    assert isinstance(answers.pop(Path("killer")), Failure)
+    assert all(answers[path] == path.name for path in paths if path.name != "killer")
+
+
+def test_an_interruption_keeps_what_was_finished(home: Home, pictures):
+    with home.create("stopped", ["color"]) as collection:
+
+        def stop(what: str, done: int, total: int) -> None:
+            if done == 7:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            collection.index([pictures], workers=1, progress=stop)
+        kept = collection.count()
+        report = collection.index([pictures], workers=1)
+        assert report.added + kept == 18
+        assert kept == report.unchanged
+
+
+_INDEX = """
+import sys
+from pathlib import Path
+from engine.home import Home
+if __name__ == "__main__":
+    Home(sys.argv[1]).open("killed").index([Path(sys.argv[2])], labels="folder", workers=2,
+        progress=lambda what, done, total: print(done, flush=True))
+"""
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_and_running_again_ends_with_every_file_once(home: Home, tmp_path: Path):
+    write_pictures(tmp_path / "many", 60)
+    home.create("killed", ["color", "gist"]).close()
+    command = [sys.executable, "-c", _INDEX, str(home.path), str(tmp_path / "many")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if int(line) >= 70:  # past the first commit, before the last
+                running.kill()
+                break
+    with home.open("killed") as collection:
+        kept = collection.count()
+        assert 0 < kept < 180
+        report = collection.index([tmp_path / "many"], labels="folder", workers=1)
+        assert (report.added, report.unchanged, report.failures) == (180 - kept, kept, ())
+        assert collection.count() == len(set(keys(collection))) == 180
+        assert collection.info().labels == dict.fromkeys(sorted(CLASSES), 60)
+        view = collection.search([Query("gist", key="many/red/0.png")], k=1000, space="raw")[0]
+        assert len(view.hits) == 179
+
+
+def test_workers_end_with_a_parent_that_is_killed(home: Home, tmp_path: Path):
+    write_pictures(tmp_path / "many", 60)
+    home.create("killed", ["gist"]).close()
+    command = [sys.executable, "-c", _INDEX, str(home.path), str(tmp_path / "many")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        assert len(children) >= 2
+        running.kill()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+
+
+def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
+    from engine.item import NewItem
+
+    with vectors_only(3) as collection:
+        good = encode(draw("red", 0))
+        report = collection.import_items(
+            [
+                NewItem("new", image=good, labels=("red",)),
+                NewItem("item/0000", rows={"color": np.ones(64)}),
+                NewItem("short", rows={"color": [1.0]}),
+                NewItem("nan", rows={"color": np.full(64, np.nan)}),
+                NewItem("view", rows={"smell": [1.0]}),
+                NewItem("text", image=b"hello"),
+                NewItem("nothing"),
+                NewItem("", image=good),
+            ]
+        )
+        assert (report.added, report.updated) == (1, 1)
+        assert {failure.key for failure in report.failures} == {"short", "nan", "view", "text", "nothing", ""}
+        assert len(report.failures) == 6
+        assert collection.item("new").width == 96
+        again = collection.import_items([NewItem("new", image=good, labels=("red",))])
+        assert (again.added, again.updated, again.unchanged) == (0, 0, 1)
+        assert collection.count(Filter(labels=("red",))) == 1
+
+
+def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, monkeypatch):
+    """Labels that come with the files or pictures, else those of the items."""
+    seen: list[object] = []
+    fit = Forest.fit
+
+    def remember(self, samples, seed=0, labels=None):
+        seen.append(labels)
+        return fit(self, samples, seed, labels)
+
+    monkeypatch.setattr(Forest, "fit", remember)
+    expected = [(folder,) for folder in sorted(CLASSES) for _ in range(6)]
+    with home.create("labelled", ["forest:words=24"]) as collection:
+        collection.index([pictures], labels="folder", workers=1)
+        images = [path.read_bytes() for path in sorted(pictures.rglob("*.png"))]
+        told = Picture(encode(draw("red", 99)), ("other",))
+        collection.fit_views([told, b"no picture", *images], ["forest"], refit=True)
+        collection.add_view("other=forest:words=24")
+        collection.index([pictures], workers=1)
+    assert seen == [expected, [("other",), *expected], expected]

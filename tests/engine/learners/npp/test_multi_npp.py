@@ -1,0 +1,286 @@
+"""Multi-NPP: the loss, its decomposition, the sub-problems and what the learner makes of them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+
+from engine.learners.npp.hybrid import Hybrid
+from engine.learners.npp.multi_npp import MultiNPP
+from engine.learners.npp.nearest import nearest
+from engine.learners.npp.pairs import Repelled, pull, sampled
+from engine.learners.npp.relations import Listed, Others, SameClass
+from engine.learners.npp.scisd import Scisd
+from engine.learners.npp.subproblem import Regularizer, Subproblem, repulsion
+from engine.learners.selection import distances
+from engine.learners.subspace.pca import PCA
+
+SHAPES = st.floats(1.05, 20)
+LAMBDAS = st.floats(0.01, 10)
+DISTANCES = st.floats(0, 50)
+
+
+def two_views(n=60, widths=(6, 9), classes=3, noise=0.5, seed=0):
+    generator = np.random.default_rng(seed)
+    labels = np.arange(n) % classes
+    views = [generator.normal(size=(classes, d))[labels] + noise * generator.normal(size=(n, d)) for d in widths]
+    return views, labels
+
+
+def repelled(labels):
+    return Repelled([Others(SameClass(labels))])
+
+
+def loss(first, second, labels, scisd):
+    return pull([SameClass(labels)], [second]).value(first) + repulsion(first, second, repelled(labels), scisd)
+
+
+def subproblem(rows, other, labels, scisd, penalty, start):
+    return Subproblem(rows, pull([SameClass(labels)], [other]), other, repelled(labels), scisd, penalty, start)
+
+
+@given(SHAPES, LAMBDAS, DISTANCES)
+def test_loss_is_its_decomposition(a, lam, distance):
+    """SCISD is the concave part plus the convex part, and falls from a lam^2 / 2 at 0 to 0 at a lam."""
+    scisd, d = Scisd(a, lam), np.array([distance])
+    parts = scisd.concave(d) + scisd.convex(d)
+    np.testing.assert_allclose(scisd.loss(d), parts, atol=1e-7 * (1 + distance**2 + a * lam**2))
+    assert scisd.loss(np.zeros(1))[0] == pytest.approx(a * lam**2 / 2)
+    assert (scisd.loss(np.array([scisd.reach, scisd.reach + distance])) == 0).all()
+
+
+@given(SHAPES, LAMBDAS, st.lists(DISTANCES, min_size=3, max_size=3, unique=True))
+def test_parts_curve_the_right_way(a, lam, three):
+    """The concave part lies above its chords; the convex part lies below them and never falls."""
+    scisd = Scisd(a, lam)
+    low, middle, high = np.sort(np.array(three))
+    share = (high - middle) / (high - low)
+    scale = 1 + high**2 + a * lam**2
+    for part, sign in ((scisd.concave, -1), (scisd.convex, 1)):
+        values = part(np.array([low, middle, high]))
+        assert sign * (share * values[0] + (1 - share) * values[2] - values[1]) >= -1e-9 * scale
+    assert (np.diff(scisd.convex(np.array([low, middle, high]))) >= -1e-9 * scale).all()
+
+
+@given(SHAPES, LAMBDAS, DISTANCES)
+def test_convex_weight_is_slope_over_distance(a, lam, distance):
+    """The weight times the distance is the slope of the convex part."""
+    scisd, d, step = Scisd(a, lam), distance + 0.5, 1e-5
+    slope = (scisd.convex(np.array([d + step])) - scisd.convex(np.array([d - step])))[0] / (2 * step)
+    bend = a / (a - 1) * step
+    assert scisd.convex_weight(np.array([d]))[0] * d == pytest.approx(slope, abs=1e-5 * (1 + d) + 2 * bend)
+
+
+def test_loss_is_the_double_sum():
+    """The vectorised loss equals equation (3) summed pair by pair."""
+    (x, y), labels = two_views(n=12)
+    first, second = x[:, :3], y[:, :3]
+    scisd, same = Scisd(3.7, 0.5), (labels[:, None] == labels).sum()
+    total = 0.0
+    for i in range(12):
+        for j in range(12):
+            d = np.linalg.norm(first[i] - second[j])
+            if labels[i] == labels[j]:
+                total += 0.5 * d**2 / same
+            else:
+                total += 0.5 * scisd.loss(np.array([d]))[0] / (144 - same)
+    assert loss(first, second, labels, scisd) == pytest.approx(total)
+
+
+@pytest.mark.parametrize("view", [0, 1])
+def test_bound_touches_and_stays_above(view):
+    """The convex bound equals the objective at its start, has its gradient there, and is above it elsewhere."""
+    views, labels = two_views()
+    generator = np.random.default_rng(1)
+    scisd, penalty = Scisd(3.7, 0.7), Regularizer("l2", 0.01)
+    other = views[1 - view] @ generator.normal(size=(4, views[1 - view].shape[1])).T / 3
+    start = generator.normal(size=(4, views[view].shape[1])) / 3
+    problem = subproblem(views[view], other, labels, scisd, penalty, start)
+
+    def objective(W):
+        return loss(views[view] @ W.T, other, labels, scisd) + penalty.value(W)
+
+    value, slope = problem.bound(start)
+    assert value == pytest.approx(objective(start))
+    for _ in range(20):
+        step = generator.normal(size=start.shape)
+        assert problem.bound(start + step)[0] >= objective(start + step) - 1e-12
+        tiny = 1e-6 * step
+        finite = (objective(start + tiny) - objective(start - tiny)) / 2
+        assert float((slope * tiny).sum()) == pytest.approx(finite, rel=1e-5, abs=1e-12)
+
+
+def test_bound_gradient_away_from_its_start():
+    """The bound's gradient matches finite differences everywhere."""
+    views, labels = two_views()
+    generator = np.random.default_rng(2)
+    start, W = (generator.normal(size=(4, 6)) / 2 for _ in range(2))
+    other = views[1] @ generator.normal(size=(4, 9)).T / 3
+    problem = subproblem(views[0], other, labels, Scisd(3.7, 0.5), Regularizer("l2", 0.1), start)
+    _, slope = problem.bound(W)
+    for _ in range(20):
+        tiny = 1e-6 * generator.normal(size=W.shape)
+        finite = (problem.bound(W + tiny)[0] - problem.bound(W - tiny)[0]) / 2
+        assert float((slope * tiny).sum()) == pytest.approx(finite, rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("pairs", ["all", "sampled"])
+@pytest.mark.parametrize("init", ["neighbors", "labels", "cca", "pca", "random"])
+def test_objective_never_rises(penalty, pairs, init):
+    """Every alternation lowers the objective, and the first ones do so from every start."""
+    views, labels = two_views()
+    learner = MultiNPP(5, penalty=penalty, pairs=pairs, init=init, eta=1e-3, gamma=1e-3, max_iter=8, random_state=0)
+    history = learner.fit(views, labels).objective_
+    assert len(history) == learner.n_iter_ + 1
+    assert (np.diff(history) <= 1e-12).all()
+    assert history[-1] < history[0]
+
+
+@pytest.mark.parametrize("counts", [(20, 20, 20), (40, 12, 8)])
+def test_start_from_labels_is_ridge_regression(counts):
+    """init="labels" embeds as scikit-learn's ridge regression on one-hot classes, up to a rotation and one scale."""
+    labels = np.repeat(np.arange(3), counts)
+    views = [rows + labels[:, None] for rows in two_views(60)[0]]
+    embeddings = MultiNPP(3, init="labels", ridge=0.2, max_iter=0, random_state=0).fit(views, labels).transform(views)
+    expected = []
+    for rows in views:
+        scaled = (rows - rows.mean(axis=0)) / np.sqrt(((rows - rows.mean(axis=0)) ** 2).mean())
+        expected.append(Ridge(alpha=0.2 * len(rows)).fit(scaled, np.eye(3)[labels]).predict(scaled))
+    for v, w in ((0, 0), (0, 1), (1, 1)):
+        squared, wanted = distances(embeddings[v], embeddings[w]), distances(expected[v], expected[w])
+        np.testing.assert_allclose(squared / squared.max(), wanted / wanted.max(), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [2, 50])
+def test_start_from_groups_needs_no_classes(size):
+    """Where items are similar for other reasons, init="labels" starts from the groups that these make."""
+    views, labels = two_views()
+    learner = MultiNPP(size, similar="knn", init="labels", max_iter=0, random_state=0).fit(views)
+    first, second = learner.transform(views)
+    assert first.shape == (60, size)
+    squared = distances(first, second)
+    assert squared[labels[:, None] == labels].mean() < 0.7 * squared[labels[:, None] != labels].mean()
+
+
+@pytest.mark.parametrize("frozen", [0, 1])
+@pytest.mark.parametrize("nearest", [None, 4])
+def test_hybrid_keeps_the_frozen_space(frozen, nearest):
+    """The frozen view's embeddings are its principal components up to one scale, and the objective never rises."""
+    views, labels = two_views()
+    learner = Hybrid(4, frozen=frozen, nearest=nearest, max_iter=6).fit(views, labels)
+    assert (np.diff(learner.objective_) <= 1e-12).all()
+    expected = PCA(4).fit(views).transform(views)[frozen]
+    embedded = learner.transform(views)[frozen]
+    scale = np.linalg.norm(embedded) / np.linalg.norm(expected)
+    np.testing.assert_allclose(embedded, scale * expected, atol=1e-9)
+    exact = Hybrid(4, frozen=frozen, spread=None).fit(views, labels).transform(views)[frozen]
+    np.testing.assert_allclose(exact, expected, atol=1e-9)
+
+
+def test_dissimilar_items_are_pushed_apart():
+    """After training, an item's nearest in the other view is of its class, and dissimilar ones are about 1 away."""
+    views, labels = two_views(noise=0.3)
+    first, second = MultiNPP(5, random_state=0).fit(views, labels).transform(views)
+    distances = np.linalg.norm(first[:, None] - second[None], axis=2)
+    same = labels[:, None] == labels[None, :]
+    assert (labels[distances.argmin(axis=1)] == labels).mean() > 0.95
+    assert distances[same].mean() < 0.5 * distances[~same].mean()
+    assert distances[~same].mean() > 0.7
+
+
+def test_l1_makes_projections_sparse():
+    """The l1 penalty sets most entries to exactly zero where only one column tells anything."""
+    views, labels = two_views(n=90, noise=1.0)
+    sparse = MultiNPP(2, penalty="l1", eta=0.05, gamma=0.05, max_iter=10, inner_iter=100, random_state=0)
+    weights = sparse.fit(views, labels).weights_
+    assert (weights[0] == 0).mean() > 0.3
+
+
+def test_neighbors_and_labels_say_the_same():
+    """Labels, lists of neighbors and a sparse matrix that mean the same pairs give the same projections."""
+    views, labels = two_views(n=30)
+    matrix = labels[:, None] == labels[None, :]
+    by_labels = MultiNPP(4, random_state=0).fit(views, labels)
+    for neighbors in (sp.csr_array(matrix), [np.flatnonzero(row) for row in matrix]):
+        given_ = MultiNPP(4, random_state=0).fit(views, neighbors=neighbors)
+        np.testing.assert_allclose(given_.weights_[0], by_labels.weights_[0], atol=1e-8)
+
+
+def test_neighbors_need_not_be_symmetric():
+    """The second view sees a one-sided neighbourhood transposed: the objective still never rises."""
+    views, _ = two_views(n=30)
+    neighbors = [[i, (i + 1) % 30, (i + 2) % 30] for i in range(30)]
+    learner = MultiNPP(4, max_iter=6, random_state=0).fit(views, neighbors=neighbors)
+    assert (np.diff(learner.objective_) <= 1e-12).all()
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    """Pairs read in small blocks give the same projections as pairs read at once."""
+    views, labels = two_views(n=30)
+    whole = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
+    monkeypatch.setattr("engine.learners.npp.relations.BLOCK", 100)
+    monkeypatch.setattr("engine.learners.npp.pairs.BLOCK", 100)
+    parts = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
+    np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
+
+
+def test_sampled_pairs():
+    """As many dissimilar pairs are drawn as there are similar ones; none is similar and none is drawn twice."""
+    labels = np.arange(40) % 8
+    same = SameClass(labels)
+    drawn = sampled(same, np.random.RandomState(0))
+    assert drawn.size == same.size == 40 * 5
+    ((_, weights),) = Repelled([drawn]).blocks()
+    assert not weights[same.block(slice(0, 40))].any()
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_nearest_of_a_relation():
+    """Each row keeps its nearest rows of its own class, itself first."""
+    rows = np.array([[0.0], [1.0], [1.1], [5.0], [1.05]])
+    kept = nearest(SameClass(np.array([0, 0, 0, 0, 1])), rows, np.ones(5, bool), 2)
+    expected = [[0, 1], [1, 2], [1, 2], [2, 3], [4]]
+    assert isinstance(kept, Listed)
+    assert [np.flatnonzero(row).tolist() for row in kept.block(slice(0, 5))] == expected
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"a": 1.0}, "a must be a number above 1"),
+        ({"lam": 0.0}, "lam must be a number above 0"),
+        ({"eta": -1.0}, "eta must be a number from 0"),
+        ({"ridge": -1.0}, "ridge must be"),
+        ({"penalty": "l3"}, "penalty must be one of l2, l1, not 'l3'"),
+        ({"pairs": "some"}, "pairs must be one of"),
+        ({"init": "zero"}, "init must be one of"),
+        ({"init": [np.zeros((2, 6)), np.zeros((2, 6))]}, "one .* array per view"),
+        ({"frozen": 2}, "frozen=2"),
+        ({"spread": 0.0}, "spread must be"),
+        ({"nearest": 0}, "nearest must be"),
+        ({"n_components": 0}, "n_components"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    """A parameter out of range is a ValueError that names it."""
+    views, labels = two_views()
+    with pytest.raises(ValueError, match=message):
+        MultiNPP(**{"n_components": 2, **params}).fit(views, labels)
+
+
+def test_useless_pairs_are_refused():
+    """One class only, no labels at all, and neighbors that do not fit are ValueErrors."""
+    views, labels = two_views()
+    with pytest.raises(ValueError, match="no dissimilar pairs"):
+        MultiNPP().fit(views, np.zeros_like(labels))
+    with pytest.raises(ValueError, match="requires y"):
+        MultiNPP().fit(views)
+    with pytest.raises(ValueError, match="neighbors has 2 rows"):
+        MultiNPP().fit(views, neighbors=[[0], [1]])
+    with pytest.raises(ValueError, match=r"row numbers in 0\.\.59"):
+        MultiNPP().fit(views, neighbors=[[60]] * 60)
+    with pytest.raises(ValueError, match="frozen must be a view"):
+        Hybrid(frozen=None).fit(views, labels)

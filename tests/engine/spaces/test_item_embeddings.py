@@ -1,0 +1,157 @@
+"""What a space makes of all items, page by page, and the files that hold it."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rows import each, fill, item
+
+from engine.collection import Collection
+from engine.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
+from engine.home import Home
+from engine.query import Query
+from engine.spaces.embedding_files import write_vectors
+from engine.spaces.item_embeddings import ItemEmbeddings, every_page
+
+
+@pytest.fixture
+def groups(home: Home):
+    """Items of three groups, every third of which lacks gist."""
+    items = [item(group, number, ("color", "gist")[: 1 + bool(number % 3)]) for group, number in each(7)]
+    with fill(home, "groups", items) as made:
+        made.train("multi-npp", ["color", "gist"], dim=2)
+        yield made
+
+
+class Paged:
+    """A collection that answers in pages of four items."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+
+    def embed_items(self, view: str, **how) -> ItemEmbeddings:
+        return self.collection.embed_items(view, limit=4, **how)
+
+
+def joined(pages: Iterator[ItemEmbeddings]) -> tuple[list[str], np.ndarray]:
+    found = list(pages)
+    return [key for page in found for key in page.keys], np.concatenate([page.vectors for page in found])
+
+
+@pytest.mark.parametrize("view", ["color", "gist"])
+def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, view):
+    """As a query by its key is; the pages do not matter."""
+    expected = sorted(one.key for one in groups.items() if view in one.views)
+    keys, vectors = joined(every_page(groups, view))
+    assert keys == expected
+    asked = groups.embed([Query(view, key=key) for key in keys], targets=["gist"])
+    np.testing.assert_array_equal(vectors, [one.vector for one in asked])
+    again, small = joined(every_page(Paged(groups), view))
+    assert again == keys
+    np.testing.assert_array_equal(small, vectors)
+
+
+def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
+    groups.train("multi-npp,itq:12", ["color", "gist"], rerank=2)
+    page = groups.embed_items("color")
+    assert (page.bits, page.vectors.shape, page.vectors.dtype) == (12, (21, 2), np.uint8)
+    (expected,) = groups.embed([Query("color", key=page.keys[3])], targets=["color"])
+    np.testing.assert_array_equal(page.vectors[3], expected.vector)
+
+
+def test_of_several_metrics_one_is_chosen(groups):
+    groups.train("musl:8", ["color"], settings={"n_metrics": 2})
+    with pytest.raises(
+        InvalidInputError, match="several metrics of view 'color': choose the target, of color:1, color:2"
+    ):
+        groups.embed_items("color")
+    page = groups.embed_items("color", target="color:2")
+    (expected,) = groups.embed([Query("color", key=page.keys[0])], targets=["color:2"])
+    np.testing.assert_array_equal(page.vectors[0], expected.vector)
+
+
+def test_a_space_that_changes_between_pages_is_an_error(groups):
+    """Vectors of two generations do not compare; the active space may change, since pages name theirs."""
+    pages = every_page(Paged(groups), "color")
+    first = next(pages)
+    groups.train("pca", ["color"], dim=2)
+    assert next(pages).space == first.space == "multi-npp"
+    groups.train("multi-npp", ["color", "gist"], dim=2)
+    with pytest.raises(BusyError, match="from generation 1 to 2"):
+        next(pages)
+
+
+def test_what_cannot_be_embedded_is_refused(groups, home):
+    for how, error, words in (
+        ({"view": "no"}, NotFoundError, "there are: color, gist"),
+        ({"view": "color", "target": "no"}, NotFoundError, "no target 'no'"),
+        ({"view": "color", "space": "no"}, NotFoundError, "no space 'no'"),
+        ({"view": "color", "limit": 0}, InvalidInputError, "at least 1, not 0"),
+    ):
+        with pytest.raises(error, match=words):
+            groups.embed_items(**how)
+    with home.create("empty", ["color"]) as empty, pytest.raises(NotReadyError, match="has a row of view 'color'"):
+        empty.embed_items("color")
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
+    """As a view of vectors from outside: rows and keys are where ``index_vectors`` looks for them."""
+    written = write_vectors(tmp_path / f"rows{ending}", every_page(Paged(groups), "gist"))
+    keys, vectors = joined(every_page(groups, "gist"))
+    assert (written.rows, written.width, written.bits) == (len(keys), 2, 0)
+    with home.create("again", ["color"]) as again:
+        again.index_vectors("made", written.path, written.keys)
+        found = again.embed_items("made", space="raw")
+    assert list(found.keys) == keys
+    np.testing.assert_array_equal(found.vectors, vectors)
+    assert sorted(path.name for path in tmp_path.glob("*rows*")) == sorted(
+        ["rows.npy", "rows.keys.txt"] if ending == ".npy" else ["rows.npz"]
+    )
+
+
+def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
+    """Where pyarrow is installed; float vectors and codes, page by page."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    groups.train("multi-npp,itq:12", ["color", "gist"], space="codes", activate=False)
+    for space in ("multi-npp", "codes"):
+        write_vectors(tmp_path / "rows.parquet", every_page(Paged(groups), "gist", space))
+        table = parquet.read_table(tmp_path / "rows.parquet")
+        keys, vectors = joined(every_page(groups, "gist", space))
+        assert table.column_names == ["key", "vector"]
+        assert table["key"].to_pylist() == keys
+        np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), vectors.dtype), vectors)
+
+
+def test_without_pyarrow_the_remedy_is_an_extra_or_another_format(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(NotReadyError, match=r"pip install 'crossview\[parquet\]', or write .npy or .npz"):
+        write_vectors(tmp_path / "rows.parquet", iter([]))
+
+
+def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
+    """An error on the way leaves the file that was there, and no other one beside it."""
+
+    def failing() -> Iterator[ItemEmbeddings]:
+        yield ItemEmbeddings("raw", 1, ("a",), np.ones((1, 2), np.float32), after="a")
+        raise BusyError("in between")
+
+    endings = [".npy", ".npz"]
+    for ending in endings:
+        (tmp_path / f"rows{ending}").write_bytes(b"before")
+        with pytest.raises(BusyError):
+            write_vectors(tmp_path / f"rows{ending}", failing())
+        assert (tmp_path / f"rows{ending}").read_bytes() == b"before"
+    assert len(list(tmp_path.iterdir())) == len(endings)
+
+
+def test_files_that_cannot_hold_the_keys_are_refused(tmp_path):
+    """A line break would make two keys of one; another ending says no format."""
+    pages = [ItemEmbeddings("raw", 1, ("a\nb",), np.ones((1, 2), np.float32))]
+    with pytest.raises(InvalidInputError, match=r"holds a line break, .* write .npz or .parquet"):
+        write_vectors(tmp_path / "rows.npy", pages)
+    assert write_vectors(tmp_path / "rows.npz", pages).rows == 1
+    with pytest.raises(InvalidInputError, match=r"does not end in .npy, .npz, .parquet"):
+        write_vectors(Path("rows.csv"), pages)

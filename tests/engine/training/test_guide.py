@@ -1,0 +1,57 @@
+"""What users read of the learners is what these say of themselves."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import NotFoundError
+from engine.learners.registry import LEARNERS
+from engine.training.guide import FILE, learner_guide, learner_guides
+
+OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startswith("engine.")]  # benchmarks add some
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "learners.py"
+
+
+def tool():
+    specification = importlib.util.spec_from_file_location("learners_tool", TOOL)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_file_says_what_the_learners_say():
+    """Else: python tools/learners.py."""
+    assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(json.dumps(tool().guide()))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_setting_has_a_meaning(name):
+    """In words, without marks, with its values and its default; view_slices is for arrays and no user's."""
+    told, usual = learner_guide(name), LEARNERS[name]().get_params()
+    assert {one.name: one.default for one in told.settings} == {
+        key: value for key, value in usual.items() if key != "view_slices"
+    }
+    for text in (told.summary, *told.description, *(one.meaning for one in told.settings)):
+        assert len(text) > 5
+        assert "`" not in text
+    assert all(one.values not in ("", "a value") for one in told.settings)
+
+
+def test_what_learners_need_and_give_is_said():
+    """Labels, pairs, comparisons and views; codes or vectors, across views or within."""
+    assert learner_guide("pls").needs() == "exactly 2 views"
+    assert learner_guide("npp-hash").needs() == "at least 2 views, labels or pairs"
+    assert learner_guide("fantope").needs() == "any number of views, labels or comparisons"
+    assert learner_guide("cca").gives() == "vectors, compared within and across views; views cannot be added later"
+    assert learner_guide("musl").gives() == "codes, compared within each view; views can be added later"
+    assert learner_guide("musl").settings[1].tuned == (1, 3, 10, "class")
+    assert [one.name for one in learner_guides() if one.stage] == sorted(
+        name for name, learner in LEARNERS.items() if learner.stage
+    )
+
+
+def test_an_unknown_learner_lists_those_that_there_are():
+    with pytest.raises(NotFoundError, match=r"no learner 'pac'; there are: attributes, cca, .*standardize"):
+        learner_guide("pac")
