@@ -12,7 +12,7 @@ from server.listen import RunningServer
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("alembic", "cv2", "faiss", "grpc_reflection.v1alpha", "PIL", "scipy", "sklearn")
 LEARNERS = ("engine.learners.registry", "engine.spaces.pipeline")
-REMOTE = ("engine.catalog", "sqlalchemy")
+REMOTE = ("engine.catalog.database", "sqlalchemy")
 DOTS = "pictures/dots/dots-00.jpg"
 
 
