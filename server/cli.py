@@ -10,6 +10,7 @@ import typer
 
 from server.commands import collections, demo, embed, index, label, learn, learners, search, serve
 from server.commands.common import debug, reported
+from server.commands.option_groups import expanded
 from server.commands.remote import timed
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
@@ -66,7 +67,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "learners": learners.learners,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(reported(timed(command)))
+    app.command(name)(reported(timed(expanded(command))))
 
 
 def main() -> None:

@@ -1,0 +1,47 @@
+"""Groups of options: a frozen dataclass as one parameter of a command, with a field for each option."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, get_type_hints
+
+Command = Callable[..., None]
+
+
+def expanded(command: Command) -> Command:
+    """Return a command with the fields of its dataclass parameters in their place, as typer reads them.
+
+    A field is annotated as a parameter of a typer command would be, ``Annotated[type, typer.Option(...)]``; the command
+    gets the groups whole.
+    """
+    signature = inspect.signature(command)
+    groups = {
+        one.name: one.annotation for one in signature.parameters.values() if dataclasses.is_dataclass(one.annotation)
+    }
+    if not groups:
+        return command
+    parameters = [part for one in signature.parameters.values() for part in _parts(one, groups)]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+        command(**given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _parts(parameter: inspect.Parameter, groups: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    if parameter.name not in groups:
+        yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        return
+    group = groups[parameter.name]
+    hints = get_type_hints(group, include_extras=True)
+    for field in dataclasses.fields(group):
+        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+        )
