@@ -16,7 +16,7 @@ def expanded(command: Command) -> Command:
     gets the groups whole.
     """
     signature = inspect.signature(command)
-    groups = {
+    groups: dict[str, Any] = {
         one.name: one.annotation for one in signature.parameters.values() if dataclasses.is_dataclass(one.annotation)
     }
     if not groups:
