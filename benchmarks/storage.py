@@ -20,8 +20,9 @@ from rich.console import Console
 
 from benchmarks.record import record, write_json
 from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query
+from engine.item import IndexOptions, NewItem
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 
 Figures = dict[str, float]
 _BATCH = 2000
@@ -68,15 +69,15 @@ def _measured(step: Callable[..., Figures], *arguments: Any) -> Figures:
 
 def _index(home: Path, data: Path) -> Figures:
     with Home(home).create("photographs") as collection:
-        report = collection.index([data], labels="folder", workers=1)
+        report = collection.index([data], IndexOptions(labels="folder", workers=1))
         return {"items": report.added, **_disk(home / "photographs", report.added)}
 
 
 def _train(home: Path) -> Figures:
     with Home(home).open("photographs") as collection:
-        collection.train("hybrid", ["color", "sift"], dim=50, holdout=0.2)
+        collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=50, holdout=0.2))
         (first,) = collection.items(limit=1)
-        collection.search([Query("color", key=first.key)])
+        collection.search(SearchRequest([Query("color", key=first.key)]))
         return _disk(home / "photographs", collection.count())
 
 
@@ -115,16 +116,16 @@ def _search(home: Path) -> Figures:
         for view, dim in _DIMS.items():
             queries = [Query(view, vector=row) for row in rng.random((_QUERIES, dim), np.float32)]
             began = time.perf_counter()
-            collection.search(queries[:1], space="raw")
+            collection.search(SearchRequest(queries[:1], space="raw"))
             figures[f"{view}: first query, s"] = time.perf_counter() - began
             times = []
             for query in queries:
                 began = time.perf_counter()
-                collection.search([query], space="raw")
+                collection.search(SearchRequest([query], space="raw"))
                 times.append(time.perf_counter() - began)
             figures[f"{view}: query, ms (median)"] = 1000 * float(np.median(times))
             began = time.perf_counter()
-            collection.search(queries, space="raw")
+            collection.search(SearchRequest(queries, space="raw"))
             figures[f"{view}: query in a batch of {_QUERIES}, ms"] = 1000 * (time.perf_counter() - began) / _QUERIES
         count = collection.count()
     return {**figures, **_disk(home / "synthetic", count)}

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.catalog.folder import CATALOG_FILE, LOCK_FILE, WriterLock, catalog_url, file_errors
+from engine.catalog.file_errors import file_errors
+from engine.catalog.folder import CollectionFolder
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from engine.learners.cancellation import checkpoint
 
@@ -34,7 +35,7 @@ class Home:
         if not self.path.is_dir():
             return []
         with file_errors():
-            return sorted(entry.name for entry in self.path.iterdir() if (entry / CATALOG_FILE).is_file())
+            return sorted(entry.name for entry in self.path.iterdir() if CollectionFolder(entry).holds_collection())
 
     def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> "Collection":
         """Create a collection with the views, each ``extractor`` or ``extractor:param=value``.
@@ -51,7 +52,7 @@ class Home:
         try:
             with file_errors():
                 new.mkdir(parents=True)
-            self._write(new, name, views, description)
+            _fill(CollectionFolder(new), name, views, description)
             checkpoint()
             with file_errors():
                 os.rename(new, self.path / name)
@@ -63,11 +64,11 @@ class Home:
         return self.open(name)
 
     def open(self, name: str) -> "Collection":
-        """Open a collection; NotFoundError lists those that exist."""
+        """Open a collection; NotFoundError lists those that exist, StorageError where the catalog cannot be read."""
         self._check_exists(name)
-        from engine.collection import Collection  # brings every learner, which listing names does not need
+        from engine.collection import Collection  # listing collections needs no catalog
 
-        return Collection(self.path / name)
+        return Collection(CollectionFolder(self.path / name))
 
     def delete(self, name: str) -> None:
         """Delete a collection with everything in it, at once for every reader.
@@ -76,7 +77,7 @@ class Home:
         """
         self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"
-        with WriterLock(self.path / name / LOCK_FILE).hold(), file_errors():
+        with CollectionFolder(self.path / name).writer.hold(), file_errors():
             checkpoint()
             os.rename(self.path / name, gone)
         shutil.rmtree(gone, ignore_errors=True)
@@ -84,23 +85,22 @@ class Home:
     def _check_exists(self, name: str) -> None:
         names = self.names()
         if name not in names:
-            there = f"there are: {', '.join(names)}" if names else self.emptiness()
-            raise NotFoundError(f"no collection {name!r}; {there}")
+            known = f"there are: {', '.join(names)}" if names else self.emptiness()
+            raise NotFoundError(f"no collection {name!r}; {known}")
 
     def emptiness(self) -> str:
-        """Say of a home without collections whether there is a folder at all."""
+        """Return a sentence on a home without collections: whether there is a folder at all."""
         if not self.path.is_dir():
             return f"the folder {self.path} does not exist"
         return f"there are none in {self.path}"
 
-    @staticmethod
-    def _write(folder: Path, name: str, views: Sequence[str], description: str) -> None:
-        from engine.catalog.catalog import Catalog
-        from engine.catalog.extractors import add_views
 
-        catalog = Catalog.create(catalog_url(folder), name, description)
-        try:
-            with catalog.write() as tx:
-                add_views(tx, views)
-        finally:
-            catalog.close()
+def _fill(folder: CollectionFolder, name: str, views: Sequence[str], description: str) -> None:
+    from engine.catalog.extractors import add_views
+
+    catalog = folder.create_catalog(name, description)
+    try:
+        with catalog.write() as tx:
+            add_views(tx, views)
+    finally:
+        catalog.close()

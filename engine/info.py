@@ -1,11 +1,11 @@
-"""What collections tell of themselves, as plain values for whoever shows or sends them."""
+"""Descriptions of collections, views and spaces: plain values for whoever shows or sends them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ViewInfo:
     """One view of a collection."""
 
@@ -28,16 +28,16 @@ class Trial:
     score: float | None
     """The mean measure over folds and crossings; None where the settings cannot be used."""
     error: str = ""
-    """Why they cannot."""
+    """Why they cannot be used."""
 
     def sentence(self, measure: str) -> str:
         """Return the settings and their score by a measure, or why they have none."""
         settings = ", ".join(f"{name}={value}" for name, value in sorted(self.settings.items()))
-        told = f"cannot be used: {self.error}" if self.score is None else f"{measure} {self.score:.3f}"
-        return f"{settings}: {told}"
+        outcome = f"cannot be used: {self.error}" if self.score is None else f"{measure} {self.score:.3f}"
+        return f"{settings}: {outcome}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tuning:
     """How settings were chosen by cross-validation among the training items."""
 
@@ -56,8 +56,8 @@ class Tuning:
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> "Tuning":
         """Return what ``dataclasses.asdict`` described."""
-        told = dict(tree)
-        return cls(tried=tuple(Trial(**one) for one in told.pop("tried")), **told)
+        fields = dict(tree)
+        return cls(tried=tuple(Trial(**one) for one in fields.pop("tried")), **fields)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SpaceInfo:
         return f"{self.dim.get(target, '?')} bits" if self.binary else str(self.dim.get(target, "?"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CollectionInfo:
     """One collection."""
 
@@ -140,70 +140,3 @@ class CollectionInfo:
     created: str
     """ISO 8601, UTC."""
     description: str = ""
-
-
-@dataclass(frozen=True)
-class EvaluationRow:
-    """One figure of one space."""
-
-    query_view: str
-    database_view: str
-    metric: str
-    """``accuracy``, ``precision`` or ``map``; by comparisons ``order``, the share of triplets or quadruplets in order,
-    or ``auc``, the area under the ROC curve of pairs."""
-    k: int | None
-    """Length of the hit list; None for metrics of whole rankings and of comparisons."""
-    value: float
-    """0 to 1."""
-    space: str = ""
-    standard_error: float | None = None
-    """Of the value, over queries or comparisons; None where they are too few."""
-
-
-@dataclass(frozen=True)
-class EvaluationDifference:
-    """A space's figure less that of the first space that was measured, over the same queries or comparisons."""
-
-    space: str
-    baseline: str
-    """The first space."""
-    query_view: str
-    database_view: str
-    metric: str
-    k: int | None
-    value: float
-    """-1 to 1; above 0 where the space is better than the first."""
-    standard_error: float | None = None
-    """Of the mean of the paired differences; None where they are too few."""
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """What a space knows of the comparisons that it is measured by."""
-
-    space: str
-    trained_items: int
-    """Comparisons that name an item that the space was trained on."""
-    learned_from: int
-    """Comparisons that the space learned from."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How accurate spaces are, by the same queries or comparisons."""
-
-    rows: tuple[EvaluationRow, ...]
-    """Space by space."""
-    queries: int
-    database: int
-    protocol: str
-    """How it was measured, in a sentence."""
-    codebook: str
-    """What the visual words were fitted on, in a sentence."""
-    seconds: float
-    differences: tuple[EvaluationDifference, ...] = ()
-    """Of every space but the first, where both have a figure."""
-    overlaps: tuple[Overlap, ...] = ()
-    """One for each space, where comparisons were measured."""
-    comparisons: int = 0
-    """How many were measured; then there are no queries."""

@@ -1,7 +1,8 @@
 """Items: what users search for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ class Item:
 
     key: str
     """Unique inside the collection: root alias and path (``photos/cats/1.jpg``), or what the importer chose."""
+    _: KW_ONLY
     labels: tuple[str, ...] = ()
     """The item's classes, sorted."""
     attributes: Attributes = field(default_factory=dict)
@@ -40,7 +42,7 @@ class Item:
     """Its caption, tags or document; "" where it has none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeletedPicture:
     """What is remembered of an item that was deleted and had a picture."""
 
@@ -62,6 +64,7 @@ class NewItem:
     """
 
     key: str
+    _: KW_ONLY
     image: bytes | None = None
     rows: Mapping[str, NDArray[np.float32] | Sequence[float]] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
@@ -83,6 +86,7 @@ class ItemUpdate:
 
     key: str
     """The item's key; or, where paths are asked for too, the path of its file, full or below its root."""
+    _: KW_ONLY
     labels: tuple[str, ...] | None = None
     attributes: Attributes | None = None
     """They are added to those that the item has, in place of those of the same name; {} removes all."""
@@ -93,6 +97,28 @@ class ItemUpdate:
     """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """How pictures are indexed."""
+
+    labels: str | Path | None = None
+    """``folder``: each picture has the name of the folder that it is in, but labels that somebody chose stay. Or a CSV
+    file (see ``engine.ingest.annotations.AnnotationFile``). What it does not name stays, an empty value clears."""
+    captions: str | Path | None = None
+    """A CSV file of texts."""
+    replace_labels: bool = False
+    """Whether pictures that ``labels`` do not name lose theirs, and folders replace labels that somebody chose."""
+    include_deleted: bool = False
+    """Files whose items were deleted stay out, unless they are named themselves, have changed, or this is set."""
+    workers: int | None = None
+    """Processes that read pictures; None: one for each core."""
+    seed: int = 0
+    """Draws the sample that views are fitted on."""
+
+
+DEFAULT_INDEXING = IndexOptions()
+
+
 @dataclass(frozen=True)
 class Failure:
     """One item, file or caption that could not be used, and why."""
@@ -101,7 +127,7 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportReport:
     """What an import or an indexing run did."""
 

@@ -1,24 +1,25 @@
-"""Queries, filters and hits: the words of one search."""
+"""Searches: queries, filters, the request that holds them, and hits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 INPUTS = ("image", "text", "vector", "key")
-"""What a query can be given by."""
+"""The kinds of input that a query can have."""
 TEXT_SHOWN = 200
 """Characters of an item's text that a hit shows."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """One query: exactly one of ``image``, ``text``, ``vector`` and ``key``, asked in ``view``."""
+    """One query: exactly one of ``image``, ``text``, ``vector`` and ``key``, described by ``view``."""
 
     view: str
     """The query view: how the input is described before it is projected."""
+    _: KW_ONLY
     image: bytes | None = None
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
     vector: NDArray[np.float32] | Sequence[float] | None = None
@@ -33,9 +34,9 @@ class Query:
         return tuple(name for name in INPUTS if getattr(self, name) is not None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which items may be hits; the conditions given must all hold. Empty means every item."""
+    """Conditions that an item must all fulfil to be a hit; an empty filter lets every item pass."""
 
     labels: tuple[str, ...] = ()
     """At least one of these labels."""
@@ -51,9 +52,30 @@ class Filter:
         return bool(self.labels or self.without_labels or self.keys or self.key_prefix or self.attributes)
 
 
+EVERY_ITEM = Filter()
+
+
 @dataclass(frozen=True)
+class SearchRequest:
+    """Queries, and where and how they are matched."""
+
+    queries: Sequence[Query]
+    _: KW_ONLY
+    targets: Sequence[str] = ()
+    """What the queries are matched against; none: everything that a query's view can be matched against."""
+    k: int = 10
+    """Hits in each list; fewer are found where there are no more."""
+    space: str = ""
+    """Empty: the active space. ``raw``, the views themselves, is in every collection."""
+    filter: Filter = EVERY_ITEM
+    merge: bool | None = None
+    """Whether each query gets one list, by distance where the targets are metrics of one view, else as
+    ``engine.spaces.fusion.fuse`` merges. None: only the former are merged."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hit:
-    """One answer of a query; smaller distance is better."""
+    """One item that was found for a query; smaller distance is better."""
 
     key: str
     distance: float
@@ -79,7 +101,7 @@ class HitList:
 
 @dataclass(frozen=True)
 class Embedding:
-    """What a space makes of one query, to be matched against one target."""
+    """The vector or code of one query in a space, to be matched against one target."""
 
     query: int
     """Position of the query in the request."""

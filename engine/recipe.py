@@ -1,4 +1,4 @@
-"""Recipes: what is asked of a training."""
+"""Recipes: all that is asked of a training, as one value."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
 
 LEARNER = "sqrt,kernel:rbf,multi-npp"
-"""What learns where none is named. The chi-squared kernel is a point more accurate on photographs' histograms (5-NN,
+"""The learner where none is named. The chi-squared kernel is a point more accurate on photographs' histograms (5-NN,
 across views, development splits), but this one takes rows of any sign."""
 FOLDS = 3
 ORDER = "order"
 MEASURES = ("map", "accuracy", ORDER)
-"""What tuning may go by: mean average precision, accuracy of the nearest neighbours' vote, or how well distances agree
-with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs."""
+"""What tuning may measure: mean average precision, accuracy of the nearest neighbours' vote, or how well distances
+agree with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs."""
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,30 @@ class Tune:
     folds: int = FOLDS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What is asked of a training."""
+    """What a training is to learn, and from what."""
 
-    spec: str
+    spec: str = LEARNER
+    """A learner or a pipeline of them, such as ``sqrt,cca``."""
     views: tuple[str, ...]
+    """Learned from are the items that have at least one of these."""
     dim: int | None = None
-    settings: Mapping[str, Any] | None = None
+    """Dimension of the embeddings; None: the learner's own choice."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the last learner; views go by name."""
     holdout: float = 0.0
+    """The share of the items that is kept out of training, for an evaluation: 0 to below 1."""
     seed: int = 0
     pairs: tuple[Pair, ...] = ()
     """The similar items; none: those that the learner finds, by labels as a rule."""
     tune: Tune | None = None
+    """How the settings that are not given are chosen; None: they are the learner's defaults."""
     constraints: "ItemComparisons | None" = None
     """What a metric is learned from; None: what the learner draws, from labels as a rule."""
     rerank: int = 0
-    """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none."""
+    """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none. Only of a pipeline
+    that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
 
     def space_name(self) -> str:
         """Return the name of a space that is given none: its last learner's."""
@@ -62,4 +69,4 @@ class Recipe:
 
     def all_settings(self) -> dict[str, Any]:
         """Return the settings with the dimension among them."""
-        return dict(self.settings or {}) | ({} if self.dim is None else {"n_components": self.dim})
+        return dict(self.settings) | ({} if self.dim is None else {"n_components": self.dim})

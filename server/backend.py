@@ -1,19 +1,18 @@
 """What the commands work on: a home on this machine, or a server. Both have the same methods."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.comparisons import ItemComparisons
-from engine.info import CollectionInfo, Evaluation, SpaceInfo, ViewInfo
-from engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.evaluation import Evaluation, EvaluationRequest
+from engine.info import CollectionInfo, SpaceInfo, ViewInfo
+from engine.item import DeletedPicture, ImportReport, IndexOptions, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
-from engine.query import Embedding, Filter, HitList, Query
-from engine.recipe import Pair, Tune
+from engine.query import Embedding, Filter, HitList, Query, SearchRequest
+from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ItemEmbeddings
 
 
@@ -25,13 +24,13 @@ class CollectionBackend(Protocol):
         """Its short name."""
 
     def info(self) -> CollectionInfo:
-        """What it tells of itself."""
+        """Its description."""
 
     def findings(self) -> tuple[str, ...]:
-        """What is odd in it."""
+        """What is inconsistent in it, a sentence each."""
 
     def deleted_pictures(self) -> list[DeletedPicture]:
-        """What is remembered of items that were deleted and had a picture."""
+        """The pictures whose items were deleted."""
 
     def views(self) -> tuple[ViewInfo, ...]:
         """Its views."""
@@ -43,15 +42,7 @@ class CollectionBackend(Protocol):
         """One space."""
 
     def index(
-        self,
-        paths: Sequence[Path],
-        labels: str | Path | None = None,
-        workers: int | None = None,
-        progress: Progress | None = None,
-        *,
-        captions: str | Path | None = None,
-        replace_labels: bool = False,
-        include_deleted: bool = False,
+        self, paths: Sequence[Path], options: IndexOptions = ..., *, progress: Progress | None = None
     ) -> ImportReport:
         """Indexes the pictures below paths of this machine."""
 
@@ -59,7 +50,7 @@ class CollectionBackend(Protocol):
         """Changes labels, attributes and texts of items."""
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
-        """Gives items what a CSV file of this machine says of them."""
+        """Annotates items from a CSV file of this machine."""
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
@@ -86,36 +77,22 @@ class CollectionBackend(Protocol):
         """Adds or updates items."""
 
     def items(self, filter: Filter = ..., after: str = "", limit: int = 100) -> list[Item]:
-        """Items in order of key, those after ``after``."""
+        """Items in the order of keys, those above ``after``."""
 
     def count(self, filter: Filter = ...) -> int:
-        """How many items a filter lets through."""
+        """How many items pass the filter."""
 
     def item(self, key: str) -> Item:
         """One item."""
 
     def delete_items(self, keys: Sequence[str]) -> int:
-        """Deletes those that exist; how many."""
+        """Deletes those that exist, and returns how many."""
 
     def thumbnail(self, key: str) -> bytes:
         """The small picture of an item, JPEG."""
 
     def train(
-        self,
-        learner: str,
-        views: Sequence[str],
-        *,
-        dim: int | None = None,
-        space: str | None = None,
-        settings: Mapping[str, Any] = ...,
-        holdout: float = 0.0,
-        seed: int = 0,
-        pairs: Sequence[Pair] = (),
-        tune: Tune | None = None,
-        constraints: ItemComparisons | None = None,
-        rerank: int = 0,
-        activate: bool = True,
-        progress: Progress | None = None,
+        self, recipe: Recipe, *, space: str | None = None, activate: bool = True, progress: Progress | None = None
     ) -> SpaceInfo:
         """Fits a learner and places every item."""
 
@@ -128,7 +105,7 @@ class CollectionBackend(Protocol):
         activate: bool = True,
         progress: Progress | None = None,
     ) -> SpaceInfo:
-        """Adds views to a trained space, the others held."""
+        """Adds views to a trained space, in which the others stay as they are."""
 
     def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
         """Chooses the metric for a label that a space was not trained on."""
@@ -142,43 +119,22 @@ class CollectionBackend(Protocol):
     def delete_view(self, view: str) -> None:
         """Deletes a view with its rows."""
 
-    def search(
-        self,
-        queries: Sequence[Query],
-        *,
-        targets: Sequence[str] = (),
-        k: int = 10,
-        space: str = "",
-        filter: Filter = ...,
-        merge: bool | None = None,
-    ) -> list[HitList]:
+    def search(self, request: SearchRequest) -> list[HitList]:
         """Nearest items of every query in every target."""
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
-        """What a space makes of every query for every target."""
+        """The vector of every query for every target."""
 
     def embed_items(
         self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ...
     ) -> ItemEmbeddings:
-        """What a space makes of items' rows, those after ``after``."""
+        """The vectors of items, of those with keys above ``after``."""
 
-    def evaluate(
-        self,
-        *,
-        space: str = "",
-        view: str,
-        targets: Sequence[str] = (),
-        k: Sequence[int] = ...,
-        refit: bool = False,
-        test_size: float = 0.2,
-        seed: int = 0,
-        spaces: Sequence[str] = (),
-        constraints: ItemComparisons | None = None,
-    ) -> Evaluation:
-        """Measures retrieval on items that the space was not trained on."""
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Measures retrieval on items that the spaces were not trained on."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes it."""
 
 
 class Backend(Protocol):
@@ -195,20 +151,3 @@ class Backend(Protocol):
 
     def delete(self, name: str) -> None:
         """Deletes a collection with all that is in it."""
-
-
-@contextmanager
-def connect(home: Path | None, server: str | None, timeout: float | None = None) -> Iterator[Backend]:
-    """The server at an address ``HOST:PORT`` where one is given, else the home (None: the default one).
-
-    ``timeout`` is how many seconds each call of the server may take.
-    """
-    if server is None:
-        from engine.home import Home
-
-        yield Home(home)
-        return
-    from server.client import Client
-
-    with Client(server, timeout) as client:
-        yield client

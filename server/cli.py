@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands import collections, demo, embed, index, label, learn, learners, search, serve
+from server.commands import collections, demo, embed, evaluation, index, label, learn, learners, search, serve
 from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
 from server.commands.remote import timed
@@ -58,7 +58,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "activate": learn.activate,
     "search": search.search,
     "embed": embed.embed,
-    "evaluate": learn.evaluate,
+    "evaluate": evaluation.evaluate,
     "list": collections.list_,
     "show": collections.show_,
     "delete": collections.delete,

@@ -25,15 +25,12 @@ from server.convert import (
     to_update,
 )
 from server.convert_embeddings import from_item_embeddings
-from server.convert_evaluation import from_evaluation
+from server.convert_evaluation import from_evaluation, to_evaluation_request
 from server.convert_info import from_collection, from_space, from_view
-from server.convert_training import to_comparisons, to_pairs, to_tune
+from server.convert_training import to_recipe
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
-from server.structs import from_struct
-
-EVALUATION_K = (5, 10, 30, 50, 70, 100)
 
 
 class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
@@ -52,7 +49,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         return from_collection(info)
 
     def GetCollection(self, request: pb.GetCollectionRequest, context: grpc.ServicerContext) -> pb.Collection:
-        """What a collection tells of itself."""
+        """The description of a collection."""
         with self.collections.use(parse_collection(request.name)) as collection:
             return from_collection(collection.info())
 
@@ -73,7 +70,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         return Empty()
 
     def AddView(self, request: pb.AddViewRequest, context: grpc.ServicerContext) -> types_pb2.View:
-        """A view more."""
+        """A further view."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_view(collection.add_view(request.spec))
 
@@ -117,7 +114,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def ListDeletedItems(
         self, request: pb.ListDeletedItemsRequest, context: grpc.ServicerContext
     ) -> pb.ListDeletedItemsResponse:
-        """A page of what is remembered of deleted items."""
+        """A page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
             found = [one for one in collection.deleted_pictures() if one.key > after]
@@ -129,7 +126,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def CheckCollection(
         self, request: pb.CheckCollectionRequest, context: grpc.ServicerContext
     ) -> pb.CheckCollectionResponse:
-        """What is odd in a collection."""
+        """What is inconsistent in a collection."""
         with self.collections.use(parse_collection(request.name)) as collection:
             return pb.CheckCollectionResponse(findings=collection.findings())
 
@@ -173,7 +170,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         return Empty()
 
     def DeleteItems(self, request: pb.DeleteItemsRequest, context: grpc.ServicerContext) -> pb.DeleteItemsResponse:
-        """Deletes those of the items that exist."""
+        """Deletes items by key, those that exist."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))
 
@@ -187,21 +184,8 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         """A new generation of a space."""
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection:
-            space = collection.train(
-                request.learner,
-                tuple(request.views),
-                dim=request.dim if request.HasField("dim") else None,
-                space=request.space_id or None,
-                settings=from_struct(request.settings),
-                holdout=request.holdout,
-                seed=request.seed,
-                pairs=to_pairs(request.pairs),
-                tune=to_tune(request.tune) if request.HasField("tune") else None,
-                constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
-                rerank=request.rerank,
-                activate=request.activate if request.HasField("activate") else True,
-            )
-        return from_space(name, space)
+            made = collection.train(to_recipe(request), space=request.space_id or None, activate=_activate(request))
+        return from_space(name, made)
 
     def ExtendSpace(self, request: pb.ExtendSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """A new generation of a space, with more views."""
@@ -211,7 +195,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 space,
                 tuple(request.views),
                 name=request.space_id or None,
-                activate=request.activate if request.HasField("activate") else True,
+                activate=_activate(request),
             )
         return from_space(name, made)
 
@@ -219,8 +203,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         """A new generation of a space, with a metric for a label."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
-            activate = request.activate if request.HasField("activate") else True
-            return from_space(name, collection.assign(space, request.label, activate=activate))
+            return from_space(name, collection.assign(space, request.label, activate=_activate(request)))
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """Switches to a space and generation."""
@@ -244,18 +227,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def Evaluate(self, request: pb.EvaluateRequest, context: grpc.ServicerContext) -> pb.Evaluation:
         """Measures retrieval."""
         with self.collections.use(parse_collection(request.collection)) as collection:
-            evaluation = collection.evaluate(
-                space=request.space,
-                view=request.view,
-                targets=tuple(request.targets),
-                k=tuple(request.k) or EVALUATION_K,
-                refit=request.refit,
-                test_size=request.test_size if request.HasField("test_size") else 0.2,
-                seed=request.seed,
-                spaces=tuple(request.spaces),
-                constraints=to_comparisons(request.constraints) if request.HasField("constraints") else None,
-            )
-        return from_evaluation(evaluation)
+            return from_evaluation(collection.evaluate(to_evaluation_request(request)))
 
     def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: grpc.ServicerContext) -> Empty:
         """Deletes a space, or one of its generations."""
@@ -271,7 +243,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         return Empty()
 
     def EmbedItems(self, request: pb.EmbedItemsRequest, context: grpc.ServicerContext) -> pb.EmbedItemsResponse:
-        """A page of what a space makes of items' rows."""
+        """A page of the vectors of items."""
         after = pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
             found = collection.embed_items(
@@ -282,3 +254,8 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(found)
+
+
+def _activate(request: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool:
+    """Whether the space is to answer searches; where the request leaves it open, it is."""
+    return request.activate if request.HasField("activate") else True

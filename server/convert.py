@@ -1,6 +1,6 @@
-"""Messages as the engine's words and back: queries, filters, hits, items, reports.
+"""Items, filters and reports as messages and back.
 
-``to_...`` makes the engine's word of a message, ``from_...`` the message of the engine's word.
+``to_...`` returns the engine's value of a message, ``from_...`` the message of the engine's value.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,41 +11,13 @@ from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
 from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from engine.query import Embedding, Filter, Hit, HitList, Query
+from engine.query import Filter
 from server.names import item_name
-from server.pb.crossview.v1 import collections_pb2, search_pb2, types_pb2
+from server.pb.crossview.v1 import collections_pb2, types_pb2
 from server.structs import from_struct, to_struct
 
 _Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
 _Entry = TypeVar("_Entry", NewItem, ItemUpdate)
-
-
-def to_query(message: search_pb2.Query) -> Query:
-    """Raises InvalidInputError where the query has no input."""
-    kind = message.WhichOneof("input")
-    if kind is None:
-        raise InvalidInputError("a query needs an input: one of image, text, vector and key")
-    if kind == "image":
-        return Query(message.view, image=message.image)
-    if kind == "text":
-        return Query(message.view, text=message.text)
-    if kind == "key":
-        return Query(message.view, key=message.key)
-    return Query(message.view, vector=to_row(message.vector))
-
-
-def from_query(query: Query) -> search_pb2.Query:
-    """Raises InvalidInputError where the query has not exactly one input."""
-    if len(query.inputs()) != 1:
-        given = " and ".join(query.inputs()) or "none"
-        raise InvalidInputError(f"a query needs exactly one of image, text, vector and key, not {given}")
-    if query.image is not None:
-        return search_pb2.Query(view=query.view, image=query.image)
-    if query.text is not None:
-        return search_pb2.Query(view=query.view, text=query.text)
-    if query.vector is not None:
-        return search_pb2.Query(view=query.view, vector=from_row(query.vector))
-    return search_pb2.Query(view=query.view, key=query.key or "")
 
 
 def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
@@ -84,67 +56,6 @@ def from_filter(condition: Filter) -> types_pb2.Filter:
         keys=condition.keys,
         key_prefix=condition.key_prefix,
         attributes=to_struct(condition.attributes),
-    )
-
-
-def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
-    """The answer of a search, list by list."""
-    return [HitList(found.query, found.target, tuple(map(_to_hit, found.hits))) for found in message.results]
-
-
-def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
-    """The answer of a search in a collection."""
-    lists = (
-        search_pb2.HitList(
-            query=found.query, target=found.target, hits=[_from_hit(collection, hit) for hit in found.hits]
-        )
-        for found in results
-    )
-    return search_pb2.SearchResponse(results=lists)
-
-
-def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:
-    """What a space makes of queries."""
-    return [_to_embedding(found) for found in message.results]
-
-
-def from_embeddings(found: Iterable[Embedding]) -> search_pb2.EmbedResponse:
-    """The message of what a space makes of queries."""
-    return search_pb2.EmbedResponse(results=map(_from_embedding, found))
-
-
-def _to_embedding(message: search_pb2.Embedding) -> Embedding:
-    if message.HasField("code"):
-        packed = np.frombuffer(message.code.packed, np.uint8)
-        return Embedding(message.query, message.target, packed, message.code.bits)
-    return Embedding(message.query, message.target, to_row(message.vector))
-
-
-def _from_embedding(found: Embedding) -> search_pb2.Embedding:
-    if found.bits:
-        code = types_pb2.Code(packed=found.vector.tobytes(), bits=found.bits)
-        return search_pb2.Embedding(query=found.query, target=found.target, code=code)
-    return search_pb2.Embedding(
-        query=found.query, target=found.target, vector=from_row(found.vector.astype(np.float32))
-    )
-
-
-def _to_hit(message: search_pb2.Hit) -> Hit:
-    attributes = from_struct(message.attributes)
-    labels = tuple(message.labels)
-    return Hit(message.key, message.distance, message.target, labels, attributes, message.text, message.source)
-
-
-def _from_hit(collection: str, hit: Hit) -> search_pb2.Hit:
-    return search_pb2.Hit(
-        item=item_name(collection, hit.key),
-        key=hit.key,
-        distance=hit.distance,
-        target=hit.target,
-        labels=hit.labels,
-        attributes=to_struct(hit.attributes),
-        text=hit.text,
-        source=hit.source,
     )
 
 
@@ -197,7 +108,7 @@ def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
 
 
 def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
-    """What a message says of labels, attributes and text, None where it says nothing."""
+    """Labels, attributes and text of a message, None for what it leaves out."""
     if message.labels and message.clear_labels:
         raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
     return {
@@ -211,7 +122,7 @@ def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdat
 def readable_entries(
     messages: Iterable[_Message], convert: Callable[[_Message], _Entry]
 ) -> tuple[list[_Entry], tuple[Failure, ...]]:
-    """What messages of items say, and those of them that cannot be meant, such as attributes that are no JSON."""
+    """The items of messages, and a failure for each that cannot be one, such as attributes that are no JSON."""
     entries: list[_Entry] = []
     failures: list[Failure] = []
     for message in messages:
@@ -263,7 +174,7 @@ def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
 
 def to_deleted(message: collections_pb2.DeletedItem) -> DeletedPicture:
     """What is remembered of an item that was deleted."""
-    return DeletedPicture(message.key, message.source, message.content_hash, message.size)
+    return DeletedPicture(key=message.key, source=message.source, content_hash=message.content_hash, size=message.size)
 
 
 def from_deleted(one: DeletedPicture) -> collections_pb2.DeletedItem:
@@ -274,7 +185,13 @@ def from_deleted(one: DeletedPicture) -> collections_pb2.DeletedItem:
 def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:
     """What an import did."""
     failures = tuple(Failure(failure.key, failure.reason) for failure in message.failures)
-    return ImportReport(message.added, message.updated, message.unchanged, failures, message.seconds)
+    return ImportReport(
+        added=message.added,
+        updated=message.updated,
+        unchanged=message.unchanged,
+        failures=failures,
+        seconds=message.seconds,
+    )
 
 
 def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:

@@ -1,7 +1,39 @@
-"""Messages as the engine's words and back: what an evaluation measured."""
+"""Evaluations: requests and results as messages and back."""
 
-from engine.info import Evaluation, EvaluationDifference, EvaluationRow, Overlap
+from engine.errors import InvalidInputError
+from engine.evaluation import LENGTHS, Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from server.convert_training import from_comparisons, to_comparisons
 from server.pb.crossview.v1 import collections_pb2 as pb
+
+
+def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
+    """Raises InvalidInputError where one space is named as well as several."""
+    if message.space and message.spaces:
+        raise InvalidInputError(f"name one space ({message.space}) or several ({', '.join(message.spaces)}), not both")
+    return EvaluationRequest(
+        view=message.view,
+        spaces=tuple(message.spaces) or ((message.space,) if message.space else ()),
+        targets=tuple(message.targets),
+        k=tuple(message.k) or LENGTHS,
+        refit=message.refit,
+        test_size=message.test_size if message.HasField("test_size") else EvaluationRequest.test_size,
+        seed=message.seed,
+        constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
+    )
+
+
+def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
+    """The message of a request, for any collection."""
+    return pb.EvaluateRequest(
+        view=request.view,
+        spaces=request.spaces,
+        targets=request.targets,
+        k=request.k,
+        refit=request.refit,
+        test_size=request.test_size,
+        seed=request.seed,
+        constraints=None if request.constraints is None else from_comparisons(request.constraints),
+    )
 
 
 def to_evaluation(message: pb.Evaluation) -> Evaluation:

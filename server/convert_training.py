@@ -1,25 +1,45 @@
-"""Messages as the engine's words and back: what is asked of a training."""
-
-from collections.abc import Iterable
+"""Recipes as messages and back."""
 
 import numpy as np
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.learners.metrics.comparisons import KINDS, Comparisons
-from engine.recipe import FOLDS, MEASURES, Pair, Tune
+from engine.recipe import FOLDS, LEARNER, MEASURES, Pair, Recipe, Tune
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.structs import from_struct, to_struct
 
 
-def to_pairs(messages: Iterable[pb.Pair]) -> tuple[Pair, ...]:
-    """Pairs of similar items."""
-    return tuple(Pair(message.first, message.second, message.line) for message in messages)
+def to_recipe(message: pb.TrainRequest) -> Recipe:
+    """Raises InvalidInputError where the columns of comparisons disagree."""
+    return Recipe(
+        spec=message.learner or LEARNER,
+        views=tuple(message.views),
+        dim=message.dim if message.HasField("dim") else None,
+        settings=from_struct(message.settings),
+        holdout=message.holdout,
+        seed=message.seed,
+        pairs=tuple(Pair(pair.first, pair.second, pair.line) for pair in message.pairs),
+        tune=to_tune(message.tune) if message.HasField("tune") else None,
+        constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
+        rerank=message.rerank,
+    )
 
 
-def from_pairs(pairs: Iterable[Pair]) -> list[pb.Pair]:
-    """The messages of pairs of similar items."""
-    return [pb.Pair(first=pair.first, second=pair.second, line=pair.line) for pair in pairs]
+def from_recipe(recipe: Recipe) -> pb.TrainRequest:
+    """The message of a recipe, for any collection and space."""
+    return pb.TrainRequest(
+        learner=recipe.spec,
+        views=recipe.views,
+        dim=recipe.dim,
+        settings=to_struct(recipe.settings),
+        holdout=recipe.holdout,
+        seed=recipe.seed,
+        pairs=[pb.Pair(first=pair.first, second=pair.second, line=pair.line) for pair in recipe.pairs],
+        tune=None if recipe.tune is None else from_tune(recipe.tune),
+        constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
+        rerank=recipe.rerank,
+    )
 
 
 def to_tune(message: pb.Tune) -> Tune:
@@ -40,13 +60,15 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
     """Comparisons of items; raises InvalidInputError where the columns disagree."""
     if message.size not in KINDS or len(message.items) % message.size:
         raise InvalidInputError(f"constraints are of 2, 3 or 4 items: {len(message.items)} are none of {message.size}")
-    said = Comparisons(
+    comparisons = Comparisons(
         np.array(message.items, np.int64).reshape(-1, message.size),
         np.array(message.similar, bool) if message.size == 2 else None,
         np.array(message.weights) if message.weights else None,
         np.array(message.margins) if message.margins else None,
     )
-    return ItemComparisons(tuple(message.keys), said, np.array(message.lines, np.int64) if message.lines else None)
+    return ItemComparisons(
+        tuple(message.keys), comparisons, np.array(message.lines, np.int64) if message.lines else None
+    )
 
 
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.evaluation import Evaluation, EvaluationRequest
 from engine.home import Home
-from engine.info import Evaluation
-from engine.query import Query
+from engine.item import IndexOptions
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 from server.backend import CollectionBackend
 from server.client import Client
 from server.errors import ServerUnavailableError
@@ -63,15 +65,15 @@ def _build(home: Path, pictures: Path, captions: Path, say: Say) -> None:
     _command(say, f"create {NAME} --views {','.join(EXTRACTORS)}")
     with Home(home).create(NAME, views=EXTRACTORS, description="Pictures drawn by the demo") as collection:
         _command(say, f"index {NAME} {pictures} --labels folder --captions {captions}")
-        report = collection.index([pictures], labels="folder", captions=captions)
+        report = collection.index([pictures], IndexOptions(labels="folder", captions=captions))
         done = report.added + report.updated
         say(f"{done} pictures in {report.seconds:.1f} s, {len(report.failures)} could not be read; views were fitted")
         _command(say, f"train {NAME} --learner hybrid --views {','.join(VIEWS)} --holdout 0.2")
-        space = collection.train("hybrid", VIEWS, holdout=0.2)
+        space = collection.train(Recipe(spec="hybrid", views=VIEWS, holdout=0.2))
         dims = ", ".join(f"{target} ({space.dim[target]} numbers)" for target in space.targets)
         say(f"space {space.name}: learned from {space.trained_items} pictures, {space.held_out} held out; {dims}")
         _command(say, f"train {NAME} --learner cca --views text,color --space {WORDS} --no-activate")
-        space = collection.train("cca", ("text", "color"), space=WORDS, activate=False)
+        space = collection.train(Recipe(spec="cca", views=("text", "color")), space=WORDS, activate=False)
         say(f"space {space.name}: learned from {space.trained_items} pictures and their captions")
 
 
@@ -102,7 +104,7 @@ def _search(collection: CollectionBackend, address: str, queries: Path, say: Say
     for path in sorted(queries.rglob("*.jpg")):
         name = path.parent.name
         asked = [Query(view, image=path.read_bytes()) for view in VIEWS]
-        found = collection.search(asked, k=HITS)
+        found = collection.search(SearchRequest(asked, k=HITS))
         for answer in found:
             right[asked[answer.query].view, answer.target] += sum(name in hit.labels for hit in answer.hits)
         if path.stem.endswith("-00"):
@@ -122,7 +124,7 @@ def _search_words(collection: CollectionBackend, address: str, say: Say) -> list
     asked = [Query("text", text=text) for _, text in (*captions, SPOKEN)]
     where = f"--view text --targets color --space {WORDS} -k {HITS}"
     _command(say, f'search {NAME} --text "{asked[-1].text}" {where} --server {address}')
-    found = collection.search(asked, targets=("color",), k=HITS, space=WORDS)
+    found = collection.search(SearchRequest(asked, targets=("color",), k=HITS, space=WORDS))
     right = sum(name in hit.labels for (name, _), answer in zip(captions, found, strict=False) for hit in answer.hits)
     say(f"of {HITS} hits, of the class that a caption was made for, over {len(captions)} captions of no picture:")
     say(f"  text -> color  {right / (HITS * len(captions)):4.0%}")
@@ -134,7 +136,7 @@ def _evaluate(collection: CollectionBackend, address: str, say: Say) -> None:
     for view in VIEWS:
         say(f"$ crossview evaluate {NAME} --view {view} -k 5,10 --server {address}")
     for view in VIEWS:
-        _tell(collection.evaluate(view=view, k=(5, 10)), say)
+        _tell(collection.evaluate(EvaluationRequest(view=view, k=(5, 10))), say)
 
 
 def _tell(evaluation: Evaluation, say: Say) -> None:

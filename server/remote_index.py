@@ -18,7 +18,7 @@ from engine.ingest.indexing import DELETED, label_notes
 from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.updating import changed_record
 from engine.ingest.walk import SourceFile, readable, walk
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item import Failure, ImportReport, IndexOptions, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
 from features.errors import ImageError
 from server.backend import CollectionBackend
@@ -36,12 +36,12 @@ _Entry = NewItem | ItemUpdate | None
 def index(
     collection: CollectionBackend,
     paths: Sequence[Path | str],
-    annotations: Annotations,
+    options: IndexOptions,
     progress: Progress | None,
-    include_deleted: bool = False,
 ) -> ImportReport:
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
+    annotations = Annotations(options.labels, options.captions, options.replace_labels)
     found = walk(paths)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
@@ -54,11 +54,11 @@ def index(
     matched = match_files(found.files, found.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    if not include_deleted:
+    if not options.include_deleted:
         left_out = deleted_before(keyed, known, collection.deleted_pictures())
         keyed = {key: file for key, file in keyed.items() if key not in left_out}
         found.skipped[DELETED] += len(left_out)
-    _fit(collection, keyed, annotations, progress)
+    _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
         report = _send(collection, keyed, known, annotations, progress, committed)
         unfit = _fit_texts(collection)
@@ -99,7 +99,7 @@ def _fit(
     keyed: Mapping[str, SourceFile],
     annotations: Annotations,
     progress: Progress | None,
-    seed: int = 0,
+    seed: int,
 ) -> None:
     names = [view.name for view in collection.views() if not view.fitted and input_of(view) == "image"]
     if not keyed or not names:
@@ -189,7 +189,15 @@ def _entries(
 
 def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
     source = readable(file.path)
-    return NewItem(one.key, data, {}, one.labels, one.attributes, source, one.text, one.labels_given)
+    return NewItem(
+        one.key,
+        image=data,
+        labels=one.labels,
+        attributes=one.attributes,
+        source=source,
+        text=one.text,
+        labels_given=one.labels_given,
+    )
 
 
 def _read(file: SourceFile) -> bytes | Failure:

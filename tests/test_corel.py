@@ -13,7 +13,7 @@ import grpc
 import numpy as np
 import pytest
 
-from engine.query import Query
+from engine.query import Query, SearchRequest
 from server.client import Client
 from server.pb.crossview.v1 import search_pb2, search_pb2_grpc
 
@@ -89,7 +89,7 @@ def test_a_held_out_photograph_finds_its_class_by_colour_in_the_words_of_others(
 def test_k_larger_than_the_collection_gives_the_whole_collection(home, split):
     with served(home) as address, Client(address) as client:
         query = Query("color", image=split[1][0].read_bytes())
-        (answer,) = client.open("corel").search([query], targets=["sift"], k=5000)
+        (answer,) = client.open("corel").search(SearchRequest([query], targets=["sift"], k=5000))
         assert len({hit.key for hit in answer.hits}) == len(answer.hits) == 800
 
 
@@ -107,7 +107,7 @@ def test_searching_through_a_server_while_the_command_line_indexes_is_correct(ho
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as indexing:
             while indexing.poll() is None:
                 before = collection.count()
-                (answer,) = collection.search([query], targets=["color"], k=5000)
+                (answer,) = collection.search(SearchRequest([query], targets=["color"], k=5000))
                 after = collection.count()
                 lengths.append(len(answer.hits))
                 assert before <= lengths[-1] <= after
@@ -115,7 +115,7 @@ def test_searching_through_a_server_while_the_command_line_indexes_is_correct(ho
                 distances = [hit.distance for hit in answer.hits]
                 assert distances == sorted(distances)
         assert indexing.returncode == 0
-        (answer,) = collection.search([query], targets=["color"], k=1)
+        (answer,) = collection.search(SearchRequest([query], targets=["color"], k=1))
         assert answer.hits[0].key == f"more/{split[1][0].name}"
         assert answer.hits[0].distance == pytest.approx(0, abs=1e-6)
         assert lengths[0] == 800

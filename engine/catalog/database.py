@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from engine.catalog.folder import DISK_FULL, file_errors
+from engine.catalog.file_errors import DISK_FULL, file_errors
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
 

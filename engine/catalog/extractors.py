@@ -19,7 +19,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 def view_info(record: ViewRecord) -> ViewInfo:
     """Return what is told of a view."""
     return ViewInfo(
-        record.name, record.extractor, dict(record.params), record.dim, record.revision, record.revision > 0
+        name=record.name,
+        extractor=record.extractor,
+        params=dict(record.params),
+        dim=record.dim,
+        revision=record.revision,
+        fitted=record.revision > 0,
     )
 
 

@@ -91,7 +91,7 @@ class Items:
         query = sa.select(*(items.c[name] for name in DeletedPicture.__dataclass_fields__))
         last: dict[str, DeletedPicture] = {}
         for row in self._connection.execute(query.where(~_live, items.c.content_hash != "").order_by(items.c.id)):
-            last[normal(row.key)] = DeletedPicture(*row)
+            last[normal(row.key)] = DeletedPicture(**row._mapping)
         return sorted(last.values(), key=lambda one: one.key)
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:

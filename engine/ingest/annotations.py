@@ -220,7 +220,14 @@ class Annotations:
 
 def annotation_update(key: str, one: Annotation, labels_given: bool = True) -> ItemUpdate:
     """Return the change of an item that an annotation means."""
-    return ItemUpdate(key, one.labels, one.attributes or None, one.removed_attributes, one.text, labels_given)
+    return ItemUpdate(
+        key,
+        labels=one.labels,
+        attributes=one.attributes or None,
+        removed_attributes=one.removed_attributes,
+        text=one.text,
+        labels_given=labels_given,
+    )
 
 
 def names_of(file: SourceFile) -> tuple[str, str]:

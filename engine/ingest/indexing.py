@@ -83,15 +83,15 @@ def index_files(
     with catalog.read() as tx:
         content = {key: stored.content_hash for key, stored in tx.items.known().items()} if matched.gone else {}
     return ImportReport(
-        added,
-        updated + len(plan.change),
-        len(keyed) - len(plan.extract) - len(plan.change),
-        (*failures, *unused, *unfit),
-        time.monotonic() - began,
-        dict(+found.skipped),
-        matched.gone,
-        moved_items(matched.gone, content, keyed),
-        label_notes(annotations, keyed),
+        added=added,
+        updated=updated + len(plan.change),
+        unchanged=len(keyed) - len(plan.extract) - len(plan.change),
+        failures=(*failures, *unused, *unfit),
+        seconds=time.monotonic() - began,
+        skipped=dict(+found.skipped),
+        gone=matched.gone,
+        moved=moved_items(matched.gone, content, keyed),
+        notes=label_notes(annotations, keyed),
     )
 
 

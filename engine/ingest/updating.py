@@ -35,7 +35,7 @@ def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: b
         failures += missing
         meant.update(one.key for one in found)
         updated.update(record.key for record in records)
-    return ImportReport(0, len(updated), len(meant - updated), tuple(failures))
+    return ImportReport(updated=len(updated), unchanged=len(meant - updated), failures=tuple(failures))
 
 
 def changed_records(

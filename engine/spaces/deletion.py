@@ -1,14 +1,17 @@
 """Deleting spaces, generations of them, and views: what may go, and the disk space that comes back."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
 
-from engine.catalog.catalog import Transaction
+from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.extractors import find_view
 from engine.catalog.space_info import RAW, raw_generation
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 from engine.spaces.live import snapshot_name
+
+_log = logging.getLogger(__name__)
 
 
 def delete_space(tx: Transaction, space: str, generation: int | None = None) -> None:
@@ -91,3 +94,17 @@ def remove_snapshots(folder: Path, keep: Collection[str]) -> None:
     for path in folder.glob("*.idx"):
         if path.name not in keep:
             path.unlink(missing_ok=True)
+
+
+def free_disk_space(catalog: Catalog, indexes: Path) -> None:
+    """Return the disk space of what was deleted to the file system; where that fails, only the space is lost.
+
+    The caller holds the writer lock.
+    """
+    try:
+        with catalog.read() as tx:
+            keep = current_snapshots(tx)
+        remove_snapshots(indexes, keep)
+        catalog.shrink()
+    except (CrossviewError, OSError) as error:
+        _log.warning("deleted, but its disk space could not be given back: %s", error)

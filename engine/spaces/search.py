@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_text
 from engine.catalog.extractors import check_fitted, find_view, input_of
+from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError, NotFoundError
+from engine.errors import InvalidInputError
 from engine.item import Item
-from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
+from engine.query import TEXT_SHOWN, Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
 from engine.spaces.live import LiveSpace
 from engine.spaces.space import Space
@@ -47,28 +48,23 @@ def answer(
     tx: Transaction,
     live: LiveSpace,
     extractors: Extractors,
-    queries: Sequence[Query],
-    targets: Sequence[str],
-    k: int,
-    chosen: Filter,
-    merge: bool | None,
+    request: SearchRequest,
 ) -> list[HitList] | None:
     """Return the hit lists, query by query and target by target; None if the search has to begin again,
     because an index is ahead of the transaction or gone.
 
-    ``merge`` makes one list per query; None: where the space's distances are comparable.
-
     Raises InvalidInputError, NotFoundError, NotReadyError, or ImageError for a picture that cannot be read.
     """
-    only = tx.items.matching(chosen) if chosen else None
+    queries, k = request.queries, request.k
+    only = tx.items.matching(request.filter) if request.filter else None
     comparable = live.space.comparable
-    merge = comparable if merge is None else merge
+    merge = comparable if request.merge is None else request.merge
     wanted = k * _OVERFETCH if merge and not comparable else k
     lists: dict[int, list[HitList]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
         own = [_own_id(tx, queries[number]) for number in numbers]
-        probes = live.space.probe(view, rows, targets)
+        probes = live.space.probe(view, rows, request.targets)
         live.follow(tx, probes)
         for target, vectors in probes.items():
             found = live.search(target, vectors, wanted + any(one is not None for one in own), only)
@@ -134,7 +130,7 @@ def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query
     key = str(query.key)
     found = tx.rows.get(view, tx.items.ids_of([key]).values())
     if not len(found.ids):
-        item = _item_id(tx, key)  # an unknown key is the likelier mistake
+        item = item_id(tx, key)  # an unknown key is the likelier mistake
         having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
         raise InvalidInputError(
             f"item {key!r} has no row of view {view.name!r}; it has rows of: {', '.join(having) or 'no view'}"
@@ -179,14 +175,7 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
 
 
 def _own_id(tx: Transaction, query: Query) -> int | None:
-    return None if query.key is None else _item_id(tx, query.key)
-
-
-def _item_id(tx: Transaction, key: str) -> int:
-    found = tx.items.ids_of([key])
-    if not found:
-        raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
-    return found[key]
+    return None if query.key is None else item_id(tx, query.key)
 
 
 def _hits(
@@ -208,7 +197,15 @@ def _hits(
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
-    return Hit(item.key, distance, target, item.labels, item.attributes, item.text[:TEXT_SHOWN], item.source)
+    return Hit(
+        key=item.key,
+        distance=distance,
+        target=target,
+        labels=item.labels,
+        attributes=item.attributes,
+        text=item.text[:TEXT_SHOWN],
+        source=item.source,
+    )
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

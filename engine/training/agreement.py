@@ -10,7 +10,7 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import find_view
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
-from engine.info import Evaluation, Overlap
+from engine.evaluation import Evaluation, Overlap
 from engine.learners.metrics.comparisons import Comparisons
 from engine.spaces.pipeline import class_of, coded, filed, vectors
 from engine.spaces.space import Space
@@ -44,15 +44,15 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     }
     overlaps = tuple(_overlap(space, comparisons, keys) for space in spaces)
     return Evaluation(
-        rows(view, measured),
-        0,
-        0,
-        "; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
-        codebooks(tx, {view}, set(keys), "compared items"),
-        time.monotonic() - began,
-        differences(view, measured),
-        overlaps,
-        len(comparisons),
+        rows=rows(view, measured),
+        queries=0,
+        database=0,
+        protocol="; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
+        codebook=codebooks(tx, {view}, set(keys), "compared items"),
+        seconds=time.monotonic() - began,
+        differences=differences(view, measured),
+        overlaps=overlaps,
+        comparisons=len(comparisons),
     )
 
 

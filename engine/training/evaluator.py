@@ -14,7 +14,7 @@ from engine.catalog import state
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import find_view
 from engine.errors import InvalidInputError, NotReadyError
-from engine.info import Evaluation
+from engine.evaluation import Evaluation, EvaluationRequest
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.spaces.pipeline import build, coded, distances, filed, vectors
@@ -43,24 +43,16 @@ _Rows = tuple[NDArray[np.float32], int]
 """Raw rows, and the position of their view."""
 
 
-def evaluate(
-    tx: Transaction,
-    spaces: Sequence[Space],
-    view: str,
-    targets: Sequence[str],
-    ks: Sequence[int],
-    refit: bool,
-    test_size: float,
-    seed: int,
-) -> Evaluation:
+def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> Evaluation:
     """Measure spaces on the same queries and database; see ``Collection.evaluate``."""
     began = time.monotonic()
+    view, targets, ks, refit = request.view, request.targets, request.k, request.refit
     if not ks or min(ks) < 1:
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
     asked = _asked(spaces, view, targets)
     parts = {space.name: _parts(space, (view, *asked[space.name]), refit) for space in spaces if asked[space.name]}
     able = [space for space in spaces if space.name in parts]
-    division = divide(tx, able, list(dict.fromkeys(chain(*parts.values()))), refit, test_size, seed)
+    division = divide(tx, able, list(dict.fromkeys(chain(*parts.values()))), refit, request.test_size, request.seed)
     measured: dict[str, Figures] = {}
     notes = [f"{space.name} answers within a view only" for space in spaces if space.name not in parts]
     found: dict[str, Examples] = {}
@@ -77,13 +69,13 @@ def evaluate(
         named = f"{space.name}: " if len(spaces) > 1 else ""
         notes += [named + note for note in (_ties(space, ks), trial.note) if note]
     return Evaluation(
-        rows(view, measured),
-        len(queries),
-        len(np.unique(np.concatenate([those.ids for those in found.values()]))),
-        "; ".join([division.protocol, *_incomplete(found), *notes]),
-        codebooks(tx, {view, *found}, set(queries.keys)),
-        time.monotonic() - began,
-        differences(view, measured),
+        rows=rows(view, measured),
+        queries=len(queries),
+        database=len(np.unique(np.concatenate([those.ids for those in found.values()]))),
+        protocol="; ".join([division.protocol, *_incomplete(found), *notes]),
+        codebook=codebooks(tx, {view, *found}, set(queries.keys)),
+        seconds=time.monotonic() - began,
+        differences=differences(view, measured),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engine.info import EvaluationDifference, EvaluationRow
+from engine.evaluation import EvaluationDifference, EvaluationRow
 from engine.training.estimate import Estimate
 
 Figures = Mapping[tuple[str, str, int | None], Estimate]
@@ -12,7 +12,15 @@ Figures = Mapping[tuple[str, str, int | None], Estimate]
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
     """Return every figure of the spaces, by their names, for queries of a view."""
     return tuple(
-        EvaluationRow(view, target, metric, k, one.value, space, one.standard_error)
+        EvaluationRow(
+            query_view=view,
+            database_view=target,
+            metric=metric,
+            k=k,
+            value=one.value,
+            space=space,
+            standard_error=one.standard_error,
+        )
         for space, figures in measured.items()
         for (target, metric, k), one in figures.items()
     )
@@ -23,7 +31,18 @@ def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationD
     baseline, *others = measured
     first = measured[baseline]
     return tuple(
-        EvaluationDifference(space, baseline, view, *key, paired.value, paired.standard_error)
+        EvaluationDifference(
+            space=space,
+            baseline=baseline,
+            query_view=view,
+            database_view=target,
+            metric=metric,
+            k=k,
+            value=paired.value,
+            standard_error=paired.standard_error,
+        )
         for space in others
-        for key, paired in ((key, one.less(first[key])) for key, one in measured[space].items() if key in first)
+        for (target, metric, k), one in measured[space].items()
+        if (target, metric, k) in first
+        for paired in [one.less(first[target, metric, k])]
     )

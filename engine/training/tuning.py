@@ -61,7 +61,14 @@ def tune(
     if chosen.score is None:
         raise InvalidInputError(f"none of the settings can be used: {trials[0].error}")
     told = {name: value for name, value in best.items() if len(values[name]) > 1}
-    tuning = Tuning(asked.measure, asked.folds, len(drawn), chosen.score, told, tuple(trials))
+    tuning = Tuning(
+        measure=asked.measure,
+        folds=asked.folds,
+        items=len(drawn),
+        score=chosen.score,
+        chosen=told,
+        tried=tuple(trials),
+    )
     return _with_settings(recipe, best), tuning
 
 

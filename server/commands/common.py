@@ -110,10 +110,15 @@ def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]
         raise typer.BadParameter("a server has its own home: give --home or --server, not both")
     if server is None and timeout.get() is not None:
         raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
-    from server.backend import connect
+    if server is None:
+        from engine.home import Home
 
-    with connect(home, server, timeout.get()) as backend:
-        yield backend
+        yield Home(home)
+        return
+    from server.client import Client
+
+    with Client(server, timeout.get()) as client:
+        yield client
 
 
 @contextmanager

@@ -16,9 +16,8 @@ from server.commands.common import (
     show,
     table,
 )
-from server.commands.learn import SpaceOption, TargetsOption
 from server.commands.progress import progress_bar
-from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
+from server.commands.query import QueryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,13 +34,7 @@ SHOWN = 4
 
 def embed(
     name: NameArgument,
-    view: ViewOption,
-    image: ImageArgument = None,
-    targets: TargetsOption = None,
-    space: SpaceOption = "",
-    key: KeyOption = None,
-    text: TextOption = None,
-    vector: VectorOption = None,
+    query: QueryOptions,
     every: Annotated[
         bool,
         typer.Option("--all", help="Embed every item that has the view, in order of key."),
@@ -57,23 +50,23 @@ def embed(
     server: ServerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the vectors or codes that a space makes of queries.
+    """Print the vectors or codes of queries in a space.
 
     Codes are packed as by numpy.packbits, in hexadecimal digits where they are printed. What is written to a file is
     not printed. With --all, keys are in the same file, or for FILE.npy in FILE.keys.txt, one a line.
     """
     if every:
-        if any(given is not None for given in (image, key, text, vector)):
+        if query.given():
             raise typer.BadParameter("--all embeds the items: leave out IMAGE, --text, --key and --vector")
         if out is None:
             raise typer.BadParameter("--all writes a file: give --out FILE.npy, FILE.npz or FILE.parquet")
         with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
-            written = _write_all(collection, view, space, names(targets), out, progress)
+            written = _write_all(collection, query, out, progress)
         _report(written, as_json)
         return
-    queries = to_queries(view, image, text, key, vector)
+    queries = query.queries()
     with opened_collection(name, home, server) as collection:
-        found = collection.embed(queries, targets=names(targets), space=space)
+        found = collection.embed(queries, targets=names(query.targets), space=query.space)
     if out is not None:
         _report(_write(out, found), as_json)
     elif as_json:
@@ -83,22 +76,18 @@ def embed(
 
 
 def _write_all(
-    collection: "CollectionBackend",
-    view: str,
-    space: str,
-    targets: tuple[str, ...],
-    path: Path,
-    progress: "Progress | None",
+    collection: "CollectionBackend", query: QueryOptions, path: Path, progress: "Progress | None"
 ) -> "Written":
     from engine.spaces.embedding_files import write_vectors
     from engine.spaces.item_embeddings import every_page
 
+    targets = names(query.targets)
     if len(targets) > 1:
         raise typer.BadParameter(f"a file holds the vectors of one target, not of {', '.join(targets)}")
 
     def counted() -> "Iterator[ItemEmbeddings]":
         done, total = 0, collection.count()
-        for page in every_page(collection, view, space, "".join(targets)):
+        for page in every_page(collection, query.view, query.space, "".join(targets)):
             yield page
             done += len(page.keys)
             if progress is not None:
@@ -108,7 +97,7 @@ def _write_all(
 
 
 def _report(written: "Written", as_json: bool) -> None:
-    """Says what was written."""
+    """Prints what was written."""
     if as_json:
         print_json(written._asdict())
         return

@@ -1,14 +1,29 @@
-"""What the evaluate command prints: one table, with a column for each space, and the same figures as CSV."""
+"""The evaluate command: one table, with a column for each space, or the same figures as CSV."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.commands.common import show, table
-from server.commands.csv_output import print_csv
+from engine.evaluation import LENGTHS, EvaluationRequest
+from server.commands.common import (
+    HomeOption,
+    JsonOption,
+    NameArgument,
+    ServerOption,
+    names,
+    opened_collection,
+    print_json,
+    show,
+    table,
+)
+from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.query import TargetsOption
 
 if TYPE_CHECKING:
-    from engine.info import Evaluation, EvaluationDifference, EvaluationRow
+    from engine.comparisons import ItemComparisons
+    from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRow
 
 COLUMNS = (
     *("space", "query_view", "database_view", "metric", "k", "value", "standard_error"),
@@ -17,7 +32,78 @@ COLUMNS = (
 """Of the CSV; differences are to the first space."""
 
 
-def print_evaluation(found: "Evaluation") -> None:
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOptions:
+    """What is measured, and of which spaces."""
+
+    view: Annotated[str, typer.Option(help="The query view.")]
+    targets: TargetsOption = None
+    space: Annotated[
+        str, typer.Option(metavar="SPACE,...", help="The space, or several side by side (else the active one).")
+    ] = ""
+    constraints: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed."),
+    ] = None
+    k: Annotated[str, typer.Option("-k", "--k", metavar="K,...", help="Lengths of the hit lists.")] = ",".join(
+        map(str, LENGTHS)
+    )
+    refit: Annotated[bool, typer.Option("--refit", help="Fit the learner anew on a split of its own.")] = False
+    test_size: Annotated[float, typer.Option(help="With --refit: share of the queries.")] = EvaluationRequest.test_size
+    seed: Annotated[int, typer.Option(help="With --refit: draws the split.")] = EvaluationRequest.seed
+
+    def request(self) -> EvaluationRequest:
+        """The request of these options."""
+        try:
+            lengths = tuple(int(number) for number in names(self.k))
+        except ValueError:
+            raise typer.BadParameter(f"-k takes numbers such as 5,10, not {self.k!r}") from None
+        return EvaluationRequest(
+            view=self.view,
+            spaces=names(self.space),
+            targets=names(self.targets),
+            k=lengths,
+            refit=self.refit,
+            test_size=self.test_size,
+            seed=self.seed,
+            constraints=read_constraints(self.constraints),
+        )
+
+
+def read_constraints(path: Path | None) -> "ItemComparisons | None":
+    """The comparisons of a file; None without one."""
+    if path is None:
+        return None
+    from engine.training.comparison_file import read_comparisons
+
+    return read_comparisons(path)
+
+
+def evaluate(
+    name: NameArgument,
+    options: EvaluationOptions,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Measure retrieval on items held out of training, or agreement with comparisons.
+
+    Several spaces are measured on the same queries; raw is the views themselves.
+    """
+    check_format(as_json, as_csv)
+    request = options.request()
+    with opened_collection(name, home, server) as collection:
+        found = collection.evaluate(request)
+    if as_json:
+        print_json(found)
+    elif as_csv:
+        _print_csv(found)
+    else:
+        _print(found)
+
+
+def _print(found: "Evaluation") -> None:
     """Prints the figures of one space or several, and how they were measured."""
     spaces = list(dict.fromkeys(row.space for row in found.rows))
     if len(spaces) > 1 or found.comparisons:
@@ -56,7 +142,7 @@ def _number(value: float, error: float | None, sign: str = "") -> str:
     return f"{value:{sign}.3f}" + ("" if error is None else f" \u00b1 {error:.3f}")
 
 
-def print_evaluation_csv(found: "Evaluation") -> None:
+def _print_csv(found: "Evaluation") -> None:
     """Prints a line for each figure of each space."""
     differences = {_key(one): (one.value, one.standard_error) for one in found.differences}
     print_csv(

@@ -89,6 +89,8 @@ def index(
         )
     if vectors is not None and (labels == "folder" or replace_labels or include_deleted):
         raise typer.BadParameter("rows have no folders: with --vectors, --labels is a CSV file with keys")
+    from engine.item import IndexOptions
+
     try:
         bar = progress_bar(not as_json, "rows" if vectors else "images")
         with opened_collection(name, home, server) as collection, bar as progress:
@@ -98,15 +100,14 @@ def index(
                 failures_of = [one.failures for one in (report, *annotations.write(collection))]
                 report = replace(report, failures=tuple(chain.from_iterable(failures_of)))
             else:
-                report = collection.index(
-                    paths or [],
-                    labels,
-                    workers,
-                    progress,
+                options = IndexOptions(
+                    labels=labels,
                     captions=captions,
                     replace_labels=replace_labels,
                     include_deleted=include_deleted,
+                    workers=workers,
                 )
+                report = collection.index(paths or [], options, progress=progress)
     except KeyboardInterrupt as stopped:
         committed = getattr(stopped, "committed", 0)
         kept = f"{committed} items were committed and are kept" if committed else "nothing was committed"

@@ -45,3 +45,14 @@ def _parts(parameter: inspect.Parameter, groups: dict[str, Any]) -> Iterator[ins
         yield inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
         )
+
+
+def flags_given(group: Any) -> list[str]:
+    """Return the flags of a group's options that are not at their defaults, such as --dim, but not required ones."""
+    flags: list[str] = []
+    hints = get_type_hints(type(group), include_extras=True)
+    for field in dataclasses.fields(group):
+        if field.default is not dataclasses.MISSING and getattr(group, field.name) != field.default:
+            (option,) = hints[field.name].__metadata__
+            flags += (option.param_decls or [f"--{field.name.replace('_', '-')}"])[:1]
+    return flags

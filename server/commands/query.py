@@ -1,6 +1,7 @@
 """The options by which commands take queries."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,30 +10,44 @@ import typer
 if TYPE_CHECKING:
     from engine.query import Query
 
-ViewOption = Annotated[str, typer.Option(help="The query view.")]
-ImageArgument = Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="The picture to ask with.")]
-KeyOption = Annotated[str | None, typer.Option(metavar="KEY", help="Ask with an item of the collection.")]
-TextOption = Annotated[
-    str | None, typer.Option(metavar="WORDS", help='Ask with words, in a view of texts: --text "red flowers".')
-]
-VectorOption = Annotated[
-    Path | None, typer.Option(metavar="FILE.npy", help="Ask with feature rows of the view: shape (d,) or (n, d).")
+TargetsOption = Annotated[
+    str | None, typer.Option(metavar="TARGETS", help="What to match against, such as color,sift (else everything).")
 ]
 
 
-def to_queries(view: str, image: Path | None, text: str | None, key: str | None, vector: Path | None) -> "list[Query]":
-    """The queries of these options, of which exactly one must be given; feature rows are a query each."""
-    if sum(given is not None for given in (image, text, key, vector)) != 1:
-        raise typer.BadParameter("ask with exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
-    from engine.query import Query
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions:
+    """Queries, and where they are matched."""
 
-    if image is not None:
-        return [Query(view, image=image.read_bytes())]
-    if text is not None:
-        return [Query(view, text=text)]
-    if key is not None:
-        return [Query(view, key=key)]
-    return [Query(view, vector=row) for row in _rows(vector)]
+    view: Annotated[str, typer.Option(help="The query view.")]
+    image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="The picture to search by.")] = None
+    targets: TargetsOption = None
+    space: Annotated[str, typer.Option(metavar="SPACE", help="The space to search in (else the active one).")] = ""
+    key: Annotated[str | None, typer.Option(metavar="KEY", help="Search by an item of the collection.")] = None
+    text: Annotated[
+        str | None, typer.Option(metavar="WORDS", help='Search by words, in a view of texts: --text "red flowers".')
+    ] = None
+    vector: Annotated[
+        Path | None, typer.Option(metavar="FILE.npy", help="Search by feature rows of the view: shape (d,) or (n, d).")
+    ] = None
+
+    def given(self) -> bool:
+        """Whether there is any query."""
+        return any(one is not None for one in (self.image, self.text, self.key, self.vector))
+
+    def queries(self) -> "list[Query]":
+        """The queries, of which exactly one must be given; feature rows are a query each."""
+        if sum(one is not None for one in (self.image, self.text, self.key, self.vector)) != 1:
+            raise typer.BadParameter("give exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
+        from engine.query import Query
+
+        if self.image is not None:
+            return [Query(self.view, image=self.image.read_bytes())]
+        if self.text is not None:
+            return [Query(self.view, text=self.text)]
+        if self.key is not None:
+            return [Query(self.view, key=self.key)]
+        return [Query(self.view, vector=row) for row in _rows(self.vector)]
 
 
 def _rows(path: Path | None) -> "Sequence[Sequence[float]]":

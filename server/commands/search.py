@@ -1,7 +1,7 @@
 """The search command."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,11 +21,10 @@ from server.commands.common import (
 )
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
-from server.commands.learn import SpaceOption, TargetsOption
-from server.commands.query import ImageArgument, KeyOption, TextOption, VectorOption, ViewOption, to_queries
+from server.commands.query import QueryOptions
 
 if TYPE_CHECKING:
-    from engine.query import HitList, Query
+    from engine.query import HitList, Query, SearchRequest
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
@@ -33,16 +32,11 @@ COLUMNS = ("query", "rank", "key", "distance", "target", "labels", "attributes",
 """Of the CSV: the query's position, the rank in its list, and the hit."""
 
 
-def search(
-    name: NameArgument,
-    view: ViewOption,
-    image: ImageArgument = None,
-    targets: TargetsOption = None,
-    k: Annotated[int, typer.Option("-k", "--k", help="Hits in each list.")] = 10,
-    space: SpaceOption = "",
-    key: KeyOption = None,
-    text: TextOption = None,
-    vector: VectorOption = None,
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How hits are chosen, and where they are drawn."""
+
+    k: Annotated[int, typer.Option("-k", "--k", help="Hits in each list.")] = 10
     merge: Annotated[
         bool,
         typer.Option(
@@ -51,24 +45,50 @@ def search(
             "fusion, in which equal distances rank equally and what a list lacks counts as its last. Distances of "
             "several metrics of one view are compared instead.",
         ),
-    ] = False,
+    ] = False
     group_by: Annotated[
         Literal["target"] | None,
         typer.Option(help="One list for each target, also where they are metrics of one view, which are merged else."),
-    ] = None,
-    label: Annotated[list[str] | None, typer.Option("--filter-label", help="Hits with any of these labels.")] = None,
-    without: Annotated[
-        list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")
-    ] = None,
-    prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = "",
-    attribute: AttributeOption = None,
+    ] = None
+    label: Annotated[list[str] | None, typer.Option("--filter-label", help="Hits with any of these labels.")] = None
+    without: Annotated[list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")] = (
+        None
+    )
+    prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = ""
+    attribute: AttributeOption = None
     sheet: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
-    ] = None,
+    ] = None
     truth: Annotated[
         str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
-    ] = None,
+    ] = None
+
+    def request(self, query: QueryOptions) -> "SearchRequest":
+        """The request of these options; raises typer.BadParameter for those that contradict each other."""
+        if self.merge and self.group_by:
+            raise typer.BadParameter("lists are either merged or grouped by target")
+        from engine.query import Filter, SearchRequest
+
+        return SearchRequest(
+            query.queries(),
+            targets=names(query.targets),
+            k=self.k,
+            space=query.space,
+            filter=Filter(
+                labels=tuple(self.label or ()),
+                without_labels=tuple(self.without or ()),
+                key_prefix=self.prefix,
+                attributes=attributes(self.attribute),
+            ),
+            merge=True if self.merge else False if self.group_by else None,
+        )
+
+
+def search(
+    name: NameArgument,
+    query: QueryOptions,
+    options: SearchOptions,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
@@ -79,40 +99,29 @@ def search(
     The query is a picture, words, an item of the collection, or feature rows in a file.
     """
     check_format(as_json, as_csv)
-    if sheet is not None:
+    if options.sheet is not None:
         from server.sheet import check_sheet
 
-        check_sheet(sheet)
-    queries = to_queries(view, image, text, key, vector)
-    joined = _joined(merge, group_by)
-    from engine.query import Filter
-
-    condition = Filter(tuple(label or ()), tuple(without or ()), (), prefix, attributes(attribute))
+        check_sheet(options.sheet)
+    request = options.request(query)
     with opened_collection(name, home, server) as collection:
-        results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
-        if sheet is not None:
+        found = collection.search(request)
+        if options.sheet is not None:
             from server.results import write_results
 
-            _warn(write_results(sheet, collection, queries, results, truth))
+            _warn(write_results(options.sheet, collection, request.queries, found, options.truth))
     if as_json:
-        print_json({"results": [asdict(found) for found in results]})
+        print_json({"results": [asdict(hits) for hits in found]})
     elif as_csv:
-        print_csv(COLUMNS, _lines(results))
+        print_csv(COLUMNS, _lines(found))
     else:
-        _print(queries, results)
-        if sheet is not None:
-            typer.echo(f"wrote {sheet}")
-
-
-def _joined(merge: bool, group_by: str | None) -> bool | None:
-    """Whether lists are merged; None leaves it to the space."""
-    if merge and group_by:
-        raise typer.BadParameter("lists are either merged or grouped by target")
-    return True if merge else False if group_by else None
+        _print(request.queries, found)
+        if options.sheet is not None:
+            typer.echo(f"wrote {options.sheet}")
 
 
 def _warn(unknown: str) -> None:
-    """Says on stderr which characters a contact sheet shows by their codes, and what helps."""
+    """Prints on stderr which characters a contact sheet shows by their codes, and what helps."""
     if unknown:
         typer.echo(
             f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "

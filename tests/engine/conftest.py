@@ -8,7 +8,7 @@ from drawn import CLASSES, VIEWS, draw, encode, numbered, write_pictures
 
 from engine.collection import Collection
 from engine.home import Home
-from engine.item import NewItem
+from engine.item import IndexOptions, NewItem
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def pictures(tmp_path: Path) -> Path:
 def collection(home: Home, pictures: Path):
     """18 pictures in three classes, with colours and words, indexed with labels."""
     with home.create("small", VIEWS) as made:
-        made.index([pictures], labels="folder", workers=1)
+        made.index([pictures], IndexOptions(labels="folder", workers=1))
         yield made
 
 
@@ -48,5 +48,5 @@ def three(home: Home):
     drawn = [(label, number) for label in CLASSES for number in range(6)]
     with home.create("three", ["color", "gist", "sift:words=8"]) as made:
         made.fit_views([encode(draw(*one)) for one in drawn], workers=1)
-        made.import_items([NewItem(f"{one[0]}/{one[1]}", encode(draw(*one)), labels=(one[0],)) for one in drawn])
+        made.import_items([NewItem(f"{one[0]}/{one[1]}", image=encode(draw(*one)), labels=(one[0],)) for one in drawn])
         yield made

@@ -8,14 +8,15 @@ from drawn import numbered
 from rows import each, fill, item
 
 from engine.catalog import folder
-from engine.catalog.folder import WriterLock
+from engine.catalog.lock import WriterLock
 from engine.collection import Collection
 from engine.errors import BusyError, CancelledError
+from engine.evaluation import EvaluationRequest
 from engine.home import Home
 from engine.item import NewItem
 from engine.learners.cancellation import cancellable
-from engine.query import Query
-from engine.recipe import Tune
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe, Tune
 from engine.spaces.locks import ReadWriteLock
 
 BOTH = ("color", "gist")
@@ -45,14 +46,14 @@ class Countdown:
 def groups(home: Home):
     """24 labelled items of three groups in two views, and a space that answers."""
     with fill(home, "groups", [item(group, number) for group, number in each()]) as made:
-        made.train("pca:2", BOTH, space="before")
+        made.train(Recipe(spec="pca:2", views=BOTH), space="before")
         yield made
 
 
 def left_behind(collection: Collection) -> tuple:
     """All that a training could leave: spaces, generations, the active one, files, the sequence."""
     info = collection.info()
-    files = {path.name for path in (collection._folder / "indexes").glob("*")}
+    files = {path.name for path in (collection._folder.indexes).glob("*")}
     return [(space.name, space.generations, space.active) for space in info.spaces], files, info.sequence
 
 
@@ -62,17 +63,17 @@ def test_a_stopped_training_leaves_nothing(groups: Collection, learner: str):
     before, how = left_behind(groups), TRAININGS[learner]
     whole = Countdown()
     with cancellable(whole):
-        groups.train(learner, BOTH, space="new", **how)
+        groups.train(Recipe(spec=learner, views=BOTH, **how), space="new")
     groups.activate("before")
     after = left_behind(groups)
     assert after != before
     for left in (1, whole.calls // 2, whole.calls):
         check = Countdown(left)
         with cancellable(check), pytest.raises(CancelledError):
-            groups.train(learner, BOTH, space="new", **how)
+            groups.train(Recipe(spec=learner, views=BOTH, **how), space="new")
         assert check.calls == left
         assert left_behind(groups) == after
-    assert groups.train("pca:2", BOTH, space="new").generation == 2
+    assert groups.train(Recipe(spec="pca:2", views=BOTH), space="new").generation == 2
 
 
 def every_stop(work) -> int:
@@ -102,7 +103,7 @@ def test_every_other_change_is_whole_or_none(groups: Collection):
         lambda: groups.activate("raw"),
         lambda: groups.extend("semantic", ["gist"], name="both"),
     ]
-    groups.train("semantic", ["color"], space="semantic")
+    groups.train(Recipe(spec="semantic", views=("color",)), space="semantic")
     for change in changes:
         before = seen()
 
@@ -125,9 +126,9 @@ def test_a_stopped_home_keeps_what_it_has(home: Home):
 
 def test_evaluation_and_search_can_be_stopped(groups: Collection):
     """Also while a space is fitted anew for it."""
-    assert every_stop(lambda: groups.evaluate(view="color", space="raw")) > 1
-    assert every_stop(lambda: groups.evaluate(view="color", space="before", refit=True)) > 4
-    assert every_stop(lambda: groups.search([Query("color", key="cat/00")], space="before")) > 0
+    assert every_stop(lambda: groups.evaluate(EvaluationRequest(view="color", spaces=("raw",)))) > 1
+    assert every_stop(lambda: groups.evaluate(EvaluationRequest(view="color", spaces=("before",), refit=True))) > 4
+    assert every_stop(lambda: groups.search(SearchRequest([Query("color", key="cat/00")], space="before"))) > 0
 
 
 def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
@@ -135,9 +136,9 @@ def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
     with home.create("rows", ["color"]) as made:
         made.import_items([numbered(number) for number in range(6)])
         query = [Query("color", key="item/0000")]
-        expected = [hit.key for hit in made.search(query)[0].hits]
+        expected = [hit.key for hit in made.search(SearchRequest(query))[0].hits]
         made.import_items([NewItem(f"item/{number:04}", rows={"color": np.ones(64)}) for number in range(3)])
-        live = made._live["raw"]
+        live = made._loaded.live["raw"]
         placed = live.space.place
 
         def stopped(*_):
@@ -145,10 +146,10 @@ def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
 
         object.__setattr__(live.space, "place", stopped)
         with pytest.raises(CancelledError):
-            made.search(query)
+            made.search(SearchRequest(query))
         assert live.search("color", np.zeros((1, 64), np.float32), 3, None) is None
         object.__setattr__(live.space, "place", placed)
-        assert sorted(hit.key for hit in made.search(query)[0].hits) == sorted(expected)
+        assert sorted(hit.key for hit in made.search(SearchRequest(query))[0].hits) == sorted(expected)
 
 
 def held(lock) -> tuple[threading.Thread, threading.Event]:

@@ -5,9 +5,10 @@ import pytest
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError
+from engine.evaluation import EvaluationRequest
 from engine.item import NewItem
-from engine.query import Query
-from engine.recipe import Tune
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe, Tune
 from engine.spaces.space import Space
 from index import AutoBinaryIndex, RerankedIndex
 
@@ -19,7 +20,7 @@ ITEMS = [item(group, number) for group, number in each()]
 def codes(home):
     """24 items of three groups in two views, and a space of 16-bit codes of them."""
     with fill(home, "codes", ITEMS) as made:
-        made.train("multi-npp,itq:16", BOTH, space="codes")
+        made.train(Recipe(spec="multi-npp,itq:16", views=BOTH), space="codes")
         yield made
 
 
@@ -33,7 +34,7 @@ def stored(collection, name: str) -> Space:
 def hits(collection, view: str, target: str, k: int = 100, **options) -> list[dict[str, float]]:
     """Distances by key, of new queries of every group."""
     queries = [Query(view, vector=row(view, group, 100)) for group in GROUPS]
-    answers = collection.search(queries, targets=[target], k=k, **options)
+    answers = collection.search(SearchRequest(queries, targets=[target], k=k, **options))
     return [{hit.key: hit.distance for hit in answer.hits} for answer in answers]
 
 
@@ -56,7 +57,7 @@ def test_distances_are_the_numbers_of_differing_bits(codes):
 
 def test_a_space_tells_what_it_makes_of_queries(codes):
     """Codes as packed bytes with their bits, whose differing bits are the distances of a search; of others floats."""
-    codes.train("multi-npp,lsh:12", BOTH, rerank=24, space="both", activate=False)
+    codes.train(Recipe(spec="multi-npp,lsh:12", views=BOTH, rerank=24), space="both", activate=False)
     query, keys = Query("color", vector=row("color", "cat", 100)), [f"{group}/03" for group in GROUPS]
     for space, bits in (("codes", 16), ("both", 12)):
         first, second = codes.embed([query], space=space)
@@ -92,7 +93,7 @@ def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
     before = hits(codes, "color", "gist")
     with home.open("codes") as again:
         assert hits(again, "color", "gist") == before
-        index = again._live["codes"]._targets["gist"].index
+        index = again._loaded.live["codes"]._targets["gist"].index
         assert isinstance(index, AutoBinaryIndex)
         assert index.get(index.ids()).shape == (24, 2)
         again.import_items([item("cat", 50)])
@@ -104,7 +105,7 @@ def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
 @pytest.mark.parametrize("spec", ["sign", "lsh:40", "itq:8", "pca:3,lsh:50", "standardize,lsh:100"])
 def test_codes_of_views_apart_are_searched_within_a_view(codes, spec):
     """Each view has a hash of its own, of whatever length, and no query crosses."""
-    info = codes.train(spec, BOTH, space="apart")
+    info = codes.train(Recipe(spec=spec, views=BOTH), space="apart")
     assert (info.binary, info.cross_view) == (True, False)
     found = hits(codes, "gist", "gist", k=5, space="apart")
     assert sum(key.startswith(group) for group, one in zip(GROUPS, found, strict=True) for key in one) >= 12
@@ -115,9 +116,11 @@ def test_codes_of_views_apart_are_searched_within_a_view(codes, spec):
 def test_dimensions_and_settings_are_the_main_learners(home):
     """--dim and --set pass the hasher by; where no dimension is told, there are as many as bits."""
     with fill(home, "more", [item(group, number) for group, number in each(12)]) as more:
-        assert more.train("multi-npp,sign", BOTH, dim=12).dim == {"color": 12, "gist": 12}
+        assert more.train(Recipe(spec="multi-npp,sign", views=BOTH, dim=12)).dim == {"color": 12, "gist": 12}
         assert stored(more, "sign").pipeline.main.n_components == 12
-        more.train("sqrt,kernel:rbf,multi-npp,itq:64", BOTH, settings={"eta": 0.5, "itq__random_state": 7})
+        more.train(
+            Recipe(spec="sqrt,kernel:rbf,multi-npp,itq:64", views=BOTH, settings={"eta": 0.5, "itq__random_state": 7})
+        )
         main, hasher = stored(more, "itq").pipeline.steps[-2:]
         assert (main.n_components, main.eta, hasher.random_state) == (64, 0.5, 7)
 
@@ -138,35 +141,35 @@ def test_dimensions_and_settings_are_the_main_learners(home):
 def test_what_cannot_be_is_refused_with_a_reason(codes, spec, options, words):
     """And no generation is made."""
     with pytest.raises(InvalidInputError, match=words):
-        codes.train(spec, BOTH, space="wrong", **options)
+        codes.train(Recipe(spec=spec, views=BOTH, **options), space="wrong")
     assert {space.name for space in codes.spaces()} == {"codes", "raw"}
 
 
 def test_a_view_added_later_has_the_codes_of_the_space(home):
     """The other views' distances stay; the new view is hashed as they are, or by a hash of its own where views are."""
     with fill(home, "late", ITEMS) as late:
-        late.train("semantic,lsh:64", ["color"], space="shared")
+        late.train(Recipe(spec="semantic,lsh:64", views=("color",)), space="shared")
         before = hits(late, "color", "color")
         info = late.extend("shared", ["gist"])
         assert (info.binary, dict(info.dim)) == (True, {"color": 64, "gist": 64})
         assert hits(late, "color", "color") == before
         for group, found in zip(GROUPS, hits(late, "gist", "color", k=5), strict=True):
             assert all(key.startswith(group) for key in found)
-        late.train("pca:5,sign", ["color"], space="apart")
+        late.train(Recipe(spec="pca:5,sign", views=("color",)), space="apart")
         assert late.extend("apart", ["gist"]).dim == {"color": 5, "gist": 5}
 
 
 def test_tuning_is_of_the_learner_before_the_hasher(codes):
     """By the distances of the codes; a dimension that has no room for the bits is a candidate that failed."""
     values = {"n_components": (8, 20), "eta": (1e-6,), "gamma": (1e-6,), "max_iter": (1,), "kernel": ("none",)}
-    info = codes.train("multi-npp,itq:16", BOTH, tune=Tune(values, folds=2), space="tuned")
+    info = codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, tune=Tune(values, folds=2)), space="tuned")
     assert info.settings["n_components"] == 20
     assert info.tuning is not None
     failed = [trial for trial in info.tuning.tried if trial.score is None]
     assert [trial.settings["n_components"] for trial in failed] == [8]
     assert "n_bits=16 is more than the 8 columns" in failed[0].error
     with pytest.raises(InvalidInputError, match="nothing to tune of itq:16"):
-        codes.train("itq:16", BOTH, tune=Tune())
+        codes.train(Recipe(spec="itq:16", views=BOTH, tune=Tune()))
 
 
 # -- re-ranking
@@ -174,8 +177,8 @@ def test_tuning_is_of_the_learner_before_the_hasher(codes):
 
 def test_re_ranked_codes_answer_with_euclidean_distances(codes, home):
     """Where every code is a candidate the answers are those of the float space, and so are they after re-opening."""
-    codes.train("multi-npp", BOTH, dim=16, space="floats")
-    info = codes.train("multi-npp,itq:16", BOTH, dim=16, rerank=24, space="exact")
+    codes.train(Recipe(spec="multi-npp", views=BOTH, dim=16), space="floats")
+    info = codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, dim=16, rerank=24), space="exact")
     assert (info.binary, info.rerank, info.dim["gist"]) == (True, 24, 16)
     for view, target in (("color", "gist"), ("gist", "gist")):
         found, expected = (hits(codes, view, target, k=6, space=space) for space in ("exact", "floats"))
@@ -184,14 +187,14 @@ def test_re_ranked_codes_answer_with_euclidean_distances(codes, home):
             np.testing.assert_allclose(list(mine.values()), list(theirs.values()), rtol=1e-5)
     with home.open("codes") as again:
         assert hits(again, "gist", "gist", k=6, space="exact") == found
-        index = again._live["exact"]._targets["gist"].index
+        index = again._loaded.live["exact"]._targets["gist"].index
         assert isinstance(index, RerankedIndex)
         assert index.get(index.ids()).shape == (24, 2 + 4 * 16)
 
 
 def test_re_ranking_orders_the_nearest_codes_only(codes):
     """With R = 1 the hits are those of the codes, in the order of Euclidean distances."""
-    codes.train("multi-npp,itq:16", BOTH, rerank=1, space="one")
+    codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, rerank=1), space="one")
     plain, again = (hits(codes, "color", "gist", k=5, space=space) for space in ("codes", "one"))
     assert [set(one) for one in plain] == [set(one) for one in again]
     assert all(list(one.values()) == sorted(one.values()) for one in again)
@@ -200,7 +203,7 @@ def test_re_ranking_orders_the_nearest_codes_only(codes):
 def test_an_extended_space_is_re_ranked_as_it_was(home):
     """What a view that comes later stands for is kept beside its codes, too."""
     with fill(home, "late", ITEMS) as late:
-        late.train("semantic,lsh:32", ["color"], rerank=4, space="shared")
+        late.train(Recipe(spec="semantic,lsh:32", views=("color",), rerank=4), space="shared")
         assert late.extend("shared", ["gist"]).rerank == 4
         for group, found in zip(GROUPS, hits(late, "gist", "color", k=5), strict=True):
             assert all(key.startswith(group) for key in found)
@@ -212,12 +215,12 @@ def test_an_extended_space_is_re_ranked_as_it_was(home):
 
 def test_codes_are_measured_on_held_out_items(codes):
     """Also after a refit, and the protocol says how ties rank."""
-    codes.train("multi-npp,itq:16", BOTH, holdout=0.25, space="codes")
-    found = codes.evaluate(view="color", k=[1, 5])
+    codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, holdout=0.25), space="codes")
+    found = codes.evaluate(EvaluationRequest(view="color", k=(1, 5)))
     assert "codes that differ in equally many bits rank by chance" in found.protocol
     assert all(row.value > 0.8 for row in found.rows)
-    assert found.rows == codes.evaluate(view="color", k=[1, 5]).rows
-    again = codes.evaluate(view="gist", targets=["color"], refit=True, k=[3])
+    assert found.rows == codes.evaluate(EvaluationRequest(view="color", k=(1, 5))).rows
+    again = codes.evaluate(EvaluationRequest(view="gist", targets=("color",), refit=True, k=(3,)))
     assert all(row.value > 0.7 for row in again.rows)
 
 
@@ -228,23 +231,26 @@ def test_ties_favour_no_class(home):
         rows = np.random.default_rng(0).normal(size=(180, 1)).astype(np.float32)
         named = zip(keys, rows, strict=True)
         coins.import_items([NewItem(key, rows={"clip": one}, labels=(key[:3],)) for key, one in named])
-        coins.train("sign", ["clip"], holdout=0.5)
-        values = {(row.metric, row.k): row.value for row in coins.evaluate(view="clip", k=[1, 20]).rows}
+        coins.train(Recipe(spec="sign", views=("clip",), holdout=0.5))
+        values = {
+            (row.metric, row.k): row.value for row in coins.evaluate(EvaluationRequest(view="clip", k=(1, 20))).rows
+        }
     assert values["precision", 20] == pytest.approx(1 / 3, abs=0.06)
     assert values["map", None] == pytest.approx(1 / 3, abs=0.06)
 
 
 def test_re_ranked_codes_are_measured_as_they_are_searched(codes):
     """Where all are candidates the figures are the float space's; with R = 1, precision at k is that of the codes."""
-    for spec, options in (
-        ("multi-npp", {"space": "floats"}),
-        ("multi-npp,lsh:6", {"space": "exact", "rerank": 24}),
-        ("multi-npp,lsh:6", {"space": "plain"}),
-        ("multi-npp,lsh:6", {"space": "one", "rerank": 1}),
+    for spec, space, rerank in (
+        ("multi-npp", "floats", 0),
+        ("multi-npp,lsh:6", "exact", 24),
+        ("multi-npp,lsh:6", "plain", 0),
+        ("multi-npp,lsh:6", "one", 1),
     ):
-        codes.train(spec, BOTH, dim=6, holdout=0.25, **options)
+        codes.train(Recipe(spec=spec, views=BOTH, dim=6, holdout=0.25, rerank=rerank), space=space)
     found = {
-        space: codes.evaluate(view="color", space=space, k=[2, 6]) for space in ("floats", "exact", "plain", "one")
+        space: codes.evaluate(EvaluationRequest(view="color", spaces=(space,), k=(2, 6)))
+        for space in ("floats", "exact", "plain", "one")
     }
     assert [row.value for row in found["exact"].rows] == [row.value for row in found["floats"].rows]
     told = "the 24 x k nearest are put in the order of their float vectors, for map k = 6"

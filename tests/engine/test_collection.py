@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from drawn import VIEWS, draw, encode, numbered, write_pictures
 
-from engine.collection import Collection
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from engine.home import Home
-from engine.item import NewItem
-from engine.query import Filter, Query
+from engine.item import IndexOptions, NewItem
+from engine.query import Filter, Query, SearchRequest
+from engine.recipe import Recipe
 from features import ImageError
 
 
@@ -42,7 +42,7 @@ def test_a_name_is_taken_once(home: Home):
     home.create("a", ["gist"]).close()
     with pytest.raises(AlreadyExistsError):
         home.create("a", ["color"])
-    with Collection.open("a", home.path) as collection:
+    with home.open("a") as collection:
         assert [view.name for view in collection.views()] == ["gist"]
 
 
@@ -85,7 +85,7 @@ def test_a_deleted_collection_that_is_still_open_says_so(home: Home):
 
 def test_hits_are_the_nearest_with_true_distances_labels_and_attributes(vectors_only):
     with vectors_only(20) as collection:
-        (answer,) = collection.search([query_row(7.25)], k=3)
+        (answer,) = collection.search(SearchRequest([query_row(7.25)], k=3))
         assert answer.target == "color"
         assert [(hit.key, hit.distance) for hit in answer.hits] == [
             ("item/0007", 0.25),
@@ -98,23 +98,23 @@ def test_hits_are_the_nearest_with_true_distances_labels_and_attributes(vectors_
 
 def test_k_larger_than_the_collection_gives_the_whole_collection(vectors_only):
     with vectors_only(20) as collection:
-        assert len(collection.search([query_row(0)], k=10**6)[0].hits) == 20
+        assert len(collection.search(SearchRequest([query_row(0)], k=10**6))[0].hits) == 20
 
 
 def test_an_item_is_left_out_of_its_own_hits(vectors_only):
     with vectors_only(5) as collection:
-        answers = collection.search([Query("color", key="item/0002"), query_row(2)], k=2)
+        answers = collection.search(SearchRequest([Query("color", key="item/0002"), query_row(2)], k=2))
         assert found(answers[0]) == ["item/0001", "item/0003"]
         assert found(answers[1])[0] == "item/0002"
 
 
 def test_a_filter_is_applied_before_the_nearest_are_taken(vectors_only):
     with vectors_only(20) as collection:
-        odd = collection.search([query_row(4)], k=3, filter=Filter(labels=("odd",)))[0]
+        odd = collection.search(SearchRequest([query_row(4)], k=3, filter=Filter(labels=("odd",))))[0]
         assert found(odd) == ["item/0003", "item/0005", "item/0001"]
-        one = collection.search([query_row(4)], k=3, filter=Filter(attributes={"n": 9}))[0]
+        one = collection.search(SearchRequest([query_row(4)], k=3, filter=Filter(attributes={"n": 9})))[0]
         assert found(one) == ["item/0009"]
-        assert found(collection.search([query_row(4)], k=3, filter=Filter(keys=("x",)))[0]) == []
+        assert found(collection.search(SearchRequest([query_row(4)], k=3, filter=Filter(keys=("x",))))[0]) == []
 
 
 @pytest.mark.parametrize(
@@ -137,20 +137,20 @@ def test_a_filter_is_applied_before_the_nearest_are_taken(vectors_only):
 )
 def test_a_query_that_cannot_be_answered_says_why(vectors_only, query, k, options, error):
     with vectors_only(3) as collection, pytest.raises(error, match=r".+"):
-        collection.search([query], k=k, **options)
+        collection.search(SearchRequest([query], k=k, **options))
 
 
 def test_no_queries_is_an_error_and_an_empty_collection_answers_with_nothing(home: Home):
     with home.create("empty", ["color"]) as collection:
         with pytest.raises(InvalidInputError):
-            collection.search([])
-        assert collection.search([query_row(1)])[0].hits == ()
+            collection.search(SearchRequest([]))
+        assert collection.search(SearchRequest([query_row(1)]))[0].hits == ()
 
 
 def test_an_unfitted_view_names_the_remedy(home: Home):
     with home.create("new", VIEWS) as collection:
         with pytest.raises(NotReadyError, match="crossview index new"):
-            collection.search([Query("sift", image=encode(draw("red", 1)))])
+            collection.search(SearchRequest([Query("sift", image=encode(draw("red", 1)))]))
         with pytest.raises(NotReadyError, match="crossview index new"):
             collection.import_items([NewItem("a", image=encode(draw("red", 1)))])
 
@@ -167,37 +167,37 @@ def test_views_are_fitted_on_request_and_again_only_when_insisted(home: Home):
             collection.fit_views(images, ["sift"])
         with pytest.raises(InvalidInputError, match="learns nothing"):
             collection.fit_views(images, ["color"])
-        collection.train("pca", ["sift"], dim=1)
+        collection.train(Recipe(spec="pca", views=("sift",), dim=1))
         collection.fit_views(images, ["sift"], refit=True)
         assert collection.views()[1].revision == 2
         with pytest.raises(NotReadyError, match="train it again"):
-            collection.search([Query("sift", image=images[0])])
-        assert collection.search([Query("sift", image=images[0])], space="raw")[0].hits == ()
+            collection.search(SearchRequest([Query("sift", image=images[0])]))
+        assert collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0].hits == ()
         collection.import_items([NewItem("a", image=images[0])])
-        assert found(collection.search([Query("sift", image=images[0])], space="raw")[0]) == ["a"]
+        assert found(collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0]) == ["a"]
 
 
 # -- spaces
 
 
 def test_a_cross_view_space_answers_across_views_and_merges_each_item_once(collection):
-    collection.train("hybrid", ["color", "sift"], dim=4)
+    collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     image = encode(draw("red", 50))
-    answers = collection.search([Query("color", image=image)], k=4)
+    answers = collection.search(SearchRequest([Query("color", image=image)], k=4))
     assert [answer.target for answer in answers] == ["color", "sift"]
     across = answers[1]
     assert sum(hit.labels == ("red",) for hit in across.hits) >= 3
-    (merged,) = collection.search([Query("color", image=image)], k=18, merge=True)
+    (merged,) = collection.search(SearchRequest([Query("color", image=image)], k=18, merge=True))
     assert merged.target == ""
     assert len({hit.key for hit in merged.hits}) == 18
 
 
 def test_a_space_of_separate_views_refuses_to_cross_them(collection):
-    collection.train("pca", ["color", "sift"], dim=3)
+    collection.train(Recipe(spec="pca", views=("color", "sift"), dim=3))
     query = Query("color", key="pictures/red/0.png")
-    assert [answer.target for answer in collection.search([query])] == ["color"]
+    assert [answer.target for answer in collection.search(SearchRequest([query]))] == ["color"]
     with pytest.raises(InvalidInputError, match="within a view only"):
-        collection.search([query], targets=["sift"])
+        collection.search(SearchRequest([query], targets=["sift"]))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,6 @@ def test_a_space_of_separate_views_refuses_to_cross_them(collection):
         ("hybrid", ["color", "sift"], {"settings": {"speed": 3}}, InvalidInputError),
         ("hybrid", ["color", "sift"], {"dim": 0}, InvalidInputError),
         ("hybrid", ["color", "sift"], {"holdout": 1.0}, InvalidInputError),
-        ("hybrid", ["color", "sift"], {"space": "raw"}, InvalidInputError),
         ("hybrid", ["color", "smell"], {}, NotFoundError),
         ("hybrid", ["color", "color"], {}, InvalidInputError),
         ("hybrid", [], {}, InvalidInputError),
@@ -217,22 +216,24 @@ def test_a_space_of_separate_views_refuses_to_cross_them(collection):
 def test_a_training_that_cannot_be_is_refused_and_changes_nothing(collection, learner, views, options, error):
     before = collection.info().sequence
     with pytest.raises(error, match=r".+"):
-        collection.train(learner, views, **options)
+        collection.train(Recipe(spec=learner, views=tuple(views), **options))
+    with pytest.raises(InvalidInputError, match="cannot name a space"):
+        collection.train(Recipe(spec="hybrid", views=("color", "sift")), space="raw")
     assert collection.info().sequence == before
     assert [space.name for space in collection.spaces()] == ["raw"]
 
 
 def test_training_without_items_says_what_to_do(home: Home):
     with home.create("new", ["color"]) as collection, pytest.raises(NotReadyError, match="index some first"):
-        collection.train("pca", ["color"])
+        collection.train(Recipe(spec="pca", views=("color",)))
 
 
 def test_generations_stay_for_going_back_and_one_answers(collection):
     query = Query("color", key="pictures/red/0.png")
-    collection.train("cca", ["color", "sift"], dim=2, space="joint")
-    first = collection.search([query])
-    collection.train("cca", ["color", "sift"], dim=3, space="joint")
-    second = collection.search([query])
+    collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2), space="joint")
+    first = collection.search(SearchRequest([query]))
+    collection.train(Recipe(spec="cca", views=("color", "sift"), dim=3), space="joint")
+    second = collection.search(SearchRequest([query]))
     info = collection.space("joint")
     assert (info.generation, info.generations, info.active, dict(info.dim)) == (
         2,
@@ -242,37 +243,39 @@ def test_generations_stay_for_going_back_and_one_answers(collection):
     )
     assert first != second
     collection.activate("joint", 1)
-    assert collection.search([query]) == first
+    assert collection.search(SearchRequest([query])) == first
     collection.activate("joint", 2)
-    assert collection.search([query]) == second
+    assert collection.search(SearchRequest([query])) == second
     with pytest.raises(NotFoundError, match="there are: 1, 2"):
         collection.activate("joint", 3)
 
 
 def test_activate_goes_back_to_an_earlier_space_and_to_the_views(collection):
-    collection.train("cca", ["color", "sift"], dim=2)
-    collection.train("pca", ["color"], dim=2)
+    collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2))
+    collection.train(Recipe(spec="pca", views=("color",), dim=2))
     assert collection.info().active_space == "pca"
     assert collection.activate("cca").active
     assert collection.info().active_space == "cca"
     assert collection.activate("raw").active
-    assert [answer.target for answer in collection.search([Query("sift", key="pictures/red/0.png")])] == ["sift"]
+    assert [
+        answer.target for answer in collection.search(SearchRequest([Query("sift", key="pictures/red/0.png")]))
+    ] == ["sift"]
     with pytest.raises(NotFoundError, match="cca, pca, raw"):
         collection.activate("other")
 
 
 def test_a_space_that_is_not_activated_answers_by_name_only(collection):
-    collection.train("cca", ["color", "sift"], dim=2)
-    collection.train("pca", ["color"], dim=2, activate=False)
+    collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2))
+    collection.train(Recipe(spec="pca", views=("color",), dim=2), activate=False)
     query = Query("color", key="pictures/red/0.png")
-    assert len(collection.search([query])) == 2
-    assert len(collection.search([query], space="pca")) == 1
+    assert len(collection.search(SearchRequest([query]))) == 2
+    assert len(collection.search(SearchRequest([query], space="pca"))) == 1
 
 
 def test_a_new_opening_gives_the_same_hits_with_and_without_snapshots(collection, home):
-    collection.train("hybrid", ["color", "sift"], dim=4)
+    collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     query = Query("sift", image=encode(draw("blue", 60)))
-    before = collection.search([query], k=18)
+    before = collection.search(SearchRequest([query], k=18))
     snapshots = list((home.path / "small" / "indexes").glob("*.idx"))
     assert len(snapshots) == 2
     for damage in (
@@ -283,37 +286,41 @@ def test_a_new_opening_gives_the_same_hits_with_and_without_snapshots(collection
         for path in snapshots:
             damage(path)
         with home.open("small") as again:
-            assert again.search([query], k=18) == before
+            assert again.search(SearchRequest([query], k=18)) == before
 
 
 def test_snapshots_are_brought_up_to_date_from_the_catalog(collection, home, tmp_path):
-    collection.train("hybrid", ["color", "sift"], dim=4)
+    collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     write_pictures(tmp_path / "pictures", 8)
-    collection.index([tmp_path / "pictures"], labels="folder", workers=1)
+    collection.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
     collection.delete_items(["pictures/red/0.png"])
     query = Query("sift", image=encode(draw("blue", 60)))
     with home.open("small") as again:
-        hits = again.search([query], k=100)
+        hits = again.search(SearchRequest([query], k=100))
         assert [len(answer.hits) for answer in hits] == [23, 23]
-        assert hits == collection.search([query], k=100)
+        assert hits == collection.search(SearchRequest([query], k=100))
 
 
 def test_an_item_without_a_view_is_not_filed_under_it(collection):
-    collection.train("hybrid", ["color", "sift"], dim=4)
+    collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     row = np.zeros(64, np.float32)
     row[0] = 1
     collection.import_items([NewItem("color-only", rows={"color": row})])
-    answers = {answer.target: found(answer) for answer in collection.search([Query("color", vector=row)], k=100)}
+    answers = {
+        answer.target: found(answer) for answer in collection.search(SearchRequest([Query("color", vector=row)], k=100))
+    }
     assert "color-only" in answers["color"]
     assert "color-only" not in answers["sift"]
     with pytest.raises(InvalidInputError, match=r"no row of view 'sift'; it has rows of: color$"):
-        collection.search([Query("sift", key="color-only")])
+        collection.search(SearchRequest([Query("sift", key="color-only")]))
 
 
 def test_learners_come_in_pipelines_with_views_by_name(collection):
-    info = collection.train("sqrt@sift,hybrid", ["color", "sift"], dim=4, settings={"frozen": "sift"}, space="mine")
+    info = collection.train(
+        Recipe(spec="sqrt@sift,hybrid", views=("color", "sift"), dim=4, settings={"frozen": "sift"}), space="mine"
+    )
     assert (info.spec, info.cross_view, info.settings["frozen"]) == ("sqrt@sift,hybrid", True, "sift")
-    assert len(collection.search([Query("color", key="pictures/red/0.png")], k=3)) == 2
+    assert len(collection.search(SearchRequest([Query("color", key="pictures/red/0.png")], k=3))) == 2
 
 
 # -- readers and writers
@@ -321,14 +328,14 @@ def test_learners_come_in_pipelines_with_views_by_name(collection):
 
 def test_another_opening_follows_changes_without_being_told(vectors_only, home):
     with vectors_only(5) as writer, home.open("rows") as reader:
-        assert len(reader.search([query_row(0)], k=100)[0].hits) == 5
+        assert len(reader.search(SearchRequest([query_row(0)], k=100))[0].hits) == 5
         writer.import_items([numbered(5)])
-        assert found(reader.search([query_row(5)], k=1)[0]) == ["item/0005"]
+        assert found(reader.search(SearchRequest([query_row(5)], k=1))[0]) == ["item/0005"]
         writer.delete_items(["item/0005"])
-        assert found(reader.search([query_row(5)], k=1)[0]) == ["item/0004"]
-        writer.train("pca", ["color"], dim=1)
+        assert found(reader.search(SearchRequest([query_row(5)], k=1))[0]) == ["item/0004"]
+        writer.train(Recipe(spec="pca", views=("color",), dim=1))
         assert reader.info().active_space == "pca"
-        assert found(reader.search([query_row(3)], k=1)[0]) == ["item/0003"]
+        assert found(reader.search(SearchRequest([query_row(3)], k=1))[0]) == ["item/0003"]
 
 
 def test_searching_while_items_come_and_go_gives_only_correct_answers(vectors_only, home):
@@ -338,7 +345,7 @@ def test_searching_while_items_come_and_go_gives_only_correct_answers(vectors_on
 
         def ask() -> None:
             while not stop.is_set():
-                (answer,) = reader.search([query_row(1000)], k=5)
+                (answer,) = reader.search(SearchRequest([query_row(1000)], k=5))
                 numbers = [int(hit.attributes["n"]) for hit in answer.hits]
                 if numbers != list(range(numbers[0], numbers[0] - 5, -1)) or numbers[0] < 9:
                     wrong.append(numbers)

@@ -5,11 +5,12 @@ import pytest
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
+from engine.evaluation import EvaluationRequest
 from engine.home import Home
 from engine.item import NewItem
 from engine.learners.metrics.comparisons import Comparisons
-from engine.query import Query
-from engine.recipe import Pair, Tune
+from engine.query import Query, SearchRequest
+from engine.recipe import Pair, Recipe, Tune
 
 VIEWS = {"one": 4, "two": 6}
 COUNT = 60
@@ -57,7 +58,7 @@ def items(home: Home):
 def spread(collection, view: str) -> float:
     """The mean difference, in what makes them alike, of an item and its five nearest; by chance it is a third."""
     queries = [Query(view, vector=row) for row in rows_of(view)[10:]]
-    found = collection.search(queries, targets=[view], k=6)
+    found = collection.search(SearchRequest(queries, targets=[view], k=6))
     return float(
         np.mean([abs(told()[10 + answer.query] - told()[int(h.key)]) for answer in found for h in answer.hits])
     )
@@ -66,7 +67,7 @@ def spread(collection, view: str) -> float:
 def test_neighbours_are_what_the_comparisons_say(items):
     """In every view, in a space as wide as the rank that was asked for."""
     before = {view: spread(items, view) for view in VIEWS}
-    info = items.train("fantope", list(VIEWS), dim=1, constraints=triplets(), settings=QUICK)
+    info = items.train(Recipe(spec="fantope", views=list(VIEWS), dim=1, constraints=triplets(), settings=QUICK))
     assert info.dim == {"one": 1, "two": 1}
     assert not info.cross_view
     assert (info.constraints.kind, info.constraints.given) == ("triplets", len(triplets()))
@@ -77,14 +78,16 @@ def test_neighbours_are_what_the_comparisons_say(items):
 
 def test_comparisons_of_held_out_items_are_left_out_and_counted(items):
     """In training, in what evaluation tells, and again with another split when it learns anew."""
-    info = items.train("fantope", ["one"], dim=1, holdout=0.2, constraints=triplets(), settings=QUICK, space="held")
+    info = items.train(
+        Recipe(spec="fantope", views=("one",), dim=1, holdout=0.2, constraints=triplets(), settings=QUICK), space="held"
+    )
     assert info.held_out == 12
     counts = info.constraints
     assert counts.held_out == counts.given - counts.used["one"] > 0
     assert "name held-out items" in counts.sentence()
-    measured = items.evaluate(space="held", view="one", k=[5])
+    measured = items.evaluate(EvaluationRequest(spaces=("held",), view="one", k=(5,)))
     assert counts.sentence() in measured.protocol
-    again = items.evaluate(space="held", view="one", k=[5], refit=True, test_size=0.5)
+    again = items.evaluate(EvaluationRequest(spaces=("held",), view="one", k=(5,), refit=True, test_size=0.5))
     assert f"of {counts.given} triplets" in again.protocol
     assert counts.sentence() not in again.protocol
     assert next(row.value for row in again.rows if row.metric == "accuracy") > 0.8
@@ -92,13 +95,19 @@ def test_comparisons_of_held_out_items_are_left_out_and_counted(items):
 
 def test_a_view_added_later_learns_from_the_comparisons_kept(items):
     """As it would have learned beside the others."""
-    items.train("sqrt,fantope", ["one"], dim=1, constraints=triplets(), settings=QUICK, space="grown")
+    items.train(
+        Recipe(spec="sqrt,fantope", views=("one",), dim=1, constraints=triplets(), settings=QUICK), space="grown"
+    )
     grown = items.extend("grown", ["two"])
     assert grown.added == ("two",)
-    both = items.train("sqrt,fantope", list(VIEWS), dim=1, constraints=triplets(), settings=QUICK, space="both")
+    both = items.train(
+        Recipe(spec="sqrt,fantope", views=list(VIEWS), dim=1, constraints=triplets(), settings=QUICK), space="both"
+    )
     assert grown.constraints == both.constraints
     query = [Query("two", vector=rows_of("two")[20])]
-    first, second = (items.search(query, targets=["two"], k=5, space=space)[0].hits for space in ("grown", "both"))
+    first, second = (
+        items.search(SearchRequest(query, targets=["two"], k=5, space=space))[0].hits for space in ("grown", "both")
+    )
     assert [(hit.key, hit.distance) for hit in first] == [(hit.key, hit.distance) for hit in second]
 
 
@@ -107,7 +116,7 @@ def test_neighbours_in_a_view_named_by_its_name_take_the_place_of_labels(items):
     items.add_view("said=vectors:dim=1")
     items.put_vectors("said", [f"{number:02}" for number in range(COUNT)], told()[:, None].astype(np.float32))
     settings = {"similar": "knn", "neighbor_view": "said", "mu": 0.01, "neighbors": 8}
-    info = items.train("fantope", ["one", "said"], dim=1, settings=settings)
+    info = items.train(Recipe(spec="fantope", views=("one", "said"), dim=1, settings=settings))
     assert (info.settings["neighbor_view"], info.constraints) == ("said", None)
     assert spread(items, "one") < 0.06
 
@@ -116,7 +125,13 @@ def test_settings_are_tuned_by_labels_beside_comparisons(items):
     """Folds of items, each with the comparisons of its own."""
     tune = Tune({"n_components": (1, 4)}, folds=2)
     info = items.train(
-        "fantope", ["one"], constraints=triplets(), settings=QUICK | {"mu": 0.1, "gamma": 0.0}, tune=tune
+        Recipe(
+            spec="fantope",
+            views=("one",),
+            constraints=triplets(),
+            settings=QUICK | {"mu": 0.1, "gamma": 0.0},
+            tune=tune,
+        )
     )
     assert info.tuning.chosen["n_components"] == 1
     assert all(trial.score is not None for trial in info.tuning.tried)
@@ -127,15 +142,15 @@ def test_settings_are_tuned_by_how_well_distances_agree(home):
     how = {"settings": QUICK | {"n_components": 1, "gamma": 0.0, "n_constraints": 10, "neighbors": None}}
     tune = Tune({"mu": (0.1, 0.01)}, measure="order", folds=2)
     with fill(home, "bare", labelled=False) as bare:
-        info = bare.train("fantope", list(VIEWS), constraints=triplets(), tune=tune, **how)
+        info = bare.train(Recipe(spec="fantope", views=list(VIEWS), constraints=triplets(), tune=tune, **how))
         assert (info.tuning.measure, info.tuning.folds) == ("order", 2)
         assert info.tuning.score > 0.9
         with pytest.raises(InvalidInputError, match="give --constraints, or tune by map"):
-            bare.train("fantope", ["one"], tune=tune, **how)
+            bare.train(Recipe(spec="fantope", views=("one",), tune=tune, **how))
         with pytest.raises(NotReadyError, match="--constraints and tune by order"):
-            bare.train("fantope", ["one"], constraints=triplets(), tune=Tune(tune.values), **how)
+            bare.train(Recipe(spec="fantope", views=("one",), constraints=triplets(), tune=Tune(tune.values), **how))
         with pytest.raises(NotReadyError, match="1 constraints are too few for 2 folds"):
-            bare.train("fantope", ["one"], constraints=triplets(count=1), tune=tune, **how)
+            bare.train(Recipe(spec="fantope", views=("one",), constraints=triplets(count=1), tune=tune, **how))
 
 
 @pytest.mark.parametrize(
@@ -150,4 +165,4 @@ def test_constraints_that_cannot_be_used_are_told(items, how, words):
     """A learner that takes none is answered with those that do, and a view without any is named."""
     given = {"constraints": triplets(), "views": list(VIEWS)} | how
     with pytest.raises(InvalidInputError, match=words):
-        items.train(given.pop("learner"), given.pop("views"), **given)
+        items.train(Recipe(spec=given.pop("learner"), views=given.pop("views"), **given))

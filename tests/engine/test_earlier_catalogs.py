@@ -10,8 +10,8 @@ from drawn import draw, encode
 
 from engine.collection import Collection
 from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query
+from engine.item import IndexOptions, NewItem
+from engine.query import Query, SearchRequest
 
 GOLDEN = Path(__file__).parent / "golden"
 NFC, NFD = (unicodedata.normalize(form, "été") for form in ("NFC", "NFD"))
@@ -60,7 +60,7 @@ def test_a_finding_goes_with_its_cause(old: Collection):
 def test_each_of_two_items_whose_keys_differ_in_form_is_reached_by_its_own(old: Collection):
     old.import_items([NewItem(NFD, rows={"clip": [5, 5, 5]}), NewItem(NFC, labels=("one",))])
     assert (old.item(NFC).labels, old.item(NFD).labels) == (("one",), ())
-    (found,) = old.search([Query("clip", vector=[5, 5, 5])], space="raw", k=1)
+    (found,) = old.search(SearchRequest([Query("clip", vector=[5, 5, 5])], space="raw", k=1))
     assert [hit.key for hit in found.hits] == [NFD]
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_is_two_items_stays_with_the_first(old: Collection, tmp_path
             tx._connection.exec_driver_sql(
                 f"UPDATE {table} SET {column} = replace({column}, '/photos-of-old', '{tmp_path}')"
             )
-    report = old.index([tmp_path / "photos/red"], labels="folder", workers=1)
+    report = old.index([tmp_path / "photos/red"], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.updated) == (0, 1)
     assert report.gone == ("photos/red/1.png", "red/1.png")
     assert old.item("red/0.png").labels == ()

@@ -17,7 +17,7 @@ from engine.collection import Collection
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Filter, Query
+from engine.query import Filter, Query, SearchRequest
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 NAMES = st.sampled_from(["année", 'a"b', "a\\b", "", "a.b", "$", "$.x", "[0]", "a'b", "x\u0301", "名", "A", "a"])
@@ -83,7 +83,7 @@ def test_filters_pass_the_items_that_plain_python_passes(home: Home, data: st.Da
             wanted = matching(items, chosen)
             assert [item.key for item in made.items(chosen)] == wanted
             assert made.count(chosen) == len(wanted)
-            (found,) = made.search([Query("v", vector=[1, 1])], filter=chosen)
+            (found,) = made.search(SearchRequest([Query("v", vector=[1, 1])], filter=chosen))
             assert sorted(hit.key for hit in found.hits) == wanted
 
 

@@ -34,7 +34,7 @@ def test_a_stored_space_knows_how_it_was_made():
     """Its later views, its pairs and what tuning tried, written on 2026-11-20."""
     space = Space.from_state("golden", 2, (GOLDEN / "tuned.npz").read_bytes())
     tried = (Trial({"n_components": 2}, 0.75), Trial({"n_components": 99}, None, "too many"))
-    assert space.tuning == Tuning("map", 3, 12, 0.75, {"n_components": 2}, tried)
+    assert space.tuning == Tuning(measure="map", folds=3, items=12, score=0.75, chosen={"n_components": 2}, tried=tried)
     assert (space.added, space.pairs) == (("gist",), (("a/0.jpg", "a/1.jpg"),))
     assert Space.from_state("golden", 2, space.to_state()).tuning == space.tuning
     probes = space.probe("gist", np.eye(3, dtype=np.float32), ["gist"])

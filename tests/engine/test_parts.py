@@ -5,8 +5,9 @@ import pytest
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.query import Query
-from engine.recipe import Tune
+from engine.evaluation import EvaluationRequest
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe, Tune
 from engine.spaces.space import Space
 
 TARGETS = ("color:1", "color:2", "color:3")
@@ -18,7 +19,7 @@ def metrics(home):
     """24 labelled items of three groups and an unlabelled one, and a space of one metric for each group."""
     items = [item(group, number) for group, number in each()] + [item("owl", 30, labels=())]
     with fill(home, "metrics", items) as made:
-        made.train("musl", ["color"], settings=PER_CLASS)
+        made.train(Recipe(spec="musl", views=("color",), settings=PER_CLASS))
         yield made
 
 
@@ -31,7 +32,7 @@ def space_of(collection) -> Space:
 
 def ask(collection, group: str = "cat", **options):
     """What is found for a new row of a group."""
-    return collection.search([Query("color", vector=row("color", group, 100))], k=100, **options)
+    return collection.search(SearchRequest([Query("color", vector=row("color", group, 100))], k=100, **options))
 
 
 def test_a_labelled_item_is_filed_under_its_metric_only(metrics):
@@ -56,7 +57,7 @@ def test_lists_of_several_metrics_are_merged_by_distance(metrics):
     assert [hit.distance for hit in merged.hits] == sorted(least.values())
     assert merged.target == ""
     assert merged.hits[0].key.startswith("cat")
-    assert [len(found.hits) for found in metrics.search([Query("color", key="cat/00")], k=3)] == [3]
+    assert [len(found.hits) for found in metrics.search(SearchRequest([Query("color", key="cat/00")], k=3))] == [3]
 
 
 def test_one_metric_may_be_asked_for(metrics):
@@ -104,7 +105,7 @@ def test_what_cannot_be_assigned_is_refused(metrics):
         metrics.assign("musl", "puppy")
     with pytest.raises(InvalidInputError, match="'raw'"):
         metrics.assign("raw", "puppy")
-    metrics.train("pca:2", ["color"], space="plain")
+    metrics.train(Recipe(spec="pca:2", views=("color",)), space="plain")
     with pytest.raises(InvalidInputError, match="one metric for all"):
         metrics.assign("plain", "puppy")
     assert metrics.space("musl").generation == 1
@@ -112,23 +113,23 @@ def test_what_cannot_be_assigned_is_refused(metrics):
 
 def test_metrics_of_a_view_are_measured_together(metrics):
     """Each item at its distance under its own metric, also where settings are chosen; nothing can be re-ranked."""
-    found = metrics.evaluate(view="color", space="musl", refit=True, k=[1])
+    found = metrics.evaluate(EvaluationRequest(view="color", spaces=("musl",), refit=True, k=(1,)))
     assert {(one.query_view, one.database_view) for one in found.rows} == {("color", "color")}
     assert next(one.value for one in found.rows if one.metric == "accuracy") == 1.0
-    tuned = metrics.train("musl:16", ["color"], tune=Tune({"n_metrics": [1, 3]}, "accuracy", 2))
+    tuned = metrics.train(Recipe(spec="musl:16", views=("color",), tune=Tune({"n_metrics": [1, 3]}, "accuracy", 2)))
     assert tuned.tuning is not None
     one_query = 1 / tuned.tuning.items  # settings that differ by no more are as good, and rounding chooses among them
     best = [one.settings for one in tuned.tuning.tried if one.score and one.score >= tuned.tuning.score - one_query]
     assert {**tuned.tuning.chosen} in [{name: one[name] for name in tuned.tuning.chosen} for one in best]
     assert tuned.tuning.score > 0.9
     with pytest.raises(InvalidInputError, match="codes with no float vectors behind them"):
-        metrics.train("musl", ["color"], rerank=3)
+        metrics.train(Recipe(spec="musl", views=("color",), rerank=3))
 
 
 def test_one_metric_is_one_target(home):
     """Named like its view."""
     with fill(home, "one", [item(group, number) for group, number in each()]) as made:
-        info = made.train("musl", ["color"], settings={"n_metrics": 1, "n_bits": 12})
+        info = made.train(Recipe(spec="musl", views=("color",), settings={"n_metrics": 1, "n_bits": 12}))
         assert (info.targets, info.dim, info.binary) == (("color",), {"color": 12}, True)
         assert ask(made)[0].hits[0].key.startswith("cat")
 
@@ -136,7 +137,7 @@ def test_one_metric_is_one_target(home):
 def test_a_reader_that_waited_does_not_undo_what_a_later_one_has_read(metrics):
     """While it waited for the indexes another reader, of a later catalog, took over more changes than it knows."""
     ask(metrics)
-    live, catalog = metrics._live["musl"], metrics._catalog
+    live, catalog = metrics._loaded.live["musl"], metrics._catalog
     lock = live._lock
 
     class Waiting:

@@ -7,9 +7,11 @@ from rows import each, fill, item
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.evaluation import EvaluationRequest
 from engine.item import NewItem
 from engine.learners.metrics.comparisons import Comparisons
 from engine.query import Query
+from engine.recipe import Recipe
 
 WIDTH = 5
 COUNT = 60
@@ -30,11 +32,11 @@ def figures(found, space):
 def test_spaces_that_held_out_the_same_are_as_measured_alone(groups):
     """The figures of each are those of its own evaluation, and the differences theirs."""
     for learner in ("cca", "multi-npp"):
-        groups.train(learner, ["color", "gist"], dim=2, holdout=0.3, seed=4)
-    found = groups.evaluate(view="color", spaces=["cca", "multi-npp"], k=[1, 5])
+        groups.train(Recipe(spec=learner, views=("color", "gist"), dim=2, holdout=0.3, seed=4))
+    found = groups.evaluate(EvaluationRequest(view="color", spaces=("cca", "multi-npp"), k=(1, 5)))
     assert (found.queries, found.database) == (9, 21)
     for space in ("cca", "multi-npp"):
-        alone = groups.evaluate(view="color", space=space, k=[1, 5])
+        alone = groups.evaluate(EvaluationRequest(view="color", spaces=(space,), k=(1, 5)))
         assert figures(found, space) == figures(alone, space)
         assert (alone.differences, alone.rows[0].space) == ((), space)
     mine, other = figures(found, "cca"), figures(found, "multi-npp")
@@ -52,10 +54,10 @@ def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups
     """Also for the views themselves; what only some were trained on is counted and left out."""
     keys = {}
     for seed in (1, 2):
-        groups.train("pca", ["color"], dim=2, holdout=0.4, seed=seed, space=f"seed{seed}")
+        groups.train(Recipe(spec="pca", views=("color",), dim=2, holdout=0.4, seed=seed), space=f"seed{seed}")
         with groups._catalog.read() as tx:
-            keys[seed] = groups._living(tx, f"seed{seed}").space.training_keys
-    found = groups.evaluate(view="color", spaces=["seed1", "seed2", "raw"], k=[1])
+            keys[seed] = groups._loaded.get(tx, f"seed{seed}").space.training_keys
+    found = groups.evaluate(EvaluationRequest(view="color", spaces=("seed1", "seed2", "raw"), k=(1,)))
     assert found.queries == 30 - len(keys[1] | keys[2])
     assert found.database == len(keys[1] & keys[2])
     assert f"{len(keys[1] ^ keys[2])} labelled items that only some of them were trained on" in found.protocol
@@ -63,54 +65,55 @@ def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups
 
 
 def test_spaces_without_a_common_query_name_the_remedy(groups):
-    groups.train("pca", ["color"], dim=2, space="all")
-    groups.train("pca", ["color"], dim=2, space="held", holdout=0.2)
+    groups.train(Recipe(spec="pca", views=("color",), dim=2), space="all")
+    groups.train(Recipe(spec="pca", views=("color",), dim=2, holdout=0.2), space="held")
     with pytest.raises(NotReadyError, match=r"none of them was trained on, .* same --holdout 0.2 and --seed"):
-        groups.evaluate(view="color", spaces=["all", "held"])
-    found = groups.evaluate(view="color", spaces=["all", "held", "raw"], refit=True, k=[1])
+        groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held")))
+    found = groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held", "raw"), refit=True, k=(1,)))
     assert (found.queries, found.database) == (6, 24)
     assert "each of all (generation 1), held (generation 1) was fitted anew" in found.protocol
-    assert figures(found, "all") == figures(groups.evaluate(view="color", space="all", refit=True, k=[1]), "all")
+    assert figures(found, "all") == figures(
+        groups.evaluate(EvaluationRequest(view="color", spaces=("all",), refit=True, k=(1,))), "all"
+    )
 
 
 def test_a_space_that_cannot_cross_views_is_measured_where_it_can(groups):
     """And has no figures elsewhere; where none can, or a name is wrong, the error is that of one space."""
-    groups.train("cca", ["color", "gist"], dim=2, holdout=0.3)
-    found = groups.evaluate(view="color", spaces=["cca", "raw"], k=[1])
+    groups.train(Recipe(spec="cca", views=("color", "gist"), dim=2, holdout=0.3))
+    found = groups.evaluate(EvaluationRequest(view="color", spaces=("cca", "raw"), k=(1,)))
     assert {one[0] for one in figures(found, "raw")} == {"color"}
     assert {one[0] for one in figures(found, "cca")} == {"color", "gist"}
-    across = groups.evaluate(view="color", targets=["gist"], spaces=["raw", "cca"], k=[1])
+    across = groups.evaluate(EvaluationRequest(view="color", targets=("gist",), spaces=("raw", "cca"), k=(1,)))
     assert {row.space for row in across.rows} == {"cca"}
     assert "raw answers within a view only" in across.protocol
-    groups.train("pca", ["color", "gist"], dim=2, holdout=0.3)
+    groups.train(Recipe(spec="pca", views=("color", "gist"), dim=2, holdout=0.3))
     with pytest.raises(InvalidInputError, match="'raw' answers within a view only"):
-        groups.evaluate(view="color", targets=["gist"], spaces=["raw", "pca"])
+        groups.evaluate(EvaluationRequest(view="color", targets=("gist",), spaces=("raw", "pca")))
     with pytest.raises(NotFoundError, match="no target 'no'"):
-        groups.evaluate(view="color", targets=["no"], spaces=["raw", "cca"])
+        groups.evaluate(EvaluationRequest(view="color", targets=("no",), spaces=("raw", "cca")))
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"space": "raw", "spaces": ["raw"]}, "not both"),
-        ({"spaces": ["raw", "raw"]}, "each space once"),
+        ({"spaces": ("raw", "raw")}, "each space once"),
         ({"constraints": True, "refit": True}, "leave out targets and refit"),
-        ({"constraints": True, "targets": ["color"]}, "leave out targets and refit"),
+        ({"constraints": True, "targets": ("color",)}, "leave out targets and refit"),
     ],
 )
 def test_what_makes_no_sense_is_refused(groups, how, words):
     if "constraints" in how:
         how = how | {"constraints": triplets()}
     with pytest.raises(InvalidInputError, match=words):
-        groups.evaluate(view="color", **how)
+        groups.evaluate(EvaluationRequest(view="color", **how))
 
 
 def test_a_space_of_an_earlier_revision_is_not_measured(three):
     """Its pipeline would be given rows that mean something else; fitted anew it can be."""
-    three.train("cca", ["color", "sift"], dim=2, holdout=0.3)
+    three.train(Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.3))
     three.fit_views([encode(draw("red", seed)) for seed in range(8)], views=["sift"], refit=True, workers=1)
     with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at 2"):
-        three.evaluate(view="color", targets=["color"], k=[1])
+        three.evaluate(EvaluationRequest(view="color", targets=("color",), k=(1,)))
 
 
 def liking() -> np.ndarray:
@@ -139,9 +142,9 @@ def liked(home):
 
 def test_comparisons_measure_spaces_without_labels(liked):
     """The views themselves included: a metric learned from the like of them agrees better, by a paired difference."""
-    liked.train("fantope", ["one"], dim=1, constraints=triplets(), settings=QUICK)
+    liked.train(Recipe(spec="fantope", views=("one",), dim=1, constraints=triplets(), settings=QUICK))
     test = triplets(seed=2)
-    found = liked.evaluate(view="one", spaces=["raw", "fantope"], constraints=test)
+    found = liked.evaluate(EvaluationRequest(view="one", spaces=("raw", "fantope"), constraints=test))
     raw, learned = found.rows
     assert (raw.metric, raw.k, raw.query_view, raw.database_view) == ("order", None, "one", "one")
     assert learned.value > 0.9 > 0.7 > raw.value
@@ -160,17 +163,19 @@ def _query(number):
 def test_comparisons_that_a_space_knows_are_counted(liked):
     """Those that name items that it was trained on, and those that it learned from, also with a pair the other way."""
     given = triplets(names=range(30))
-    liked.train("fantope", ["one"], dim=1, constraints=given, settings=QUICK, holdout=0.3, space="held")
+    liked.train(
+        Recipe(spec="fantope", views=("one",), dim=1, constraints=given, settings=QUICK, holdout=0.3), space="held"
+    )
     with liked._catalog.read() as tx:
-        trained = liked._living(tx, "held").space.training_keys
-    found = liked.evaluate(view="one", spaces=["held", "raw"], constraints=given)
+        trained = liked._loaded.get(tx, "held").space.training_keys
+    found = liked.evaluate(EvaluationRequest(view="one", spaces=("held", "raw"), constraints=given))
     held, raw = found.overlaps
     assert held.trained_items == given.naming(trained)
     assert held.learned_from == len(given.of(sorted(trained)))
     assert (raw.trained_items, raw.learned_from) == (0, 0)
     assert f"held: {held.trained_items} name items that it was trained on" in found.protocol
     turned = ItemComparisons(given.keys, Comparisons(given.said.items[:, [1, 0, 0, 2]]))
-    as_quadruplets = liked.evaluate(view="one", space="held", constraints=turned)
+    as_quadruplets = liked.evaluate(EvaluationRequest(view="one", spaces=("held",), constraints=turned))
     assert as_quadruplets.overlaps[0].learned_from == 0  # of another kind
     assert as_quadruplets.rows[0].value == found.rows[0].value
 
@@ -180,13 +185,15 @@ def test_pairs_are_measured_by_the_area_under_the_curve(liked):
     similar = np.abs(liking()[pairs[:, 0]] - liking()[pairs[:, 1]]) < 0.2
     keys = tuple(f"{number:02}" for number in range(20))
     given = ItemComparisons(keys, Comparisons(pairs, similar))
-    liked.train("fantope", ["one"], dim=1, constraints=triplets(), settings=QUICK)
-    found = liked.evaluate(view="one", spaces=["fantope", "raw"], constraints=given)
+    liked.train(Recipe(spec="fantope", views=("one",), dim=1, constraints=triplets(), settings=QUICK))
+    found = liked.evaluate(EvaluationRequest(view="one", spaces=("fantope", "raw"), constraints=given))
     assert {row.metric for row in found.rows} == {"auc"}
     assert found.rows[0].value > 0.9 > found.rows[1].value
     with pytest.raises(InvalidInputError, match="none of the 190 pairs that can be measured is dissimilar"):
         liked.evaluate(
-            view="one", space="raw", constraints=ItemComparisons(keys, Comparisons(pairs, np.ones(190, bool)))
+            EvaluationRequest(
+                view="one", spaces=("raw",), constraints=ItemComparisons(keys, Comparisons(pairs, np.ones(190, bool)))
+            )
         )
 
 
@@ -195,13 +202,19 @@ def test_comparisons_of_items_that_lack_the_view_are_left_out_and_counted(liked)
     liked.import_items([NewItem("only", rows={"two": np.ones(1, np.float32)})])
     more = np.vstack([given.said.items, [[COUNT, 1, 2]]])
     found = liked.evaluate(
-        view="one", space="raw", constraints=ItemComparisons((*given.keys, "only"), Comparisons(more))
+        EvaluationRequest(
+            view="one", spaces=("raw",), constraints=ItemComparisons((*given.keys, "only"), Comparisons(more))
+        )
     )
     assert found.comparisons == len(given)
     assert f"1 of {len(more)} name items without view 'one'" in found.protocol
     liked.import_items([NewItem(key, rows={"two": np.ones(1, np.float32)}) for key in ("more", "most")])
     none = ItemComparisons(("only", "more", "most"), Comparisons(np.array([[0, 1, 2]])))
     with pytest.raises(NotReadyError, match="each of the 1 triplets names an item that has no row of view 'one'"):
-        liked.evaluate(view="one", space="raw", constraints=none)
+        liked.evaluate(EvaluationRequest(view="one", spaces=("raw",), constraints=none))
     with pytest.raises(NotFoundError, match="constraint 1: there is no item 'gone'"):
-        liked.evaluate(view="one", space="raw", constraints=ItemComparisons(("gone", *given.keys[:2]), none.said))
+        liked.evaluate(
+            EvaluationRequest(
+                view="one", spaces=("raw",), constraints=ItemComparisons(("gone", *given.keys[:2]), none.said)
+            )
+        )

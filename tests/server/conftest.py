@@ -5,6 +5,8 @@ import grpc
 import pytest
 
 from engine.home import Home
+from engine.item import IndexOptions
+from engine.recipe import Recipe
 from server.backend import Backend
 from server.client import Client
 from server.limits import MESSAGE_BYTES
@@ -32,9 +34,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Home:
     """A home with the trained collection ``drawn``; tests that write make their own collection."""
     made = Home(tmp_path_factory.mktemp("home"))
     with made.create("drawn", views=VIEWS, description="for tests") as collection:
-        report = collection.index([pictures], labels="folder", workers=1)
+        report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
         assert report.added == PER_CLASS * len(CLASSES)
-        collection.train("cca", ("color", "sift"), dim=4, holdout=0.2)
+        collection.train(Recipe(spec="cca", views=("color", "sift"), dim=4, holdout=0.2))
     return made
 
 

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from engine import errors
+from engine.evaluation import EvaluationRequest
 from engine.home import Home
-from engine.item import NewItem, Picture
-from engine.query import Filter, Query
+from engine.item import IndexOptions, NewItem, Picture
+from engine.query import Filter, Query, SearchRequest
+from engine.recipe import Recipe
 from features.errors import NotAnImageError
 from features.forest import Forest
 from server.backend import Backend, CollectionBackend
@@ -38,11 +40,16 @@ def test_both_tell_the_same(server: RunningServer) -> None:
         assert remote.thumbnail(DOTS) == local.thumbnail(DOTS)
         queries = [Query("color", key=DOTS), Query("sift", vector=np.ones(24, np.float32))]
         for merge in (False, True):
-            assert remote.search(queries, k=4, merge=merge) == local.search(queries, k=4, merge=merge)
+            assert remote.search(SearchRequest(queries, k=4, merge=merge)) == local.search(
+                SearchRequest(queries, k=4, merge=merge)
+            )
         for mine, its in zip(local.embed(queries), remote.embed(queries), strict=True):
             assert (its.query, its.target, its.bits, its.vector.dtype) == (mine.query, mine.target, 0, np.float32)
             np.testing.assert_array_equal(its.vector, mine.vector)
-        ours, theirs = local.evaluate(view="color", k=(2, 3)), remote.evaluate(view="color", k=(2, 3))
+        ours, theirs = (
+            local.evaluate(EvaluationRequest(view="color", k=(2, 3))),
+            remote.evaluate(EvaluationRequest(view="color", k=(2, 3))),
+        )
         assert (theirs.rows, theirs.queries, theirs.database) == (ours.rows, ours.queries, ours.database)
         assert (theirs.protocol, theirs.codebook) == (ours.protocol, ours.codebook)
 
@@ -50,7 +57,7 @@ def test_both_tell_the_same(server: RunningServer) -> None:
 def test_search_answers_within_and_across(collection: CollectionBackend, pictures: Path) -> None:
     """Without targets every view answers; an indexed picture is its own nearest hit in its view."""
     image = (pictures / "dots" / "dots-00.jpg").read_bytes()
-    within, across = collection.search([Query("color", image=image)], k=3)
+    within, across = collection.search(SearchRequest([Query("color", image=image)], k=3))
     assert (within.target, across.target) == ("color", "sift")
     assert within.hits[0].key == DOTS
     assert within.hits[0].labels == ("dots",)
@@ -60,10 +67,10 @@ def test_search_answers_within_and_across(collection: CollectionBackend, picture
 def test_targets_space_and_filter_are_passed_on(collection: CollectionBackend) -> None:
     """Only what was asked for answers."""
     query = Query("color", key=DOTS)
-    (only,) = collection.search([query], targets=("sift",), k=20, filter=Filter(labels=("waves",)))
+    (only,) = collection.search(SearchRequest([query], targets=("sift",), k=20, filter=Filter(labels=("waves",))))
     assert only.target == "sift"
     assert {hit.labels for hit in only.hits} == {("waves",)}
-    (raw,) = collection.search([query], space="raw", k=2, filter=Filter(key_prefix="pictures/bricks"))
+    (raw,) = collection.search(SearchRequest([query], space="raw", k=2, filter=Filter(key_prefix="pictures/bricks")))
     assert raw.target == "color"
     assert len(raw.hits) == 2
     assert all(hit.key.startswith("pictures/bricks") for hit in raw.hits)
@@ -84,17 +91,17 @@ def test_both_raise_the_same(backend: Backend, collection: CollectionBackend) ->
     with pytest.raises(errors.NotFoundError, match="no collection 'no'; there are: drawn"):
         backend.open("no")
     with pytest.raises(errors.InvalidInputError, match="k must be at least 1"):
-        collection.search([Query("color", key=DOTS)], k=0)
+        collection.search(SearchRequest([Query("color", key=DOTS)], k=0))
     with pytest.raises(errors.InvalidInputError, match="at least one query"):
-        collection.search([])
+        collection.search(SearchRequest([]))
     with pytest.raises(NotAnImageError):
-        collection.search([Query("color", image=b"words")])
+        collection.search(SearchRequest([Query("color", image=b"words")]))
     with pytest.raises(errors.NotFoundError, match="no/such"):
         collection.item("no/such")
     with pytest.raises(errors.NotFoundError, match="there are: cca"):
         collection.space("no")
     with pytest.raises(errors.InvalidInputError, match="foo"):
-        collection.train("cca", ("color", "sift"), settings={"foo": 1})
+        collection.train(Recipe(spec="cca", views=("color", "sift"), settings={"foo": 1}))
     with pytest.raises(errors.AlreadyExistsError):
         backend.create("drawn", views=("color",))
 
@@ -106,19 +113,21 @@ def test_a_collection_lives_through_either(backend: Backend, pictures: Path, tmp
     try:
         seen: list[tuple[str, int, int]] = []
         report = one.index(
-            [pictures, tmp_path], labels="folder", progress=lambda *counts: seen.append(counts), workers=1
+            [pictures, tmp_path], IndexOptions(labels="folder", workers=1), progress=lambda *counts: seen.append(counts)
         )
         assert (report.added, report.updated, report.unchanged) == (18, 0, 0)
         assert [failure.key for failure in report.failures] == [str(tmp_path / "bad.jpg")]
         assert "not a picture" in report.failures[0].reason
         assert seen[-1] == ("indexing", 19, 19)
-        again = one.index([pictures], labels="folder")
+        again = one.index([pictures], IndexOptions(labels="folder"))
         assert (again.added, again.updated, again.unchanged) == (0, 0, 18)
         kept = one.index([pictures])
         assert kept.unchanged == 18
         assert one.item(DOTS).source == str(pictures / "dots" / "dots-00.jpg")
-        first = one.train("cca", ("color", "sift"), dim=3, space="shared", seed=1)
-        second = one.train("cca", ("color", "sift"), dim=4, space="shared", settings={}, activate=False)
+        first = one.train(Recipe(spec="cca", views=("color", "sift"), dim=3, seed=1), space="shared")
+        second = one.train(
+            Recipe(spec="cca", views=("color", "sift"), dim=4, settings={}), space="shared", activate=False
+        )
         assert (first.generation, first.active, second.active) == (1, True, True)
         assert one.space("shared").generation == 1
         assert one.activate("shared", 2).generation == 2
@@ -147,10 +156,10 @@ def test_rows_and_pictures_are_imported(backend: Backend, pictures: Path) -> Non
         report = one.import_items(items)
         assert (report.added, [failure.key for failure in report.failures]) == (2, ["short", "nothing"])
         assert one.item("a/row").attributes == {"year": 1999}
-        (hits,) = one.search([Query("color", vector=np.full(dim, 0.5, np.float32))], k=1)
+        (hits,) = one.search(SearchRequest([Query("color", vector=np.full(dim, 0.5, np.float32))], k=1))
         assert hits.hits[0].key == "a/row"
         assert hits.hits[0].attributes == {"year": 1999}
-        (hits,) = one.search([Query("color", key="picture")], filter=Filter(attributes={"year": 1999}))
+        (hits,) = one.search(SearchRequest([Query("color", key="picture")], filter=Filter(attributes={"year": 1999})))
         assert [hit.key for hit in hits.hits] == ["a/row"]
         with pytest.raises(errors.NotFoundError):
             one.thumbnail("a/row")
@@ -189,7 +198,7 @@ def test_views_are_fitted_with_labels(backend: Backend, pictures: Path, monkeypa
     monkeypatch.setattr(Forest, "fit", remember)
     one = backend.create("forested", views=("forest:words=24",))
     try:
-        one.index([pictures], labels="folder")
+        one.index([pictures], IndexOptions(labels="folder"))
         images = [path.read_bytes() for path in sorted(pictures.rglob("*.jpg"))]
         one.fit_views([Picture(image, ("one",)) for image in images], views=("forest",), refit=True)
         folders = {(path.name,) for path in pictures.iterdir() if path.is_dir()}

@@ -15,12 +15,13 @@ from terminal import fill_rows
 
 from engine.errors import CancelledError, InvalidInputError
 from engine.home import Home
-from engine.recipe import Tune
-from server.client import Client, RemoteCollection
+from engine.recipe import Recipe, Tune
+from server.client import Client
 from server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc
+from server.remote_collection import RemoteCollection
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 0.3
@@ -62,11 +63,12 @@ def nothing_is_left(running: RunningServer, rows: RemoteCollection) -> bool:
 @pytest.mark.parametrize("learner", ENDLESS)
 def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: RemoteCollection, learner: str) -> None:
     """The error names the method and the seconds; a change that waited for it goes through."""
+    recipe = Recipe(spec=learner, views=BOTH, **ENDLESS[learner])  # type: ignore[arg-type]
     with (
         Client(running.address, timeout=SHORT) as client,
         pytest.raises(DeadlineExceededError, match=r"Train had no answer from .* within 0\.3 seconds"),
     ):
-        RemoteCollection(client, "rows").train(learner, BOTH, **ENDLESS[learner])  # type: ignore[arg-type]
+        RemoteCollection(client, "rows").train(recipe)
     assert rows.delete_items(["cat/0"]) == 1
     assert nothing_is_left(running, rows)
 
@@ -92,7 +94,7 @@ def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: R
     cache = running.collections
     with (
         cache.use("rows") as collection,
-        collection._writer.hold(),
+        collection._folder.writer.hold(),
         Client(running.address, timeout=SHORT) as client,
     ):
         with pytest.raises(DeadlineExceededError, match="DeleteItems"):
@@ -117,7 +119,7 @@ def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollectio
         threading.Event().wait(SHORT)
         call.cancel()
 
-    stub = collections_pb2_grpc.CollectionServiceStub(rows.client.channel)
+    stub = collections_pb2_grpc.CollectionServiceStub(rows.connection.channel)
     call = stub.FitViews.future(requests())
     assert call.code() is grpc.StatusCode.CANCELLED
     assert read.is_set()
@@ -152,7 +154,7 @@ def test_a_server_that_stops_says_so(
     with ThreadPoolExecutor(1) as pool:
         stopped = pool.submit(lambda: begun.wait(30) and running.stop(grace=0.05))
         with pytest.raises(ServerStoppedError, match="the server stopped during the call") as caught:
-            rows.train("lmnn", ["color"])
+            rows.train(Recipe(spec="lmnn", views=("color",)))
         assert stopped.result(30) is True
     assert isinstance(caught.value, CancelledError)
     with pytest.raises(ServerUnavailableError, match="start one with: crossview serve"):
@@ -181,7 +183,7 @@ def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
         killer = threading.Thread(target=kill)
         killer.start()
         with Client(address) as client, pytest.raises(ServerUnavailableError, match="lost, during Train") as caught:
-            client.open("rows").train("lmnn", ["color"])
+            client.open("rows").train(Recipe(spec="lmnn", views=("color",)))
         killer.join()
     assert "no server at" not in str(caught.value)
 

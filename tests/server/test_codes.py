@@ -10,6 +10,7 @@ from terminal import BACKENDS, done, fill_rows, reached, run
 
 from engine.home import Home
 from engine.query import Query
+from engine.recipe import Recipe
 from server.client import Client
 from server.listen import RunningServer
 from server.pb.crossview.v1 import search_pb2 as pb
@@ -91,7 +92,7 @@ def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
     with home.create("rows", ("clip=vectors:dim=8",)) as made:
         made.put_vectors("clip", [str(number) for number in range(30)], rows)
-        made.train("lsh:40", ("clip",), rerank=2)
+        made.train(Recipe(spec="lsh:40", views=("clip",), rerank=2))
         expected = made.embed([Query("clip", vector=row) for row in rows])
     with RunningServer(home, port=0) as running, Client(running.address) as client:
         found = client.open("rows").embed([Query("clip", key=str(number)) for number in range(30)])

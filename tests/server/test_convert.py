@@ -6,13 +6,10 @@ import pytest
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
+from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from engine.info import (
     CollectionInfo,
     ConstraintCounts,
-    Evaluation,
-    EvaluationDifference,
-    EvaluationRow,
-    Overlap,
     SpaceInfo,
     Trial,
     Tuning,
@@ -20,13 +17,13 @@ from engine.info import (
 )
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.learners.metrics.comparisons import Comparisons
-from engine.query import Filter, Hit, HitList, Query
-from engine.recipe import Pair, Tune
-from server import convert, convert_evaluation, convert_info, convert_training
-from server.pb.crossview.v1 import collections_pb2
+from engine.query import Filter, Hit, HitList, Query, SearchRequest
+from engine.recipe import Pair, Recipe, Tune
+from server import convert, convert_evaluation, convert_info, convert_search, convert_training
+from server.pb.crossview.v1 import collections_pb2, search_pb2
 from server.structs import to_struct
 
-VIEW = ViewInfo("sift", "sift", {"words": 24, "step": 0.5}, 24, 2, True)
+VIEW = ViewInfo(name="sift", extractor="sift", params={"words": 24, "step": 0.5}, dim=24, revision=2, fitted=True)
 SPACE = SpaceInfo(
     "shared", 3, True, "sqrt,cca", ("color", "sift"), ("color", "sift"), True, {"color": 4, "sift": 4},
     {"ridge": 0.1, "names": ["a"]}, 7, 15, 3, "2026-01-02T03:04:05+00:00", (2, 3),
@@ -35,53 +32,87 @@ SPACE = SpaceInfo(
 
 def test_hits_survive() -> None:
     """Keys with slashes, labels, attributes and distances come back as they were."""
-    hits = (Hit("a/b.jpg", 0.25, "sift", ("cat", "dog"), {"year": 1999}, "a cat", "/a/b.jpg"), Hit("ü", 1e300, "color"))
+    hits = (
+        Hit(
+            key="a/b.jpg",
+            distance=0.25,
+            target="sift",
+            labels=("cat", "dog"),
+            attributes={"year": 1999},
+            text="a cat",
+            source="/a/b.jpg",
+        ),
+        Hit(key="ü", distance=1e300, target="color"),
+    )
     lists = [HitList(0, "sift", hits), HitList(1, "", ())]
-    assert convert.to_hit_lists(convert.from_hit_lists("pets", lists)) == lists
+    assert convert_search.to_hit_lists(convert_search.from_hit_lists("pets", lists)) == lists
 
 
 def test_items_survive() -> None:
-    """An item is told whole, whether it has a picture or not."""
-    for item in (Item("a/b", ("x",), {"n": 1}, "/src/a/b", "00ff", 30, 20, ("color",), "ünï"), Item("bare")):
+    """An item arrives whole, whether it has a picture or not."""
+    whole = Item(
+        "a/b",
+        labels=("x",),
+        attributes={"n": 1},
+        source="/src/a/b",
+        content_hash="00ff",
+        width=30,
+        height=20,
+        views=("color",),
+        text="ünï",
+    )
+    for item in (whole, Item("bare")):
         assert convert.to_item(convert.from_item("pets", item)) == item
 
 
 def test_new_items_survive() -> None:
     """Rows arrive as float32, absent pictures as absent."""
-    back = convert.to_new_item(convert.from_new_item(NewItem("k", None, {"color": [0.1, 2.0]}, ("x",), {"a": None})))
+    given = NewItem("k", rows={"color": [0.1, 2.0]}, labels=("x",), attributes={"a": None})
+    back = convert.to_new_item(convert.from_new_item(given))
     assert (back.key, back.image, back.labels, back.attributes) == ("k", None, ("x",), {"a": None})
     np.testing.assert_array_equal(back.rows["color"], np.array([0.1, 2.0], np.float32))
-    assert convert.to_new_item(convert.from_new_item(NewItem("k", b"jpeg"))).image == b"jpeg"
+    assert convert.to_new_item(convert.from_new_item(NewItem("k", image=b"jpeg"))).image == b"jpeg"
     for text in (None, "", "words"):
         assert convert.to_new_item(convert.from_new_item(NewItem("k", text=text))).text == text
 
 
 def test_filters_and_reports_survive() -> None:
     """Conditions and counts come back as they were."""
-    condition = Filter(("a",), ("b",), ("k",), "p/", {"year": 1999, "ok": True})
+    condition = Filter(
+        labels=("a",), without_labels=("b",), keys=("k",), key_prefix="p/", attributes={"year": 1999, "ok": True}
+    )
     assert convert.to_filter(convert.from_filter(condition)) == condition
     assert not convert.to_filter(convert.from_filter(Filter()))
-    report = ImportReport(1, 2, 3, (Failure("k", "why"),), 0.5)
+    report = ImportReport(added=1, updated=2, unchanged=3, failures=(Failure("k", "why"),), seconds=0.5)
     assert convert.to_report(convert.from_report(report)) == report
 
 
 @pytest.mark.parametrize("given", [{"image": b""}, {"key": ""}, {"vector": []}, {"text": ""}])
 def test_empty_inputs_stay_given(given: dict[str, Any]) -> None:
     """An empty input is an input, and the engine says what is wrong with it."""
-    assert convert.to_query(convert.from_query(Query("v", **given))).inputs() == tuple(given)
+    assert convert_search.to_query(convert_search.from_query(Query("v", **given))).inputs() == tuple(given)
 
 
 @pytest.mark.parametrize("query", [Query("v"), Query("v", key="a", image=b"b"), Query("v", vector=np.zeros((1, 2)))])
 def test_queries_without_one_input_are_refused(query: Query) -> None:
     """The client says so before anything is sent."""
     with pytest.raises(InvalidInputError):
-        convert.from_query(query)
+        convert_search.from_query(query)
 
 
 def test_infos_survive() -> None:
     """Everything a collection tells of itself is told over the wire."""
     info = CollectionInfo(
-        "pets", 18, (VIEW,), (SPACE,), "shared", {"cat": 9}, 12, 4096, "2026-01-02T03:04:05.678901+00:00", "mine"
+        name="pets",
+        items=18,
+        views=(VIEW,),
+        spaces=(SPACE,),
+        active_space="shared",
+        labels={"cat": 9},
+        sequence=12,
+        bytes_on_disk=4096,
+        created="2026-01-02T03:04:05.678901+00:00",
+        description="mine",
     )
     assert convert_info.to_collection(convert_info.from_collection(info)) == info
 
@@ -97,7 +128,7 @@ def test_what_was_tuned_survives() -> None:
         added=("sift",),
         pairs=9,
         constraints=counts,
-        tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried),
+        tuning=Tuning(measure="map", folds=3, items=80, score=0.5, chosen={"kernel": "chi2"}, tried=tried),
     )
     assert convert_info.to_space(convert_info.from_space("pets", told)) == told
 
@@ -118,11 +149,21 @@ def test_comparisons_survive() -> None:
 
 
 def test_what_is_asked_of_a_training_survives() -> None:
-    """Pairs with their lines; values to try; measure and folds are the usual ones where a message leaves them out."""
-    pairs = (Pair("a/b", "c", 3), Pair("d", "e"))
-    assert convert_training.to_pairs(convert_training.from_pairs(pairs)) == pairs
-    tune = Tune({"eta": (1e-6, 0.1), "nearest": (20, None)}, "accuracy", 5)
-    assert convert_training.to_tune(convert_training.from_tune(tune)) == tune
+    """Every field; values to try; measure and folds are the usual ones where a message leaves them out."""
+    recipe = Recipe(
+        spec="sqrt,cca",
+        views=("color", "sift"),
+        dim=4,
+        settings={"ridge": 0.5},
+        holdout=0.25,
+        seed=7,
+        pairs=(Pair("a/b", "c", 3), Pair("d", "e")),
+        tune=Tune({"eta": (1e-6, 0.1), "nearest": (20, None)}, "accuracy", 5),
+        rerank=3,
+    )
+    assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
+    assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
+    assert convert_training.to_recipe(collections_pb2.TrainRequest(views=["v"])) == Recipe(views=("v",))
     assert convert_training.to_tune(collections_pb2.Tune()) == Tune()
     single = collections_pb2.Tune(values=to_struct({"eta": 0.5}))
     assert convert_training.to_tune(single) == Tune({"eta": (0.5,)})
@@ -130,18 +171,54 @@ def test_what_is_asked_of_a_training_survives() -> None:
 
 def test_evaluations_survive() -> None:
     """A metric without k keeps none, and k is told where there is one."""
-    rows = (EvaluationRow("color", "sift", "map", None, 0.5), EvaluationRow("color", "sift", "accuracy", 5, 1.0))
-    evaluation = Evaluation(rows, 4, 14, "Held out.", "All.", 0.25)
+    views = {"query_view": "color", "database_view": "sift"}
+    rows = tuple(EvaluationRow(**views, metric=m, k=k, value=0.5) for m, k in (("map", None), ("accuracy", 5)))
+    evaluation = Evaluation(rows=rows, queries=4, database=14, protocol="Held out.", codebook="All.", seconds=0.25)
     assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation
 
 
 def test_evaluations_of_several_spaces_survive() -> None:
     """With their standard errors, differences, and what is known of the comparisons."""
-    rows = tuple(EvaluationRow("color", "color", "auc", None, 0.5, space, 0.25) for space in ("cca", "raw"))
+    views = {"query_view": "color", "database_view": "color"}
+    rows = tuple(
+        EvaluationRow(**views, metric="auc", k=None, value=0.5, space=space, standard_error=0.25)
+        for space in ("cca", "raw")
+    )
     differences = tuple(
-        EvaluationDifference("raw", "cca", "color", "color", "map", k, -0.5, error)
+        EvaluationDifference(space="raw", baseline="cca", **views, metric="map", k=k, value=-0.5, standard_error=error)
         for k, error in ((None, 0.25), (5, None))
     )
     overlaps = (Overlap("cca", 3, 2), Overlap("raw", 0, 0))
-    evaluation = Evaluation(rows, 0, 0, "How.", "", 0.5, differences, overlaps, 9)
+    evaluation = Evaluation(
+        rows=rows,
+        queries=0,
+        database=0,
+        protocol="How.",
+        codebook="",
+        seconds=0.5,
+        differences=differences,
+        overlaps=overlaps,
+        comparisons=9,
+    )
     assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation
+
+
+def test_requests_survive() -> None:
+    """Of a search and of an evaluation, every field; what a message leaves out has the request's own default."""
+    search = SearchRequest(
+        [Query("color", key="a")], targets=("sift",), k=3, space="s", filter=Filter(labels=("x",)), merge=False
+    )
+    assert convert_search.to_search_request(convert_search.from_search_request(search)) == search
+    query = search_pb2.Query(view="color", key="a")
+    assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)
+    to_request = convert_evaluation.to_evaluation_request
+    for given in (
+        EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
+        EvaluationRequest(view="color", spaces=("a", "raw"), seed=3),
+        EvaluationRequest(view="color"),
+    ):
+        assert to_request(convert_evaluation.from_evaluation_request(given)) == given
+    assert to_request(collections_pb2.EvaluateRequest(view="color")) == EvaluationRequest(view="color")
+    assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
+    with pytest.raises(InvalidInputError, match=r"one space \(a\) or several \(b\), not both"):
+        to_request(collections_pb2.EvaluateRequest(view="color", space="a", spaces=["b"]))

@@ -7,6 +7,7 @@ import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
 from engine.home import Home
+from engine.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)
@@ -16,7 +17,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     fill_rows(home, 8)
     with home.open("rows") as made:
         for dim in (2, 3):
-            made.train("cca", ("color", "gist"), dim=dim)
+            made.train(Recipe(spec="cca", views=("color", "gist"), dim=dim))
     with reached(home, request.param) as options:
         yield options
 

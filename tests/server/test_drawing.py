@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.query import Query
+from engine.query import Query, SearchRequest
 from server.backend import CollectionBackend
 from server.client import Client
 from server.listen import RunningServer
@@ -71,7 +71,7 @@ def test_answers_become_rows(server: RunningServer) -> None:
     with Client(server.address) as client:
         collection: CollectionBackend = client.open("drawn")
         query = Query("color", key="pictures/dots/dots-00.jpg")
-        color, sift = strips(collection, [query], collection.search([query], k=4))
+        color, sift = strips(collection, [query], collection.search(SearchRequest([query], k=4)))
     assert (color.title, sift.title) == ("color query -> color database", "color query -> sift database")
     assert color.query.label == "dots"
     assert [hit.right for hit in color.hits] == [hit.label == "dots" for hit in color.hits]

@@ -9,6 +9,7 @@ import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
 from engine.home import Home
+from engine.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)
@@ -18,7 +19,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     fill_rows(home, 10)
     with home.open("rows") as made:
         for learner in ("pca", "cca"):
-            made.train(learner, ("color", "gist"), dim=2, holdout=0.3)
+            made.train(Recipe(spec=learner, views=("color", "gist"), dim=2, holdout=0.3))
     with reached(home, request.param) as options:
         yield options
 

@@ -16,7 +16,7 @@ from terminal import BACKENDS, reached, run, told
 
 from engine.home import Home
 from engine.item import NewItem, Picture
-from engine.query import Filter, Query
+from engine.query import Filter, Query, SearchRequest
 from server.backend import Backend
 from server.client import Client
 from server.listen import RunningServer
@@ -57,7 +57,7 @@ def test_a_client_filters_as_plain_python_does(client: Client, data: st.DataObje
     for _ in range(3):
         chosen = Filter(attributes=dict(data.draw(st.lists(pairs, max_size=2))))
         assert [item.key for item in made.items(chosen)] == matching(items, chosen)
-        (found,) = made.search([Query("v", vector=[0, 0])], filter=chosen)
+        (found,) = made.search(SearchRequest([Query("v", vector=[0, 0])], filter=chosen))
         assert sorted(hit.key for hit in found.hits) == matching(items, chosen)
 
 

@@ -9,7 +9,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from engine.errors import BusyError, NotFoundError, StorageError
 from engine.home import Home
-from engine.query import Query
+from engine.query import Query, SearchRequest
 from server import cache
 from server.client import Client
 from server.listen import SERVICES, RunningServer
@@ -53,7 +53,7 @@ def test_many_clients_at_once_get_their_own_answers(server: RunningServer) -> No
 
         def ask(number: int) -> bool:
             item = items[number % len(items)]
-            (found,) = collection.search([Query("color", key=item.key)], k=50, targets=("color",))
+            (found,) = collection.search(SearchRequest([Query("color", key=item.key)], k=50, targets=("color",)))
             return item.key not in {hit.key for hit in found.hits} and len(found.hits) == len(items) - 1
 
         with ThreadPoolExecutor(8) as pool:

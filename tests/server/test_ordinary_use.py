@@ -22,8 +22,9 @@ from hypothesis.stateful import (
 )
 
 from engine.home import Home
-from engine.item import ItemUpdate, NewItem
-from engine.query import Filter, Query
+from engine.item import IndexOptions, ItemUpdate, NewItem
+from engine.query import Filter, Query, SearchRequest
+from engine.recipe import Recipe
 from server.client import Client
 from server.listen import RunningServer
 
@@ -113,7 +114,9 @@ class OrdinaryUse(RuleBasedStateMachine):
 
     @rule(key=keys, removed=st.lists(names, max_size=1).map(tuple), **maybe)
     def update_an_item(self, key: str, labels: Any, attributes: Any, text: Any, removed: Any) -> None:
-        report = self.collection.update_items([ItemUpdate(key, labels, attributes, removed, text)])
+        report = self.collection.update_items(
+            [ItemUpdate(key, labels=labels, attributes=attributes, removed_attributes=removed, text=text)]
+        )
         assert len(report.failures) == (normal(key) not in self.model)
         if normal(key) in self.model:
             self.model[normal(key)].change(labels, attributes, text, removed)
@@ -145,7 +148,7 @@ class OrdinaryUse(RuleBasedStateMachine):
         named = named and any(known.pictured for known in self.model.values())  # their folder has its alias then
         paths = [self.root / key for key in self.files] if named else [self.root / "photos"]
         labels = None if by == "nothing" else "folder"
-        self.collection.index(paths, labels, 1, replace_labels=by == "replaced")
+        self.collection.index(paths, IndexOptions(labels=labels, workers=1, replace_labels=by == "replaced"))
         for key, data in self.files.items():
             if not named and key not in self.model and self.deleted.get(key) == data:
                 continue
@@ -177,7 +180,7 @@ class OrdinaryUse(RuleBasedStateMachine):
     @precondition(lambda self: sum(known.clip is not None for known in self.model.values()) > 2)
     @rule()
     def train(self) -> None:
-        self.collection.train("pca:2", ["clip"])
+        self.collection.train(Recipe(spec="pca:2", views=("clip",)))
 
     @rule()
     def open_again(self) -> None:
@@ -209,7 +212,7 @@ class OrdinaryUse(RuleBasedStateMachine):
         vectors = {known.key: known for known in self.model.values() if known.clip is not None}
         for space in ("raw", ""):
             query = Query("clip", vector=[0.0, 0.0, 0.0])
-            (answer,) = self.collection.search([query], targets=["clip"], k=10, space=space)
+            (answer,) = self.collection.search(SearchRequest([query], targets=["clip"], k=10, space=space))
             assert {hit.key: (hit.labels, dict(hit.attributes)) for hit in answer.hits} == {
                 key: (known.labels, known.attributes) for key, known in vectors.items()
             }

@@ -12,6 +12,7 @@ from terminal import BACKENDS, done, fill_rows, reached, run, told
 
 from engine.home import Home
 from engine.item import NewItem
+from engine.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)
@@ -21,9 +22,15 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     fill_rows(home, 60)
     with home.open("rows") as made:
         row = {"color": np.ones(64)}
-        made.import_items([NewItem('a,"b"', None, row, ("x", "y"), {"n": 1}, "/files/a.jpg", "two\nlines")])
-        made.train("cca,lsh:12", ("color", "gist"), dim=3, space="codes")
-        made.train("cca", ("color", "gist"), dim=3)
+        made.import_items(
+            [
+                NewItem(
+                    'a,"b"', rows=row, labels=("x", "y"), attributes={"n": 1}, source="/files/a.jpg", text="two\nlines"
+                )
+            ]
+        )
+        made.train(Recipe(spec="cca,lsh:12", views=("color", "gist"), dim=3), space="codes")
+        made.train(Recipe(spec="cca", views=("color", "gist"), dim=3))
     with reached(home, request.param) as options:
         yield options
 

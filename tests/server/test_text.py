@@ -9,8 +9,9 @@ import pytest
 
 from engine import errors
 from engine.home import Home
-from engine.item import NewItem
-from engine.query import Filter, Query
+from engine.item import IndexOptions, NewItem
+from engine.query import Filter, Query, SearchRequest
+from engine.recipe import Recipe
 from server.backend import Backend, CollectionBackend
 from server.client import Client
 from server.listen import RunningServer
@@ -36,13 +37,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     captions.write_text("\n".join([header, *(line for number, line in enumerate(lines) if number % 3)]))
     with RunningServer(Home(folder / "home"), port=0) as running, Client(running.address) as client:
         words = client.create("words", views=("color", "text:dim=40"))
-        report = words.index([folder / "pictures"], labels="folder", captions=captions)
+        report = words.index([folder / "pictures"], IndexOptions(labels="folder", captions=captions))
         assert (report.added, report.failures) == (PER_CLASS * len(STYLES), ())
-        again = words.index([folder / "pictures"], labels="folder", captions=captions)
+        again = words.index([folder / "pictures"], IndexOptions(labels="folder", captions=captions))
         assert (again.updated, again.unchanged) == (0, report.added)
         # CCA compares the views item by item; Multi-NPP learns from every row
         for learner, trained in (("cca", report.added * 2 // 3), ("multi-npp", report.added)):
-            assert words.train(learner, ("text", "color"), dim=9).trained_items == trained
+            assert words.train(Recipe(spec=learner, views=("text", "color"), dim=9)).trained_items == trained
         yield running
 
 
@@ -76,14 +77,16 @@ def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
     """Beside the class, and pictures find words, too."""
     with Client(served.address) as client:
         words = client.open("words")
-        (answer,) = words.search([Query("text", text=" ".join(WORDS["waves"][:3]))], targets=["text"], k=3)
+        (answer,) = words.search(
+            SearchRequest([Query("text", text=" ".join(WORDS["waves"][:3]))], targets=["text"], k=3)
+        )
         assert all(hit.text == words.item(hit.key).text != "" for hit in answer.hits)
-        bare = words.search([Query("text", text="surf")], targets=["color"], k=100)[0]
+        bare = words.search(SearchRequest([Query("text", text="surf")], targets=["color"], k=100))[0]
         (picture,) = [hit.key for hit in bare.hits if not hit.text][:1]
-        (across,) = words.search([Query("color", key=picture)], targets=["text"], k=3)
+        (across,) = words.search(SearchRequest([Query("color", key=picture)], targets=["text"], k=3))
         assert len(across.hits) == 3
         with pytest.raises(errors.InvalidInputError, match="no row of view 'text'"):
-            words.search([Query("text", key=picture)])
+            words.search(SearchRequest([Query("text", key=picture)]))
 
 
 STATUSES = {
@@ -109,7 +112,7 @@ def test_a_sheet_of_a_text_query_shows_the_words(served: RunningServer) -> None:
     with Client(served.address) as client:
         words = client.open("words")
         queries = [Query("text", text="surf and tide")]
-        rows = strips(words, queries, words.search(queries, targets=["color"], k=3), truth="waves")
+        rows = strips(words, queries, words.search(SearchRequest(queries, targets=["color"], k=3)), truth="waves")
     assert (rows[0].query.text, rows[0].query.picture, rows[0].query.label) == ("surf and tide", None, "waves")
     assert all(hit.picture for hit in rows[0].hits)
 
@@ -129,14 +132,14 @@ def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures
     """Captions with a stray line, changed captions, vectors in order and by key, a view added later."""
     csv = tmp_path / "captions.csv"
     csv.write_text("dots/dots-00.jpg,a spotted thing\nwaves/waves-00.jpg,sea\nno/such.jpg,nothing\n")
-    report = made.index([pictures], labels="folder", captions=csv)
+    report = made.index([pictures], IndexOptions(labels="folder", captions=csv))
     assert (report.added, [failure.key for failure in report.failures]) == (18, ["no/such.jpg"])
     assert [view.fitted for view in made.views()] == [True, True]
     assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags")
     csv.write_text("dots/dots-00.jpg,a dotted sea\nbricks/bricks-00.jpg,spotted\n")
-    report = made.index([pictures], captions=csv)
+    report = made.index([pictures], IndexOptions(captions=csv))
     assert (report.added, report.updated, report.unchanged) == (0, 2, 16)
-    (answer,) = made.search([Query("tags", text="SPOTTED")], k=1)
+    (answer,) = made.search(SearchRequest([Query("tags", text="SPOTTED")], k=1))
     assert (answer.hits[0].key, answer.hits[0].labels) == ("pictures/bricks/bricks-00.jpg", ("bricks",))
     np.save(tmp_path / "rows.npy", np.eye(18, 5, dtype=np.float64))
     assert made.index_vectors("clip", tmp_path / "rows.npy").updated == 18
@@ -144,7 +147,7 @@ def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures
     np.save(tmp_path / "rows.npy", np.full((2, 5), 7.0))
     report = made.index_vectors("clip", tmp_path / "rows.npy", tmp_path / "keys.txt")
     assert (report.added, report.updated) == (1, 1)
-    (answer,) = made.search([Query("clip", key="new/one")], k=1)
+    (answer,) = made.search(SearchRequest([Query("clip", key="new/one")], k=1))
     assert (answer.hits[0].key, answer.hits[0].distance) == ("pictures/dots/dots-00.jpg", 0.0)
     with pytest.raises(errors.InvalidInputError, match="rows of 5 numbers; view 'color' has 64"):
         made.index_vectors("color", tmp_path / "rows.npy")
@@ -162,8 +165,8 @@ def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, 
     csv = tmp_path / "captions.csv"
     for text, failed in (("a\n", ["tags"]), ("a spotted thing\nwaves/waves-00.jpg,sea\n", [])):
         csv.write_text(f"dots/dots-00.jpg,{text}")
-        assert [failure.key for failure in made.index([pictures], captions=csv).failures] == failed
-    (answer,) = made.search([Query("tags", text="sea")], k=1)
+        assert [failure.key for failure in made.index([pictures], IndexOptions(captions=csv)).failures] == failed
+    (answer,) = made.search(SearchRequest([Query("tags", text="sea")], k=1))
     assert answer.hits[0].key == "pictures/waves/waves-00.jpg"
 
 
@@ -171,10 +174,10 @@ def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
     """They wait for the fit, which takes them; later ones need none; "" removes a text, None keeps it."""
     made.import_items([NewItem("a", text="red rose"), NewItem("b", text="blue sea", labels=("x",))])
     with pytest.raises(errors.NotReadyError, match="crossview fit made"):
-        made.search([Query("tags", text="rose")])
+        made.search(SearchRequest([Query("tags", text="rose")]))
     made.fit_views(())
     made.import_items([NewItem("c", text="rose"), NewItem("b", text="")])
-    (answer,) = made.search([Query("tags", text="roses and a rose")], filter=Filter())
+    (answer,) = made.search(SearchRequest([Query("tags", text="roses and a rose")], filter=Filter()))
     assert {hit.key for hit in answer.hits} == {"a", "c"}
     made.import_items([NewItem("a", labels=("kept",), rows={"color": np.zeros(64)})])
     item = made.item("a")

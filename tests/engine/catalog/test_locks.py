@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from drawn import numbered
 
-from engine.catalog.folder import WriterLock
+from engine.catalog.lock import WriterLock
 from engine.errors import BusyError, StorageError
 from engine.home import Home
 from engine.spaces.locks import ReadWriteLock
@@ -16,7 +16,7 @@ from engine.spaces.locks import ReadWriteLock
 _HOLD = """
 import sys
 from pathlib import Path
-from engine.catalog.folder import WriterLock
+from engine.catalog.lock import WriterLock
 with WriterLock(Path(sys.argv[1])).hold():
     print("held", flush=True)
     sys.stdin.read()

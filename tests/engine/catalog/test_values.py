@@ -14,7 +14,8 @@ from engine.collection import Collection
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Query
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 from features.vectors import MAX_DIM, MAX_VALUE
 from index import FlatIndex
 
@@ -44,7 +45,7 @@ def filed(made: Collection, row: Any, folder: Path) -> None:
 
 
 def searched(made: Collection, row: Any, _: Path) -> None:
-    made.search([Query("v", vector=[0, 0, 0]), Query("v", vector=row)])
+    made.search(SearchRequest([Query("v", vector=[0, 0, 0]), Query("v", vector=row)]))
 
 
 def embedded(made: Collection, row: Any, _: Path) -> None:
@@ -76,10 +77,10 @@ def test_the_largest_and_the_smallest_values_are_found(made: Collection) -> None
     """What is accepted is found, at finite distances, also by what is as far away as can be."""
     made.import_items([NewItem("far", rows={"v": [LARGEST] * 3}), NewItem("opposite", rows={"v": [-LARGEST] * 3})])
     for row in ([LARGEST] * 3, [-LARGEST] * 3, [0, 0, 0], [0, 1e-42, 0]):
-        (found,) = made.search([Query("v", vector=row)], k=4)
+        (found,) = made.search(SearchRequest([Query("v", vector=row)], k=4))
         assert {hit.key for hit in found.hits} == {"small", "tiny", "far", "opposite"}
         assert np.isfinite([hit.distance for hit in found.hits]).all()
-    (found,) = made.search([Query("v", vector=[LARGEST] * 3)], k=4)
+    (found,) = made.search(SearchRequest([Query("v", vector=[LARGEST] * 3)], k=4))
     assert (found.hits[0].key, found.hits[3].key) == ("far", "opposite")
 
 
@@ -123,10 +124,10 @@ def test_what_a_learner_stretches_is_still_found_last(home: Home) -> None:
     with home.create("stretched", ["a=vectors:dim=3", "b=vectors:dim=3"]) as made:
         tiny = rng.normal(size=(40, 2, 3)) * 1e-24
         made.import_items([NewItem(f"{i}", rows={"a": one[0], "b": one[1]}) for i, one in enumerate(tiny)])
-        made.train("cca", ["a", "b"], dim=2)
+        made.train(Recipe(spec="cca", views=("a", "b"), dim=2))
         made.import_items([NewItem("far", rows={"a": [1e15, -1e15, 1e15]})])
-        (found,) = made.search([Query("a", key="0")], targets=["a"], k=40)
+        (found,) = made.search(SearchRequest([Query("a", key="0")], targets=["a"], k=40))
         assert found.hits[-1].key == "far"
         assert np.isfinite(found.hits[-1].distance)
         with pytest.raises(InvalidInputError, match="far outside those that the space was trained on"):
-            made.search([Query("a", vector=[1e15, -1e15, 1e15])], targets=["a"])
+            made.search(SearchRequest([Query("a", vector=[1e15, -1e15, 1e15])], targets=["a"]))

@@ -10,7 +10,7 @@ from drawn import draw, encode, write_pictures
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.ingest.annotations import AnnotationFile
-from engine.item import ItemUpdate, NewItem
+from engine.item import IndexOptions, ItemUpdate, NewItem
 from engine.query import Filter
 
 NFC, NFD = unicodedata.normalize("NFC", "été.png"), unicodedata.normalize("NFD", "été.png")
@@ -36,14 +36,16 @@ def rows(vectors_only):
 
 def test_a_file_of_labels_changes_the_pictures_that_it_names_only(collection, pictures, tmp_path):
     before = labels(collection)
-    report = collection.index([pictures], labels=written(tmp_path / "l.csv", "red/0.png,warm\n"), workers=1)
+    report = collection.index(
+        [pictures], IndexOptions(labels=written(tmp_path / "l.csv", "red/0.png,warm\n"), workers=1)
+    )
     assert (report.updated, report.unchanged, report.failures) == (1, 17, ())
     assert labels(collection) == before | {"pictures/red/0.png": ("warm",)}
 
 
 def test_replacing_labels_takes_those_of_the_others(collection, pictures, tmp_path):
     path = written(tmp_path / "l.csv", "red/0.png,warm\n")
-    collection.index([pictures], labels=path, workers=1, replace_labels=True)
+    collection.index([pictures], IndexOptions(labels=path, workers=1, replace_labels=True))
     assert collection.info().labels == {"warm": 1}
 
 
@@ -86,7 +88,7 @@ def test_an_update_of_no_item_is_a_failure_and_makes_none(rows):
 
 def test_an_update_that_changes_nothing_is_no_change(rows):
     before = rows.info().sequence
-    report = rows.update_items([ItemUpdate("item/0001", ("odd",), {"n": 1})])
+    report = rows.update_items([ItemUpdate("item/0001", labels=("odd",), attributes={"n": 1})])
     assert (report.updated, report.unchanged, rows.info().sequence) == (0, 1, before)
 
 
@@ -96,7 +98,7 @@ def test_an_update_that_changes_nothing_is_no_change(rows):
 def test_folders_label_the_pictures_in_them_however_they_are_named(home: Home, pictures):
     named = [pictures / "red", pictures / "green", pictures / "blue/0.png"]
     with home.create("globbed", ["color"]) as made:
-        report = made.index(named, labels="folder", workers=1)
+        report = made.index(named, IndexOptions(labels="folder", workers=1))
         assert made.info().labels == {"red": 6, "green": 6, "blue": 1}
         assert report.notes == ()
 
@@ -104,10 +106,10 @@ def test_folders_label_the_pictures_in_them_however_they_are_named(home: Home, p
 def test_labels_that_somebody_chose_are_not_a_folder_s_to_change(collection, pictures, tmp_path):
     chosen = {"pictures/red/0.png": ("rose",), "pictures/red/1.png": ()}
     collection.annotate(written(tmp_path / "l.csv", "path,label\nred/0.png,rose\nred/1.png,\n"))
-    report = collection.index([pictures], labels="folder", workers=1)
+    report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.updated, report.unchanged) == (0, 18)
     assert {key: labels(collection)[key] for key in chosen} == chosen
-    collection.index([pictures], labels="folder", workers=1, replace_labels=True)
+    collection.index([pictures], IndexOptions(labels="folder", workers=1, replace_labels=True))
     assert labels(collection)["pictures/red/0.png"] == ("red",)
 
 
@@ -117,7 +119,7 @@ def test_labels_of_which_no_picture_got_one_are_said(home: Home, tmp_path):
     (folder / "a.png").write_bytes(encode(draw("red", 0)))
     with home.create("bare", ["color"]) as made:
         table = written(tmp_path / "l.csv", "path,label,year\na.png,,1999\n")
-        assert made.index([folder], labels=table, workers=1).notes == ("no picture got a label",)
+        assert made.index([folder], IndexOptions(labels=table, workers=1)).notes == ("no picture got a label",)
         assert made.item("pictures/a.png").attributes == {"year": 1999}
 
 
@@ -211,12 +213,12 @@ def test_a_file_is_one_item_however_it_is_reached(home: Home, tmp_path):
     (tmp_path / "linked").symlink_to(folder)
     (folder / "red/link.png").symlink_to(folder / "green/0.png")
     with home.create("once", ["color"]) as made:
-        assert made.index([folder / "green"], workers=1).added == 2
-        assert made.index([folder], workers=1).added == 4
+        assert made.index([folder / "green"], IndexOptions(workers=1)).added == 2
+        assert made.index([folder], IndexOptions(workers=1)).added == 4
         keys = set(labels(made))
         assert {"green/0.png", "green/1.png"} < keys
         for path in (folder / "red", tmp_path / "linked", folder / "red/0.png", tmp_path / "linked/blue"):
-            report = made.index([path], workers=1)
+            report = made.index([path], IndexOptions(workers=1))
             assert (report.added, report.updated) == (0, 0)
         assert set(labels(made)) == keys
 
@@ -226,12 +228,12 @@ def test_a_copy_is_another_item(home: Home, tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.png").write_bytes(encode(draw("red", 0)))
     with home.create("copies", ["color"]) as made:
-        assert made.index([tmp_path / "one", tmp_path / "two"], workers=1).added == 2
+        assert made.index([tmp_path / "one", tmp_path / "two"], IndexOptions(workers=1)).added == 2
 
 
 def test_a_folder_below_an_indexed_one_continues_its_keys(collection, pictures):
     (pictures / "red/new.png").write_bytes(encode(draw("red", 77)))
-    assert collection.index([pictures / "red"], workers=1).added == 1
+    assert collection.index([pictures / "red"], IndexOptions(workers=1)).added == 1
     assert collection.item("pictures/red/new.png").source == str(pictures / "red/new.png")
 
 
@@ -254,7 +256,7 @@ def test_labels_reach_pictures_whose_names_are_written_otherwise(home: Home, tmp
     folder.mkdir()
     (folder / NFD).write_bytes(encode(draw("red", 0)))
     with home.create("named", ["color"]) as made:
-        made.index([folder], labels=written(tmp_path / "l.csv", f"{NFC},été\n"), workers=1)
+        made.index([folder], IndexOptions(labels=written(tmp_path / "l.csv", f"{NFC},été\n"), workers=1))
         assert made.item(f"pictures/{NFC}").labels == ("été",)
 
 
@@ -265,11 +267,11 @@ def test_what_was_deleted_stays_deleted_until_it_is_asked_for(collection, pictur
     keys = ["pictures/red/0.png", "pictures/red/1.png", "pictures/red/2.png"]
     collection.delete_items(keys)
     (pictures / "red/1.png").write_bytes(encode(draw("red", 99)))
-    report = collection.index([pictures], labels="folder", workers=1)
+    report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.unchanged) == (1, 15)
     assert report.skipped == {"deleted from the collection earlier": 2}
-    assert collection.index([pictures / "red/0.png"], workers=1).added == 1
-    assert collection.index([pictures], workers=1, include_deleted=True).added == 1
+    assert collection.index([pictures / "red/0.png"], IndexOptions(workers=1)).added == 1
+    assert collection.index([pictures], IndexOptions(workers=1, include_deleted=True)).added == 1
     assert collection.count() == 18
 
 
@@ -278,8 +280,8 @@ def test_files_that_are_gone_or_moved_are_reported_and_their_items_stay(collecti
     (pictures / "red/1.png").rename(pictures / "blue/moved.png")
     other = tmp_path / "other"
     other.mkdir()
-    assert collection.index([other], workers=1).gone == ()
-    report = collection.index([pictures], labels="folder", workers=1)
+    assert collection.index([other], IndexOptions(workers=1)).gone == ()
+    report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert report.gone == ("pictures/red/0.png", "pictures/red/1.png")
     assert report.moved == {"pictures/red/1.png": "pictures/blue/moved.png"}
     assert collection.item("pictures/red/0.png").labels == ("red",)
@@ -294,7 +296,7 @@ def test_what_is_left_out_is_counted_by_kind(home: Home, tmp_path):
     (folder / ".cache").mkdir()
     (folder / "again").symlink_to(folder / "red")
     with home.create("mixed", ["color"]) as made:
-        report = made.index([folder], workers=1)
+        report = made.index([folder], IndexOptions(workers=1))
     assert report.added == 3
     assert report.skipped == {
         "JPEG XL": 1, "RAW": 2, "PSD": 1, "PDF": 1, "other files": 1, "hidden": 2, "links to folders": 1, "video": 1,

@@ -14,8 +14,8 @@ from drawn import CLASSES, VIEWS, draw, encode, write_pictures
 from engine.errors import InvalidInputError, NotReadyError
 from engine.home import Home
 from engine.ingest import extraction
-from engine.item import Failure, Picture
-from engine.query import Filter, Query
+from engine.item import Failure, IndexOptions, Picture
+from engine.query import Filter, Query, SearchRequest
 from features import Forest
 
 
@@ -35,7 +35,7 @@ def test_items_carry_key_label_source_size_and_every_view(collection, pictures):
 
 def test_running_again_does_nothing(collection, pictures):
     before = collection.info().sequence
-    report = collection.index([pictures], labels="folder", workers=1)
+    report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.updated, report.unchanged) == (0, 0, 18)
     assert collection.info().sequence == before
 
@@ -44,10 +44,10 @@ def test_a_changed_file_is_extracted_again_and_a_touched_one_is_not(collection, 
     (pictures / "red/0.png").write_bytes(encode(draw("blue", 99)))
     os.utime(pictures / "red/1.png", ns=(1, 1))
     hash_before = collection.item("pictures/red/1.png").content_hash
-    report = collection.index([pictures], labels="folder", workers=1)
+    report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.updated, report.unchanged) == (0, 1, 17)
     assert collection.item("pictures/red/1.png").content_hash == hash_before
-    assert collection.index([pictures], workers=1).unchanged == 18
+    assert collection.index([pictures], IndexOptions(workers=1)).unchanged == 18
 
 
 def test_equal_paths_below_two_roots_and_one_picture_twice_are_separate_items(home: Home, tmp_path: Path):
@@ -57,9 +57,9 @@ def test_equal_paths_below_two_roots_and_one_picture_twice_are_separate_items(ho
         (tmp_path / root / "a/1.png").write_bytes(picture)
     (tmp_path / "one/photos/copy.png").write_bytes(picture)
     with home.create("two", ["color"]) as collection:
-        collection.index([tmp_path / "one/photos", tmp_path / "two/photos"], workers=1)
+        collection.index([tmp_path / "one/photos", tmp_path / "two/photos"], IndexOptions(workers=1))
         assert keys(collection) == ["photos-2/a/1.png", "photos/a/1.png", "photos/copy.png"]
-        assert collection.index([tmp_path / "two/photos"], workers=1).unchanged == 1
+        assert collection.index([tmp_path / "two/photos"], IndexOptions(workers=1)).unchanged == 1
 
 
 def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(home: Home, tmp_path: Path):
@@ -76,7 +76,7 @@ def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(h
     (folder / os.fsdecode(b"\xff.png")).write_bytes(good)
     (folder / "notes.txt").write_text("not a picture by its name, so not even tried")
     with home.create("mixed", VIEWS) as collection:
-        report = collection.index([folder], labels="folder", workers=1)
+        report = collection.index([folder], IndexOptions(labels="folder", workers=1))
         assert collection.item("mixed/\\xff.png").source == f"{folder}/\\xff.png"
     assert report.added == 7
     reasons = {Path(failure.key).name: failure.reason for failure in report.failures}
@@ -89,13 +89,13 @@ def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(h
 def test_labels_come_from_a_csv_and_change_without_extracting_again(collection, pictures, tmp_path, header):
     table = tmp_path / "labels.csv"
     table.write_text(header + f"red/0.png,warm\n{pictures}/red/0.png,square\nred/1.png,warm,old\n")
-    report = collection.index([pictures], labels=table, workers=1)
+    report = collection.index([pictures], IndexOptions(labels=table, workers=1))
     assert collection.item("pictures/red/0.png").labels == ("square", "warm")
     assert collection.item("pictures/red/1.png").labels == ("old", "warm")
     assert collection.item("pictures/blue/1.png").labels == ("blue",)
     assert (report.updated, report.unchanged) == (2, 16)
-    assert collection.index([pictures], workers=1).unchanged == 18
-    report = collection.index([pictures], labels=table, workers=1, replace_labels=True)
+    assert collection.index([pictures], IndexOptions(workers=1)).unchanged == 18
+    report = collection.index([pictures], IndexOptions(labels=table, workers=1, replace_labels=True))
     assert (report.updated, report.unchanged) == (16, 2)
     assert collection.info().labels == {"old": 1, "square": 1, "warm": 2}
 
@@ -105,9 +105,9 @@ def test_a_labels_file_that_cannot_be_meant_is_refused_before_any_work(collectio
     table = tmp_path / "labels.csv"
     table.write_text(text)
     with pytest.raises(InvalidInputError):
-        collection.index([pictures], labels=table, workers=1)
+        collection.index([pictures], IndexOptions(labels=table, workers=1))
     with pytest.raises(InvalidInputError):
-        collection.index([pictures], labels=tmp_path / "absent.csv", workers=1)
+        collection.index([pictures], IndexOptions(labels=tmp_path / "absent.csv", workers=1))
 
 
 def test_a_folder_that_does_not_exist_is_refused(collection, tmp_path):
@@ -119,7 +119,7 @@ def test_words_need_enough_pictures_and_the_error_says_so(home: Home, tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one/a.png").write_bytes(encode(np.full((40, 40, 3), 200, np.uint8)))
     with home.create("few", ["sift"]) as collection, pytest.raises(NotReadyError, match="sift"):
-        collection.index([tmp_path / "one"], workers=1)
+        collection.index([tmp_path / "one"], IndexOptions(workers=1))
 
 
 def test_an_empty_folder_indexes_nothing(home: Home, tmp_path):
@@ -133,10 +133,14 @@ def test_processes_give_the_same_rows_as_one(home: Home, pictures):
     for workers in (1, 2):
         with home.create(f"by-{workers}", VIEWS) as collection:
             seen: list[tuple[int, int]] = []
-            collection.index([pictures], workers=workers, progress=lambda *said, seen=seen: seen.append(said))
+            collection.index(
+                [pictures], IndexOptions(workers=workers), progress=lambda *said, seen=seen: seen.append(said)
+            )
             assert seen[-1] == ("indexing", 18, 18)
             assert ("fitting", 18, 18) in seen
-            hits = collection.search([Query("sift", key="pictures/red/0.png")], k=18, space="raw")[0].hits
+            hits = collection.search(SearchRequest([Query("sift", key="pictures/red/0.png")], k=18, space="raw"))[
+                0
+            ].hits
             answers.append([(hit.key, hit.distance) for hit in hits])
     assert answers[0] == answers[1]
 
@@ -166,9 +170,9 @@ def test_an_interruption_keeps_what_was_finished(home: Home, pictures):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            collection.index([pictures], workers=1, progress=stop)
+            collection.index([pictures], IndexOptions(workers=1), progress=stop)
         kept = collection.count()
-        report = collection.index([pictures], workers=1)
+        report = collection.index([pictures], IndexOptions(workers=1))
         assert report.added + kept == 18
         assert kept == report.unchanged
 
@@ -197,11 +201,11 @@ def test_kill_9_in_the_middle_and_running_again_ends_with_every_file_once(home: 
     with home.open("killed") as collection:
         kept = collection.count()
         assert 0 < kept < 180
-        report = collection.index([tmp_path / "many"], labels="folder", workers=1)
+        report = collection.index([tmp_path / "many"], IndexOptions(labels="folder", workers=1))
         assert (report.added, report.unchanged, report.failures) == (180 - kept, kept, ())
         assert collection.count() == len(set(keys(collection))) == 180
         assert collection.info().labels == dict.fromkeys(sorted(CLASSES), 60)
-        view = collection.search([Query("gist", key="many/red/0.png")], k=1000, space="raw")[0]
+        view = collection.search(SearchRequest([Query("gist", key="many/red/0.png")], k=1000, space="raw"))[0]
         assert len(view.hits) == 179
 
 
@@ -259,10 +263,10 @@ def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, mo
     monkeypatch.setattr(Forest, "fit", remember)
     expected = [(folder,) for folder in sorted(CLASSES) for _ in range(6)]
     with home.create("labelled", ["forest:words=24"]) as collection:
-        collection.index([pictures], labels="folder", workers=1)
+        collection.index([pictures], IndexOptions(labels="folder", workers=1))
         images = [path.read_bytes() for path in sorted(pictures.rglob("*.png"))]
         told = Picture(encode(draw("red", 99)), ("other",))
         collection.fit_views([told, b"no picture", *images], ["forest"], refit=True)
         collection.add_view("other=forest:words=24")
-        collection.index([pictures], workers=1)
+        collection.index([pictures], IndexOptions(workers=1))
     assert seen == [expected, [("other",), *expected], expected]

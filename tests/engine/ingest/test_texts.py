@@ -7,9 +7,11 @@ import pytest
 from drawn import draw, encode, write_pictures
 
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from engine.evaluation import EvaluationRequest
 from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query
+from engine.item import IndexOptions, NewItem
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 
 CAPTIONS = {
     "red/0.png": "a crimson Rose",
@@ -31,12 +33,12 @@ def captioned(home: Home, pictures: Path, tmp_path: Path):
     """18 pictures in three classes, six of them with captions."""
     with home.create("captioned", ["color", "text:dim=6"]) as made:
         captions = table(tmp_path / "captions.csv", CAPTIONS)
-        made.index([pictures], labels="folder", workers=1, captions=captions)
+        made.index([pictures], IndexOptions(labels="folder", workers=1, captions=captions))
         yield made
 
 
 def keys(collection, query: Query, **options: object) -> list[str]:
-    (answer,) = collection.search([query], space="raw", k=100, **options)
+    (answer,) = collection.search(SearchRequest([query], space="raw", k=100, **options))
     return [hit.key for hit in answer.hits]
 
 
@@ -47,7 +49,7 @@ def test_captioned_pictures_are_found_by_words_and_others_are_not(captioned):
     item = captioned.item("pictures/red/0.png")
     assert (item.text, item.views, item.labels) == ("a crimson Rose", ("color", "text"), ("red",))
     assert captioned.item("pictures/red/2.png").views == ("color",)
-    (answer,) = captioned.search([Query("text", text="SEA")], k=2)
+    (answer,) = captioned.search(SearchRequest([Query("text", text="SEA")], k=2))
     assert {hit.key for hit in answer.hits} == {"pictures/blue/0.png", "pictures/blue/1.png"}
     assert {hit.text for hit in answer.hits} == {"the blue sea", "sea and sky"}
     assert len(keys(captioned, Query("text", text="rose"))) == 6
@@ -57,7 +59,7 @@ def test_captioned_pictures_are_found_by_words_and_others_are_not(captioned):
 def test_running_again_changes_nothing(captioned, pictures, tmp_path):
     before = captioned.info().sequence
     for captions in (None, tmp_path / "captions.csv"):
-        report = captioned.index([pictures], labels="folder", workers=1, captions=captions)
+        report = captioned.index([pictures], IndexOptions(labels="folder", workers=1, captions=captions))
         assert (report.updated, report.unchanged, report.failures) == (0, 18, ())
     assert captioned.info().sequence == before
 
@@ -65,7 +67,7 @@ def test_running_again_changes_nothing(captioned, pictures, tmp_path):
 def test_a_changed_caption_changes_the_text_row_and_reads_no_picture(captioned, pictures, tmp_path, monkeypatch):
     monkeypatch.setattr("engine.ingest.extraction.decode", lambda data: pytest.fail("a picture was read"))
     changed = table(tmp_path / "changed.csv", {"red/0.png": "the sky", "red/2.png": "rose", "blue/0.png": ""})
-    report = captioned.index([pictures], workers=1, captions=changed)
+    report = captioned.index([pictures], IndexOptions(workers=1, captions=changed))
     assert (report.added, report.updated, report.unchanged) == (0, 3, 15)
     assert captioned.item("pictures/red/0.png").text == "the sky"
     assert captioned.item("pictures/blue/0.png").views == ("color",)
@@ -78,24 +80,24 @@ def test_a_changed_caption_changes_the_text_row_and_reads_no_picture(captioned, 
 def test_lines_of_one_picture_are_joined_and_commas_need_no_quotes(captioned, pictures, tmp_path):
     csv = tmp_path / "more.csv"
     csv.write_text(f'red/0.png,one, two\n{pictures}/red/0.png,four\nred/0.png,"three, still"\nred/1.png,\n')
-    captioned.index([pictures], workers=1, captions=csv)
+    captioned.index([pictures], IndexOptions(workers=1, captions=csv))
     assert captioned.item("pictures/red/0.png").text == "one, two\nthree, still\nfour"
     assert captioned.item("pictures/red/1.png").text == ""
 
 
 def test_captions_of_no_picture_are_reported(captioned, pictures, tmp_path):
     csv = table(tmp_path / "more.csv", {"red/0.png": "a rose", "red/99.png": "nothing"})
-    report = captioned.index([pictures], workers=1, captions=csv)
+    report = captioned.index([pictures], IndexOptions(workers=1, captions=csv))
     (failure,) = report.failures
     assert failure.key == "red/99.png"
     assert "more.csv, line 3: no such picture" in failure.reason
     with pytest.raises(InvalidInputError, match="names none of the 18 pictures"):
-        captioned.index([pictures], captions=table(csv, {"elsewhere.png": "a"}))
+        captioned.index([pictures], IndexOptions(captions=table(csv, {"elsewhere.png": "a"})))
     with pytest.raises(InvalidInputError, match="captions cannot be read"):
-        captioned.index([pictures], captions=tmp_path / "absent.csv")
+        captioned.index([pictures], IndexOptions(captions=tmp_path / "absent.csv"))
     csv.write_text("red/0.png\n")
     with pytest.raises(InvalidInputError, match=r"line 1: expected path,caption"):
-        captioned.index([pictures], captions=csv)
+        captioned.index([pictures], IndexOptions(captions=csv))
 
 
 def test_an_interrupted_run_is_finished_by_the_next(home: Home, pictures, tmp_path):
@@ -107,9 +109,9 @@ def test_an_interrupted_run_is_finished_by_the_next(home: Home, pictures, tmp_pa
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            collection.index([pictures], workers=1, captions=captions, progress=stop)
+            collection.index([pictures], IndexOptions(workers=1, captions=captions), progress=stop)
         assert collection.item("pictures/red/0.png").text
-        report = collection.index([pictures], workers=1)
+        report = collection.index([pictures], IndexOptions(workers=1))
         assert report.unchanged == 18
         assert len(keys(collection, Query("text", text="rose"))) == 6
 
@@ -117,10 +119,10 @@ def test_an_interrupted_run_is_finished_by_the_next(home: Home, pictures, tmp_pa
 def test_captions_that_come_first_after_the_pictures_are_fitted_then(collection, pictures, tmp_path):
     collection.add_view("words=text:dim=4:model=lda")
     with pytest.raises(NotReadyError, match=r"crossview index small PATH --captions FILE.csv"):
-        collection.search([Query("words", text="rose")])
-    assert collection.index([pictures], workers=1).unchanged == 18
+        collection.search(SearchRequest([Query("words", text="rose")]))
+    assert collection.index([pictures], IndexOptions(workers=1)).unchanged == 18
     assert not collection.views()[-1].fitted
-    collection.index([pictures], workers=1, captions=table(tmp_path / "captions.csv", CAPTIONS))
+    collection.index([pictures], IndexOptions(workers=1, captions=table(tmp_path / "captions.csv", CAPTIONS)))
     assert collection.views()[-1].fitted
     assert len(keys(collection, Query("words", text="rose"))) == 6
 
@@ -133,20 +135,20 @@ def test_a_view_added_later_is_computed_for_the_items_that_are_there(captioned, 
     captioned.add_view("few=sift:words=4")
     query = Query("gist", key="pictures/red/0.png")
     with pytest.raises(InvalidInputError, match="no row"):
-        captioned.search([query], space="raw")
-    report = captioned.index([pictures], workers=1)
+        captioned.search(SearchRequest([query], space="raw"))
+    report = captioned.index([pictures], IndexOptions(workers=1))
     assert (report.added, report.updated) == (0, 18)
     assert captioned.item("pictures/red/0.png").views == ("color", "text", "gist", "few")
     assert captioned.item("pictures/red/0.png").text == "a crimson Rose"
     assert len(keys(captioned, query)) == len(keys(captioned, Query("few", key="pictures/red/0.png"))) == 17
-    assert captioned.index([pictures], workers=1).unchanged == 18
-    assert captioned.train("cca", ["few", "gist"], dim=2).targets == ("few", "gist")
+    assert captioned.index([pictures], IndexOptions(workers=1)).unchanged == 18
+    assert captioned.train(Recipe(spec="cca", views=("few", "gist"), dim=2)).targets == ("few", "gist")
 
 
 def test_only_the_views_that_lack_are_computed(captioned, pictures, monkeypatch):
     captioned.add_view("gist")
     monkeypatch.setattr("features.Color.extract", lambda self, image: pytest.fail("color was there"))
-    assert captioned.index([pictures], workers=1).updated == 18
+    assert captioned.index([pictures], IndexOptions(workers=1)).updated == 18
 
 
 @pytest.mark.parametrize(
@@ -230,12 +232,12 @@ def test_a_refit_places_the_texts_again(captioned):
 def test_a_query_in_the_wrong_view_says_where_to_ask(captioned, query, words):
     captioned.add_view("clip=vectors:dim=3")
     with pytest.raises(InvalidInputError, match=words):
-        captioned.search([query])
+        captioned.search(SearchRequest([query]))
 
 
 def test_a_collection_without_texts_says_how_to_get_them(collection):
     with pytest.raises(InvalidInputError, match="crossview add-view small text"):
-        collection.search([Query("color", text="rose")])
+        collection.search(SearchRequest([Query("color", text="rose")]))
     with pytest.raises(NotFoundError):
         collection.fit_views((), ["text"])
     collection.add_view("text")
@@ -255,11 +257,11 @@ def test_items_that_lack_a_view_are_found_in_those_they_have_and_only_there(home
     lines = {f"{label}/{number}.png": f"{word} {number % 3}" for label, word in own.items() for number in range(6)}
     with home.create("mixed", ["color", "text:dim=8"]) as mixed:
         captions = table(tmp_path / "captions.csv", lines)
-        mixed.index([tmp_path / "photos"], labels="folder", workers=1, captions=captions)
+        mixed.index([tmp_path / "photos"], IndexOptions(labels="folder", workers=1, captions=captions))
         mixed.import_items([NewItem(f"notes/{label}", text=word, labels=(label,)) for label, word in own.items()])
-        info = mixed.train("cca", ["text", "color"], dim=4)
+        info = mixed.train(Recipe(spec="cca", views=("text", "color"), dim=4))
         assert info.trained_items == 18
-        by_color, by_text = mixed.search([Query("text", text="rose")], targets=["color", "text"], k=100)
+        by_color, by_text = mixed.search(SearchRequest([Query("text", text="rose")], targets=["color", "text"], k=100))
         without_caption = {f"photos/{label}/{number}.png" for label in own for number in (6, 7)}
         without_picture = {f"notes/{label}" for label in own}
         colored, worded = ({hit.key for hit in found.hits} for found in (by_color, by_text))
@@ -268,15 +270,15 @@ def test_items_that_lack_a_view_are_found_in_those_they_have_and_only_there(home
         assert without_picture <= worded
         assert not without_caption & worded
         assert {hit.labels for hit in by_color.hits[:8]} == {("red",)}
-        (across,) = mixed.search([Query("color", key="photos/blue/7.png")], targets=["text"], k=7)
+        (across,) = mixed.search(SearchRequest([Query("color", key="photos/blue/7.png")], targets=["text"], k=7))
         assert {hit.labels for hit in across.hits} == {("blue",)}
         assert "notes/blue" in {hit.key for hit in across.hits}
-        (merged,) = mixed.search([Query("text", text="rose")], k=100, merge=True)
+        (merged,) = mixed.search(SearchRequest([Query("text", text="rose")], k=100, merge=True))
         assert {hit.key for hit in merged.hits} == colored | worded
 
 
 def test_evaluation_says_what_the_text_view_was_fitted_on(captioned):
-    captioned.train("cca", ["text", "color"], dim=2, holdout=0.4, seed=1)
-    measured = captioned.evaluate(view="text", targets=["color"], k=[1])
+    captioned.train(Recipe(spec="cca", views=("text", "color"), dim=2, holdout=0.4, seed=1))
+    measured = captioned.evaluate(EvaluationRequest(view="text", targets=("color",), k=(1,)))
     assert "text: revision 1, fitted with no labels on 6 texts, 2 queries among them" in measured.codebook
     assert np.isfinite([row.value for row in measured.rows]).all()

@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Query
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 
 
 def write(folder: Path, rows, keys: list[str] | None = None) -> tuple[Path, Path | None]:
@@ -37,7 +38,7 @@ def test_vectors_make_a_view_and_items(home: Home, tmp_path):
         assert seen[-1] == ("indexing", 5, 5)
         (view,) = [view for view in made.views() if view.name == "clip"]
         assert (view.extractor, view.dim, view.fitted) == ("vectors", 3, True)
-        (answer,) = made.search([Query("clip", vector=[3.0, 4.0, 5.0])], k=2)
+        (answer,) = made.search(SearchRequest([Query("clip", vector=[3.0, 4.0, 5.0])], k=2))
         assert [(hit.key, hit.distance) for hit in answer.hits] == [
             ("doc/1", 0.0),
             ("doc/0", pytest.approx(np.sqrt(27))),
@@ -56,7 +57,7 @@ def test_rows_without_keys_go_to_the_items_in_the_order_of_keys(collection, tmp_
     report = collection.index_vectors("clip", path)
     assert (report.added, report.updated) == (0, 18)
     items = collection.items(limit=100)
-    (answer,) = collection.search([Query("clip", vector=ramp(18, 2)[7])], space="raw", k=1)
+    (answer,) = collection.search(SearchRequest([Query("clip", vector=ramp(18, 2)[7])], space="raw", k=1))
     assert answer.hits[0].key == items[7].key
     assert items[7].source
     assert items[7].labels
@@ -77,7 +78,7 @@ def test_rows_that_are_there_are_unchanged_and_new_ones_replace(home: Home, tmp_
         rows[1234] += 1
         np.save(path, rows)
         assert made.index_vectors("clip", path, keys).updated == 1
-        (answer,) = made.search([Query("clip", vector=rows[1234])], k=1)
+        (answer,) = made.search(SearchRequest([Query("clip", vector=rows[1234])], k=1))
         assert (answer.hits[0].key, answer.hits[0].distance) == ("01234", 0.0)
 
 
@@ -165,16 +166,16 @@ def test_what_is_put_is_what_is_stored(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("vectors")
     with Home(folder / "home").create("made", ["color"]) as made:
         made.index_vectors("clip", *write(folder, rows, [f"{n}" for n in range(len(rows))]))
-        answers = made.search([Query("clip", vector=row) for row in rows.astype(np.float32)], k=1)
+        answers = made.search(SearchRequest([Query("clip", vector=row) for row in rows.astype(np.float32)], k=1))
         assert [answer.hits[0].distance for answer in answers] == [0.0] * len(rows)
 
 
 def test_a_view_of_vectors_trains_with_the_others(collection, tmp_path):
     rng = np.random.default_rng(0)
     collection.index_vectors("clip", write(tmp_path, rng.random((18, 8)))[0])
-    info = collection.train("cca", ["color", "clip"], dim=3)
+    info = collection.train(Recipe(spec="cca", views=("color", "clip"), dim=3))
     assert info.targets == ("color", "clip")
-    (answer,) = collection.search([Query("clip", vector=rng.random(8))], targets=["color"], k=4)
+    (answer,) = collection.search(SearchRequest([Query("clip", vector=rng.random(8))], targets=["color"], k=4))
     assert len(answer.hits) == 4
 
 
@@ -205,5 +206,5 @@ def test_kill_9_in_the_middle_and_running_again_ends_with_every_row(home: Home, 
         assert kept % 1000 == 0
         report = collection.index_vectors("clip", path, keys)
         assert (report.added, report.unchanged) == (20_000 - kept, kept)
-        (answer,) = collection.search([Query("clip", vector=rows[-1])], k=1)
+        (answer,) = collection.search(SearchRequest([Query("clip", vector=rows[-1])], k=1))
         assert answer.hits[0].key == "19999"

@@ -9,7 +9,8 @@ from drawn import CLASSES, draw, encode
 from engine.collection import Collection
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.home import Home
-from engine.query import Query
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 
 COUNT, WIDTH = 400, 1_500
 KEYS = [f"{number:03}" for number in range(COUNT)]
@@ -34,15 +35,15 @@ def snapshots(collection: Collection, home: Home) -> list[str]:
 
 
 def nearest(collection: Collection, row: np.ndarray, **how) -> tuple[str, float]:
-    (answer,) = collection.search([Query("wide", vector=row)], targets=["wide"], k=1, **how)
+    (answer,) = collection.search(SearchRequest([Query("wide", vector=row)], targets=["wide"], k=1, **how))
     return answer.hits[0].key, answer.hits[0].distance
 
 
 def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
     """The others and their snapshots stay; ``raw`` answers where the active one went."""
-    rows.train("pca", ["small"], dim=2, space="kept")
+    rows.train(Recipe(spec="pca", views=("small",), dim=2), space="kept")
     before = rows.info().bytes_on_disk
-    rows.train("kernel:rbf,pca", ["wide"], dim=2)
+    rows.train(Recipe(spec="kernel:rbf,pca", views=("wide",), dim=2))
     assert rows.info().bytes_on_disk > before + 4 * COUNT * WIDTH
     rows.delete_space("pca")
     assert rows.info().bytes_on_disk < before + 100_000
@@ -51,22 +52,22 @@ def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
     assert snapshots(rows, home) == ["kept-1-small.idx"]
     assert nearest(rows, wide(0)[7]) == ("007", 0.0)
     with pytest.raises(NotFoundError, match="there are: kept, raw"):
-        rows.search([Query("wide", key="007")], space="pca")
+        rows.search(SearchRequest([Query("wide", key="007")], space="pca"))
 
 
 def test_a_space_that_is_not_active_goes_without_a_change_of_the_active_one(rows):
-    rows.train("pca", ["small"], dim=2)
-    rows.train("pca", ["wide"], dim=2, space="other", activate=False)
+    rows.train(Recipe(spec="pca", views=("small",), dim=2))
+    rows.train(Recipe(spec="pca", views=("wide",), dim=2), space="other", activate=False)
     rows.delete_space("other")
     assert rows.info().active_space == "pca"
 
 
 def test_earlier_generations_are_deleted_alone(rows, home):
     """And the one that answers is not: the remedies are to activate another one or to delete the space."""
-    rows.train("pca", ["small"], dim=2)
+    rows.train(Recipe(spec="pca", views=("small",), dim=2))
     with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .* rows --space pca"):
         rows.delete_space("pca", 1)
-    rows.train("pca", ["small"], dim=3)
+    rows.train(Recipe(spec="pca", views=("small",), dim=3))
     with pytest.raises(NotReadyError, match="crossview activate rows pca --generation 1"):
         rows.delete_space("pca", 2)
     with pytest.raises(NotFoundError, match="no generation 7; there are: 1, 2"):
@@ -79,8 +80,8 @@ def test_earlier_generations_are_deleted_alone(rows, home):
 
 def test_what_cannot_be_deleted_names_the_remedy(rows):
     """The views themselves, a view that any generation of a space uses, the last view, and what is not there."""
-    rows.train("pca", ["small"], dim=2)
-    rows.train("pca", ["wide"], dim=2)
+    rows.train(Recipe(spec="pca", views=("small",), dim=2))
+    rows.train(Recipe(spec="pca", views=("wide",), dim=2))
     with pytest.raises(InvalidInputError, match=r"'raw' is the views themselves .* delete rows --view VIEW"):
         rows.delete_space("raw")
     with pytest.raises(NotReadyError, match=r"spaces: pca \(generation 1\); .* delete rows --space pca"):
@@ -107,23 +108,23 @@ def test_a_view_goes_with_its_rows_and_its_disk_space(rows, home):
         assert again.item("000").views == ("small",)
         assert not [name for name in snapshots(again, home) if "wide" in name]
         with pytest.raises(NotFoundError, match="there are: small"):
-            again.search([Query("wide", key="000")])
+            again.search(SearchRequest([Query("wide", key="000")]))
 
 
 def test_a_reader_notices_that_a_space_was_deleted_and_trained_again(rows, home):
     """Under the same name and generation: it answers by the new one, whatever it had in memory."""
-    rows.train("pca", ["wide"], dim=2)
+    rows.train(Recipe(spec="pca", views=("wide",), dim=2))
     with home.open("rows") as reader:
         first = nearest(reader, wide(1)[0], space="pca")
         rows.delete_space("pca")
-        rows.train("pca", ["wide"], dim=7)
+        rows.train(Recipe(spec="pca", views=("wide",), dim=7))
         assert rows.space("pca").generation == 1
         assert nearest(reader, wide(1)[0], space="pca") == nearest(rows, wide(1)[0], space="pca") != first
 
 
 def test_a_reader_does_not_write_snapshots_of_what_was_deleted(rows, home):
     reader = home.open("rows")
-    rows.train("pca", ["wide"], dim=2)
+    rows.train(Recipe(spec="pca", views=("wide",), dim=2))
     for path in (home.path / "rows" / "indexes").glob("*.idx"):
         path.unlink()
     nearest(reader, wide(0)[0])  # builds the index
@@ -134,11 +135,11 @@ def test_a_reader_does_not_write_snapshots_of_what_was_deleted(rows, home):
 
 def test_a_snapshot_of_a_deleted_space_is_not_used(rows, home):
     """One that lies there under the name of the new space's, as after an interruption, is built again."""
-    rows.train("pca", ["wide"], dim=2, seed=1)
+    rows.train(Recipe(spec="pca", views=("wide",), dim=2, seed=1))
     folder, aside = home.path / "rows" / "indexes", home.path / "aside"
     shutil.copytree(folder, aside)
     rows.delete_space("pca")
-    rows.train("sqrt,pca", ["wide"], dim=2)
+    rows.train(Recipe(spec="sqrt,pca", views=("wide",), dim=2))
     expected = nearest(rows, wide(1)[0])
     for path in aside.iterdir():
         shutil.copy(path, folder)
@@ -163,7 +164,7 @@ def test_a_view_that_is_added_again_has_nothing_of_the_old_one(rows, home):
         with home.open("rows") as later:
             for one in (rows, reader, later):
                 assert nearest(one, wide(1)[3], space="raw") == ("003", 0.0)
-                (answer,) = one.search([Query("wide", vector=wide(0)[3])], space="raw", k=COUNT)
+                (answer,) = one.search(SearchRequest([Query("wide", vector=wide(0)[3])], space="raw", k=COUNT))
                 assert len(answer.hits) == 5
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Hit, HitList, Query
+from engine.query import Hit, HitList, Query, SearchRequest
+from engine.recipe import Recipe
 from engine.spaces.fusion import fuse
 
 KEYS = [f"item {letter}" for letter in "abcdefgh"]
@@ -125,10 +126,10 @@ def test_exact_copies_come_first_in_a_merged_search(home: Home, lacking: bool) -
     rows = rng.normal(size=(30, 4)).astype(np.float32)
     with home.create("copies", ["a=vectors:dim=4", "b=vectors:dim=4"]) as made:
         made.import_items([NewItem(f"item {i}", rows={"a": row, "b": row}) for i, row in enumerate(rows)])
-        made.train("cca", ["a", "b"], dim=2)
+        made.train(Recipe(spec="cca", views=("a", "b"), dim=2))
         query = rng.normal(size=4).astype(np.float32)
         copy = {"a": query} if lacking else {"a": query, "b": query}
         made.import_items([NewItem(f"z copy {i}", rows=copy) for i in range(2)])
-        (merged,) = made.search([Query("a", vector=query)], k=5, merge=True)
+        (merged,) = made.search(SearchRequest([Query("a", vector=query)], k=5, merge=True))
     assert [hit.key for hit in merged.hits[:2]] == ["z copy 0", "z copy 1"]
     assert merged.hits[0].distance == merged.hits[1].distance < 1e-3

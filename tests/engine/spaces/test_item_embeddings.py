@@ -12,6 +12,7 @@ from engine.collection import Collection
 from engine.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
 from engine.home import Home
 from engine.query import Query
+from engine.recipe import Recipe
 from engine.spaces.embedding_files import write_vectors
 from engine.spaces.item_embeddings import ItemEmbeddings, every_page
 
@@ -21,7 +22,7 @@ def groups(home: Home):
     """Items of three groups, every third of which lacks gist."""
     items = [item(group, number, ("color", "gist")[: 1 + bool(number % 3)]) for group, number in each(7)]
     with fill(home, "groups", items) as made:
-        made.train("multi-npp", ["color", "gist"], dim=2)
+        made.train(Recipe(spec="multi-npp", views=("color", "gist"), dim=2))
         yield made
 
 
@@ -54,7 +55,7 @@ def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, v
 
 
 def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
-    groups.train("multi-npp,itq:12", ["color", "gist"], rerank=2)
+    groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist"), rerank=2))
     page = groups.embed_items("color")
     assert (page.bits, page.vectors.shape, page.vectors.dtype) == (12, (21, 2), np.uint8)
     (expected,) = groups.embed([Query("color", key=page.keys[3])], targets=["color"])
@@ -62,7 +63,7 @@ def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
 
 
 def test_of_several_metrics_one_is_chosen(groups):
-    groups.train("musl:8", ["color"], settings={"n_metrics": 2})
+    groups.train(Recipe(spec="musl:8", views=("color",), settings={"n_metrics": 2}))
     with pytest.raises(
         InvalidInputError, match="several metrics of view 'color': choose the target, of color:1, color:2"
     ):
@@ -76,9 +77,9 @@ def test_a_space_that_changes_between_pages_is_an_error(groups):
     """Vectors of two generations do not compare; the active space may change, since pages name theirs."""
     pages = every_page(Paged(groups), "color")
     first = next(pages)
-    groups.train("pca", ["color"], dim=2)
+    groups.train(Recipe(spec="pca", views=("color",), dim=2))
     assert next(pages).space == first.space == "multi-npp"
-    groups.train("multi-npp", ["color", "gist"], dim=2)
+    groups.train(Recipe(spec="multi-npp", views=("color", "gist"), dim=2))
     with pytest.raises(BusyError, match="from generation 1 to 2"):
         next(pages)
 
@@ -115,7 +116,7 @@ def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
 def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
     """Where pyarrow is installed; float vectors and codes, page by page."""
     parquet = pytest.importorskip("pyarrow.parquet")
-    groups.train("multi-npp,itq:12", ["color", "gist"], space="codes", activate=False)
+    groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist")), space="codes", activate=False)
     for space in ("multi-npp", "codes"):
         write_vectors(tmp_path / "rows.parquet", every_page(Paged(groups), "gist", space))
         table = parquet.read_table(tmp_path / "rows.parquet")

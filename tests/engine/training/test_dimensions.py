@@ -8,7 +8,7 @@ import pytest
 from engine.catalog.extractors import parse_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.item import NewItem
-from engine.recipe import Tune
+from engine.recipe import Recipe, Tune
 
 BOTH = ("few", "many")
 CLASSES = ("ant", "bee", "cat", "dog")
@@ -55,21 +55,21 @@ def test_more_dimensions_than_there_can_be_are_refused(narrow, spec, most):
     """However they are given; as many as there can be are learned, and a default shrinks without a word."""
     words = f"dim {most + 1} is more than the {most} dimensions that {spec.split(',')[-1]} can have: "
     with pytest.raises(InvalidInputError, match=re.escape(words)):
-        narrow.train(spec, BOTH, dim=most + 1)
+        narrow.train(Recipe(spec=spec, views=BOTH, dim=most + 1))
     with pytest.raises(InvalidInputError, match=f"n_components {most + 1} is more than the {most} dimensions"):
-        narrow.train(spec, BOTH, settings={"n_components": most + 1})
+        narrow.train(Recipe(spec=spec, views=BOTH, settings={"n_components": most + 1}))
     with pytest.raises(InvalidInputError, match=f"n_components {most + 1} is more than the {most} dimensions"):
-        narrow.train(f"{spec}:{most + 1}", BOTH)
-    assert max(narrow.train(spec, BOTH, dim=most).dim.values()) <= most
-    assert narrow.train(spec, BOTH).generation == 2  # nothing was made of what was refused
+        narrow.train(Recipe(spec=f"{spec}:{most + 1}", views=BOTH))
+    assert max(narrow.train(Recipe(spec=spec, views=BOTH, dim=most)).dim.values()) <= most
+    assert narrow.train(Recipe(spec=spec, views=BOTH)).generation == 2  # nothing was made of what was refused
 
 
 def test_the_refusal_names_what_bounds_it(narrow):
     """The numbers of every view, and the items that have it."""
     with pytest.raises(InvalidInputError, match="view few has 4 numbers, view many has 6 numbers, 24 training items"):
-        narrow.train("cca", BOTH, dim=5)
+        narrow.train(Recipe(spec="cca", views=BOTH, dim=5))
     with pytest.raises(InvalidInputError, match="n_components 9 is more than the 4 dimensions"):
-        narrow.train("cca", BOTH, tune=Tune({"n_components": (2, 9)}))
+        narrow.train(Recipe(spec="cca", views=BOTH, tune=Tune({"n_components": (2, 9)})))
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,21 @@ def test_the_refusal_names_what_bounds_it(narrow):
 def test_what_would_take_all_memory_is_refused(narrow, spec, settings, words):
     """Before anything is read."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
-        narrow.train(spec, BOTH, settings=settings)
+        narrow.train(Recipe(spec=spec, views=BOTH, settings=settings))
 
 
 def test_a_view_of_one_item_is_told_by_its_name(narrow):
     """Not by its position, and before anything is fitted."""
     narrow.delete_items([item.key for item in narrow.items() if item.key != "ant/0"])
     with pytest.raises(NotReadyError, match="1 training items have view 'few', and at least 2 are needed"):
-        narrow.train("pca", BOTH)
+        narrow.train(Recipe(spec="pca", views=BOTH))
 
 
 def test_a_dimension_out_of_range_is_refused(narrow):
     """By the name that it was given by."""
     for dim in (0, 10**6):
         with pytest.raises(InvalidInputError, match=f"dim must be a whole number from 1 to 65,536, not {dim}"):
-            narrow.train("multi-npp", BOTH, dim=dim)
+            narrow.train(Recipe(spec="multi-npp", views=BOTH, dim=dim))
 
 
 @pytest.mark.parametrize("spec", ["sift:words=65537", "forest:words=65538", "text:dim=4097", "vectors:dim=65537"])

@@ -4,7 +4,9 @@ import pytest
 from drawn import numbered, write_pictures
 
 from engine.errors import InvalidInputError, NotReadyError
-from engine.item import NewItem
+from engine.evaluation import EvaluationRequest
+from engine.item import IndexOptions, NewItem
+from engine.recipe import Recipe
 
 
 def value(evaluation, query: str, database: str, metric: str, k: int | None) -> float:
@@ -17,8 +19,8 @@ def value(evaluation, query: str, database: str, metric: str, k: int | None) -> 
 
 
 def test_queries_are_what_training_held_out(collection):
-    collection.train("hybrid", ["color", "sift"], dim=4, holdout=0.25)
-    found = collection.evaluate(view="color", k=[1, 5])
+    collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4, holdout=0.25))
+    found = collection.evaluate(EvaluationRequest(view="color", k=(1, 5)))
     assert (found.queries, found.database) == (4, 14)  # a quarter of 18, rounded to even
     assert {(row.query_view, row.database_view) for row in found.rows} == {("color", "color"), ("color", "sift")}
     assert value(found, "color", "color", "accuracy", 1) == 1.0
@@ -28,40 +30,42 @@ def test_queries_are_what_training_held_out(collection):
 
 
 def test_items_that_came_later_are_queries_too(collection, tmp_path):
-    collection.train("cca", ["color", "sift"], dim=2)
+    collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2))
     write_pictures(tmp_path / "pictures", 7)
-    collection.index([tmp_path / "pictures"], labels="folder", workers=1)
-    found = collection.evaluate(view="color", targets=["sift"], k=[1])
+    collection.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
+    found = collection.evaluate(EvaluationRequest(view="color", targets=("sift",), k=(1,)))
     assert (found.queries, found.database) == (3, 18)
 
 
 def test_a_space_trained_on_everything_is_measured_only_after_a_refit(collection):
-    collection.train("cca", ["color", "sift"], dim=2)
+    collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2))
     with pytest.raises(NotReadyError, match=r"--holdout 0.2.*--refit"):
-        collection.evaluate(view="color")
-    found = collection.evaluate(view="sift", targets=["color"], refit=True, k=[3])
+        collection.evaluate(EvaluationRequest(view="color"))
+    found = collection.evaluate(EvaluationRequest(view="sift", targets=("color",), refit=True, k=(3,)))
     assert (found.queries, found.database) == (4, 14)
     assert "anew" in found.protocol
     assert collection.space("cca").generation == 1
 
 
 def test_the_views_themselves_are_measured_on_a_split(collection):
-    found = collection.evaluate(view="color", space="raw", k=[1], test_size=0.5)
+    found = collection.evaluate(EvaluationRequest(view="color", spaces=("raw",), k=(1,), test_size=0.5))
     assert (found.queries, found.database) == (9, 9)
     assert value(found, "color", "color", "accuracy", 1) == 1.0
     assert value(found, "color", "color", "map", None) > 0.8
     assert found.codebook == "no view that takes part has a codebook"
-    assert found.rows == collection.evaluate(view="color", space="raw", k=[1], test_size=0.5).rows
+    assert (
+        found.rows == collection.evaluate(EvaluationRequest(view="color", spaces=("raw",), k=(1,), test_size=0.5)).rows
+    )
 
 
 def test_without_labels_there_is_nothing_to_measure(home):
     with home.create("bare", ["color"]) as collection:
         collection.import_items([NewItem("a", rows=numbered(1).rows), NewItem("b", rows=numbered(2).rows)])
         with pytest.raises(NotReadyError, match="label"):
-            collection.evaluate(view="color", space="raw")
+            collection.evaluate(EvaluationRequest(view="color", spaces=("raw",)))
 
 
-@pytest.mark.parametrize("options", [{"k": []}, {"k": [0]}, {"test_size": 1.5}, {"targets": ["sift"]}])
+@pytest.mark.parametrize("options", [{"k": ()}, {"k": (0,)}, {"test_size": 1.5}, {"targets": ("sift",)}])
 def test_measurements_that_make_no_sense_are_refused(collection, options):
     with pytest.raises(InvalidInputError):
-        collection.evaluate(**({"view": "color", "space": "raw"} | options))
+        collection.evaluate(EvaluationRequest(view="color", spaces=("raw",), **options))

@@ -6,9 +6,10 @@ from drawn import CLASSES, draw, encode
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError
+from engine.evaluation import EvaluationRequest
 from engine.item import NewItem
-from engine.query import Query
-from engine.recipe import Pair
+from engine.query import Query, SearchRequest
+from engine.recipe import Pair, Recipe
 from engine.training.neighborhoods import read_pairs
 
 BOTH = ("color", "gist")
@@ -17,7 +18,7 @@ BOTH = ("color", "gist")
 def own_group(collection, k: int = 5) -> float:
     """How many hits of new colour queries in the gist target are of the query's group."""
     answers = collection.search(
-        [Query("color", vector=row("color", group, 100)) for group in GROUPS], targets=["gist"], k=k
+        SearchRequest([Query("color", vector=row("color", group, 100)) for group in GROUPS], targets=["gist"], k=k)
     )
     return float(np.mean([hit.key.startswith(g) for g, one in zip(GROUPS, answers, strict=True) for hit in one.hits]))
 
@@ -28,7 +29,7 @@ def paired(count: int = 8) -> list[Pair]:
 
 def test_pairs_take_the_place_of_labels(home):
     with fill(home, "bare", [item(group, number, labels=()) for group, number in each()]) as bare:
-        info = bare.train("multi-npp", BOTH, dim=3, pairs=paired())
+        info = bare.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=paired()))
         assert info.pairs == len(paired())
         assert own_group(bare) > 0.9
 
@@ -37,28 +38,28 @@ def test_items_that_share_one_of_several_labels_are_similar(home):
     """Every item has a label of its own too, so that no two sets of labels are equal."""
     items = [item(group, number, labels=[group, f"{group}-{number}"]) for group, number in each()]
     with fill(home, "tags", items) as tags:
-        tags.train("multi-npp", BOTH, dim=3)
+        tags.train(Recipe(spec="multi-npp", views=BOTH, dim=3))
         assert own_group(tags) > 0.9
 
 
 def test_neighbours_in_a_view_named_by_its_name_are_similar(home):
     with fill(home, "bare", [item(group, number, labels=()) for group, number in each()]) as bare:
         settings = {"similar": "knn", "neighbor_view": "gist", "n_neighbors": 5}
-        info = bare.train("multi-npp", BOTH, dim=3, settings=settings)
+        info = bare.train(Recipe(spec="multi-npp", views=BOTH, dim=3, settings=settings))
         assert info.settings["neighbor_view"] == "gist"
         assert own_group(bare) > 0.9
         with pytest.raises(InvalidInputError, match="neighbor_view='smell' is none of the views"):
-            bare.train("multi-npp", BOTH, dim=3, settings=settings | {"neighbor_view": "smell"})
+            bare.train(Recipe(spec="multi-npp", views=BOTH, dim=3, settings=settings | {"neighbor_view": "smell"}))
 
 
 def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
     """The pairs are kept with the space."""
     pairs = [Pair(f"{group}/{n}", f"{group}/{m}") for group in CLASSES for m in range(6) for n in range(m)]
-    three.train("multi-npp", BOTH, dim=3, pairs=pairs)
+    three.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs))
     assert three.extend("multi-npp", ["sift"]).pairs == 45
-    (answer,) = three.search([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4)
+    (answer,) = three.search(SearchRequest([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4))
     assert sum(hit.labels == ("red",) for hit in answer.hits) >= 3
-    measured = three.evaluate(view="color", targets=["gist"], refit=True, k=[3])
+    measured = three.evaluate(EvaluationRequest(view="color", targets=("gist",), refit=True, k=(3,)))
     assert all(row.value > 0.6 for row in measured.rows)
 
 
@@ -76,9 +77,9 @@ def test_pairs_that_cannot_be_used_are_told(home, pairs, error, words):
         groups.add_view("other=vectors:dim=2")
         groups.import_items([NewItem("owl/90", rows={"other": np.ones(2)})])
         with pytest.raises(error, match=words):
-            groups.train("multi-npp", BOTH, dim=2, pairs=pairs)
+            groups.train(Recipe(spec="multi-npp", views=BOTH, dim=2, pairs=pairs))
         with pytest.raises(InvalidInputError, match="does not learn from pairs"):
-            groups.train("cca", BOTH, dim=2, pairs=[Pair("cat/00", "cat/01")])
+            groups.train(Recipe(spec="cca", views=BOTH, dim=2, pairs=(Pair("cat/00", "cat/01"),)))
 
 
 def test_a_file_of_pairs_is_read_with_its_line_numbers(tmp_path):

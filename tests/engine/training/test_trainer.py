@@ -6,8 +6,10 @@ from drawn import draw, encode
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.evaluation import EvaluationRequest
 from engine.item import ItemUpdate
-from engine.query import Query
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 
 BOTH = ("color", "gist")
 
@@ -15,7 +17,7 @@ BOTH = ("color", "gist")
 def share_of_its_group(collection, view: str, target: str, k: int = 5, **options) -> float:
     """How many of the k hits of new queries are of the query's group; a third by chance."""
     queries = [Query(view, vector=row(view, group, number)) for group in GROUPS for number in range(100, 104)]
-    answers = collection.search(queries, targets=[target], k=k, **options)
+    answers = collection.search(SearchRequest(queries, targets=[target], k=k, **options))
     groups = [group for group in GROUPS for _ in range(4)]
     hits = [hit.key.startswith(group) for group, one in zip(groups, answers, strict=True) for hit in one.hits]
     assert len(hits) == k * len(queries)
@@ -25,7 +27,9 @@ def share_of_its_group(collection, view: str, target: str, k: int = 5, **options
 def distances(collection, view: str, target: str, space: str = "") -> dict[tuple[str, str], float]:
     """The distance between any two items that have the views, by keys."""
     keys = [one.key for one in collection.items(limit=1000) if view in one.views]
-    answers = collection.search([Query(view, key=key) for key in keys], targets=[target], k=1000, space=space)
+    answers = collection.search(
+        SearchRequest([Query(view, key=key) for key in keys], targets=[target], k=1000, space=space)
+    )
     return {(key, hit.key): hit.distance for key, answer in zip(keys, answers, strict=True) for hit in answer.hits}
 
 
@@ -36,21 +40,21 @@ def test_items_without_a_view_are_learned_from_and_found_by_the_views_they_have(
     """A third of the items have both views, a third only colours, a third only gist."""
     having = [BOTH, ("color",), ("gist",)]
     with fill(home, "some", [item(group, number, having[number % 3]) for group, number in each(12)]) as some:
-        info = some.train("multi-npp", BOTH, dim=4)
+        info = some.train(Recipe(spec="multi-npp", views=BOTH, dim=4))
         assert info.trained_items == 36
         assert share_of_its_group(some, "color", "gist") > 0.9
         assert share_of_its_group(some, "gist", "color") > 0.9
-        (answer,) = some.search([Query("color", key="cat/01")], targets=["gist"], k=100)
+        (answer,) = some.search(SearchRequest([Query("color", key="cat/01")], targets=["gist"], k=100))
         assert {int(hit.key[-2:]) % 3 for hit in answer.hits} == {0, 2}
         with pytest.raises(InvalidInputError, match="no row of view 'gist'"):
-            some.search([Query("gist", key="cat/01")])
+            some.search(SearchRequest([Query("gist", key="cat/01")]))
 
 
 def test_a_space_is_learned_from_items_of_which_none_has_both_views(home):
     """Labels alone join the pictures of one view to those of another."""
     having = [("color",), ("gist",)]
     with fill(home, "apart", [item(group, number, having[number % 2]) for group, number in each(16)]) as apart:
-        apart.train("multi-npp", BOTH, dim=3)
+        apart.train(Recipe(spec="multi-npp", views=BOTH, dim=3))
         assert share_of_its_group(apart, "color", "gist") > 0.9
 
 
@@ -60,11 +64,11 @@ def test_a_learner_that_compares_views_item_by_item_learns_from_items_with_all_o
     lacking = [item(group, 50, ["gist"]) for group in GROUPS]
     with fill(home, "whole", whole) as one, fill(home, "more", [*whole, *lacking]) as two:
         for made in (one, two):
-            assert made.train("cca", BOTH, dim=2).trained_items == len(whole)
+            assert made.train(Recipe(spec="cca", views=BOTH, dim=2)).trained_items == len(whole)
         query = Query("color", vector=row("color", "dog", 70))
-        (plain,), (more,) = (made.search([query], targets=["color"], k=24) for made in (one, two))
+        (plain,), (more,) = (made.search(SearchRequest([query], targets=["color"], k=24)) for made in (one, two))
         assert plain == more
-        assert two.evaluate(view="gist", targets=["color"], k=[1]).queries == len(lacking)
+        assert two.evaluate(EvaluationRequest(view="gist", targets=("color",), k=(1,))).queries == len(lacking)
 
 
 def test_such_a_learner_says_that_no_item_has_all_views(home):
@@ -73,28 +77,28 @@ def test_such_a_learner_says_that_no_item_has_all_views(home):
         fill(home, "none", apart) as none,
         pytest.raises(NotReadyError, match="no item has all of color, gist, as cca"),
     ):
-        none.train("cca", BOTH)
+        none.train(Recipe(spec="cca", views=BOTH))
 
 
 def test_evaluation_measures_each_crossing_on_the_items_that_have_the_views(home):
     having = [BOTH, ("color",), ("gist",)]
     with fill(home, "some", [item(group, number, having[number % 3]) for group, number in each(12)]) as some:
-        some.train("multi-npp", BOTH, dim=4, holdout=0.25)
-        aside = some.evaluate(view="color", k=[1])
+        some.train(Recipe(spec="multi-npp", views=BOTH, dim=4, holdout=0.25))
+        aside = some.evaluate(EvaluationRequest(view="color", k=(1,)))
         assert aside.queries < 9  # nine are held out, and not all have colours
         assert aside.database == 27
         assert {row.database_view for row in aside.rows} == {"color", "gist"}
         (told,) = [part for part in aside.protocol.split("; ") if part.startswith("items to find by view")]
         counts = [int(part.split()[0]) for part in told.removeprefix("items to find by view: ").split(", ")]
         assert all(count < 27 for count in counts)
-        again = some.evaluate(view="gist", targets=["color"], k=[1], refit=True)
+        again = some.evaluate(EvaluationRequest(view="gist", targets=("color",), k=(1,), refit=True))
         assert {row.database_view for row in again.rows} == {"color"}
         assert all(row.value > 0.8 for row in again.rows)
 
 
 def test_a_view_that_no_item_has_is_named(home):
     with fill(home, "some", [item("cat", 1, ["color"])]) as some, pytest.raises(NotReadyError, match="'gist'"):
-        some.train("multi-npp", BOTH)
+        some.train(Recipe(spec="multi-npp", views=BOTH))
 
 
 # -- a view that is added later
@@ -103,7 +107,7 @@ def test_a_view_that_no_item_has_is_named(home):
 @pytest.fixture
 def shared(three):
     """Three views of 18 pictures, and a space of the first two."""
-    three.train("multi-npp", BOTH, dim=3, space="shared", seed=5)
+    three.train(Recipe(spec="multi-npp", views=BOTH, dim=3, seed=5), space="shared")
     return three
 
 
@@ -114,10 +118,12 @@ def test_a_view_added_later_is_searched_and_leaves_the_others_as_they_were(share
     assert (info.spec, info.seed, info.settings, info.trained_items) == ("multi-npp", 5, {"n_components": 3}, 18)
     for (view, target), expected in before.items():
         assert distances(shared, view, target) == expected
-    (answer,) = shared.search([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4)
+    (answer,) = shared.search(SearchRequest([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4))
     assert sum(hit.labels == ("red",) for hit in answer.hits) >= 3
     counts = np.array([9, 1, 4, 0, 2, 7, 1, 3], np.float32)
-    first, more = shared.search([Query("sift", vector=counts), Query("sift", vector=3 * counts)], targets=["color"])
+    first, more = shared.search(
+        SearchRequest([Query("sift", vector=counts), Query("sift", vector=3 * counts)], targets=["color"])
+    )
     assert [hit.key for hit in first.hits] == [hit.key for hit in more.hits]  # counts become shares, as always
     np.testing.assert_allclose([hit.distance for hit in first.hits], [hit.distance for hit in more.hits], rtol=1e-5)
 
@@ -125,15 +131,15 @@ def test_a_view_added_later_is_searched_and_leaves_the_others_as_they_were(share
 def test_an_extended_space_is_stored_rolled_back_and_measured_anew(shared, home):
     shared.extend("shared", ["sift"])
     query = Query("sift", key="red/0")
-    answers = shared.search([query])
+    answers = shared.search(SearchRequest([query]))
     with home.open("three") as again:
-        assert again.search([query]) == answers
+        assert again.search(SearchRequest([query])) == answers
         assert again.space("shared").added == ("sift",)
-    measured = shared.evaluate(view="sift", targets=["color"], refit=True, k=[3])
+    measured = shared.evaluate(EvaluationRequest(view="sift", targets=("color",), refit=True, k=(3,)))
     assert "anew" in measured.protocol
     shared.activate("shared", 1)
     with pytest.raises(NotFoundError, match="no view 'sift'"):
-        shared.search([query])
+        shared.search(SearchRequest([query]))
 
 
 def test_an_extended_space_may_have_a_name_of_its_own(shared):
@@ -143,14 +149,14 @@ def test_an_extended_space_may_have_a_name_of_its_own(shared):
 
 
 def test_what_was_held_out_stays_out_when_a_view_is_added(shared):
-    first = shared.train("multi-npp", BOTH, dim=3, space="shared", holdout=0.25)
+    first = shared.train(Recipe(spec="multi-npp", views=BOTH, dim=3, holdout=0.25), space="shared")
     info = shared.extend("shared", ["sift"])
     assert (info.trained_items, info.held_out) == (first.trained_items, first.held_out) == (14, 4)
-    assert shared.evaluate(view="sift", targets=["gist"], k=[1]).queries == 4
+    assert shared.evaluate(EvaluationRequest(view="sift", targets=("gist",), k=(1,))).queries == 4
 
 
 def test_a_view_that_cannot_be_added_is_refused_and_changes_nothing(shared):
-    shared.train("cca", BOTH, dim=2, space="flat")
+    shared.train(Recipe(spec="cca", views=BOTH, dim=2), space="flat")
     before = shared.info()
     for space, views, error, words in (
         ("shared", ["color"], InvalidInputError, "has view 'color' already"),
@@ -168,7 +174,7 @@ def test_a_view_that_cannot_be_added_is_refused_and_changes_nothing(shared):
 
 def test_a_view_that_no_training_item_has_cannot_be_added(home):
     with fill(home, "late", [item(group, number, ["color"]) for group, number in each(4)]) as late:
-        late.train("semantic", ["color"], holdout=0.1)
+        late.train(Recipe(spec="semantic", views=("color",), holdout=0.1))
         with pytest.raises(NotReadyError, match="no items with view 'gist'"):
             late.extend("semantic", ["gist"])
         late.import_items([item("cat", 90, ["gist"])])
@@ -182,8 +188,8 @@ def test_a_view_that_no_training_item_has_cannot_be_added(home):
 def test_a_held_view_keeps_the_distances_of_its_pca(home):
     """The other view learns to meet it."""
     with fill(home, "held", [item(group, number) for group, number in each()]) as held:
-        held.train("pca", ["gist"], dim=4, space="plain")
-        held.train("hybrid", BOTH, dim=4, settings={"frozen": "gist", "spread": None}, space="held")
+        held.train(Recipe(spec="pca", views=("gist",), dim=4), space="plain")
+        held.train(Recipe(spec="hybrid", views=BOTH, dim=4, settings={"frozen": "gist", "spread": None}), space="held")
         expected = distances(held, "gist", "gist", "plain")
         found = distances(held, "gist", "gist", "held")
         assert found.keys() == expected.keys()
@@ -195,18 +201,18 @@ def test_several_views_are_held_by_name(three):
     """In a list, or with commas as on the command line."""
     views = ("color", "gist", "sift")
     settings = {"frozen": ["color", "gist"], "spread": None}
-    three.train("hybrid", views, dim=3, settings=settings, space="list")
-    three.train("hybrid", views, dim=3, settings=settings | {"frozen": "color,gist"}, space="text")
+    three.train(Recipe(spec="hybrid", views=views, dim=3, settings=settings), space="list")
+    three.train(Recipe(spec="hybrid", views=views, dim=3, settings=settings | {"frozen": "color,gist"}), space="text")
     assert distances(three, "sift", "color", "list") == distances(three, "sift", "color", "text")
     with pytest.raises(InvalidInputError, match="frozen='smell' is none of the views color, gist"):
-        three.train("hybrid", BOTH, dim=3, settings={"frozen": "smell"})
+        three.train(Recipe(spec="hybrid", views=BOTH, dim=3, settings={"frozen": "smell"}))
 
 
 def test_a_training_without_similar_items_says_so(three):
     """Where labels make no two items similar, a learner of similar items has nothing to learn but the items apart."""
-    assert three.train("multi-npp", BOTH, dim=2).notes == ()
-    three.update_items([ItemUpdate(item.key, (item.key,)) for item in three.items()])
-    (note,) = three.train("multi-npp", BOTH, dim=2).notes
+    assert three.train(Recipe(spec="multi-npp", views=BOTH, dim=2)).notes == ()
+    three.update_items([ItemUpdate(item.key, labels=(item.key,)) for item in three.items()])
+    (note,) = three.train(Recipe(spec="multi-npp", views=BOTH, dim=2)).notes
     assert "no two training items have the same labels" in note
     assert three.space("multi-npp").notes == (note,)
-    assert three.train("cca:2", BOTH).notes == ()
+    assert three.train(Recipe(spec="cca:2", views=BOTH)).notes == ()

@@ -5,8 +5,9 @@ import pytest
 from rows import each, fill, item
 
 from engine.errors import InvalidInputError, NotReadyError
+from engine.evaluation import EvaluationRequest
 from engine.learners.registry import learner_class
-from engine.recipe import Pair, Tune
+from engine.recipe import Pair, Recipe, Tune
 from engine.training.grids import GRIDS, KERNEL
 from engine.training.tuning import _folds
 
@@ -23,7 +24,7 @@ def groups(home):
 
 def test_what_does_best_is_chosen_and_everything_tried_is_told(groups):
     values = {"power": (0.0, 2.0), "shrinkage": (0.1, 0.9, [0.1, 0.2, 0.3])}
-    info = groups.train("cca", BOTH, settings={"n_components": 4}, tune=Tune(values), holdout=0.2)
+    info = groups.train(Recipe(spec="cca", views=BOTH, settings={"n_components": 4}, tune=Tune(values), holdout=0.2))
     told = info.tuning
     assert (told.measure, told.folds, told.items) == ("map", 3, info.trained_items)
     assert len(told.tried) == 1 + 2 + 1 + 2  # the usual kernels but the first, and the other values
@@ -41,13 +42,20 @@ def test_what_does_best_is_chosen_and_everything_tried_is_told(groups):
 
 
 def test_the_chosen_settings_are_those_that_a_training_with_them_has(groups):
-    tuned = groups.train("cca", BOTH, dim=2, tune=Tune({KERNEL: ("rbf",), "power": (0.0, 1.0)}), space="tuned")
+    tuned = groups.train(
+        Recipe(spec="cca", views=BOTH, dim=2, tune=Tune({KERNEL: ("rbf",), "power": (0.0, 1.0)})), space="tuned"
+    )
     assert (tuned.name, tuned.spec) == ("tuned", "kernel:rbf,cca")
-    groups.train(tuned.spec, BOTH, settings=tuned.settings, space="given")
+    groups.train(Recipe(spec=tuned.spec, views=BOTH, settings=tuned.settings), space="given")
     assert groups.space("given").tuning is None
-    measured = [groups.evaluate(view="color", space=name, refit=True, k=[3]).rows for name in ("tuned", "given")]
+    measured = [
+        groups.evaluate(EvaluationRequest(view="color", spaces=(name,), refit=True, k=(3,))).rows
+        for name in ("tuned", "given")
+    ]
     assert [row.value for row in measured[0]] == [row.value for row in measured[1]]
-    again = groups.train("cca", BOTH, dim=2, tune=Tune({KERNEL: ("rbf",), "power": (0.0, 1.0)}), space="tuned")
+    again = groups.train(
+        Recipe(spec="cca", views=BOTH, dim=2, tune=Tune({KERNEL: ("rbf",), "power": (0.0, 1.0)})), space="tuned"
+    )
     assert again.tuning == tuned.tuning  # the folds are drawn by the seed
 
 
@@ -55,23 +63,28 @@ def test_the_kernel_itself_is_tuned_too(groups):
     """Its settings are no candidate's that has none."""
     values = {KERNEL: ("rbf", "none"), "kernel__bandwidth": (0.5, 2.0)}
     fixed = {"n_components": 2, "shrinkage": 0.5, "power": 1.0}
-    info = groups.train("cca", BOTH, settings=fixed, tune=Tune(values))
+    info = groups.train(Recipe(spec="cca", views=BOTH, settings=fixed, tune=Tune(values)))
     assert all(trial.score is not None for trial in info.tuning.tried)
     assert ("kernel__bandwidth" in info.settings) == (info.spec == "kernel:rbf,cca")
 
 
 def test_a_space_that_keeps_views_apart_is_tuned_within_them(groups):
-    told = groups.train("pca", BOTH, tune=Tune({"n_components": (1, 2, 5)}, measure="accuracy", folds=2)).tuning
+    told = groups.train(
+        Recipe(spec="pca", views=BOTH, tune=Tune({"n_components": (1, 2, 5)}, measure="accuracy", folds=2))
+    ).tuning
     assert (told.measure, told.folds, told.score) == ("accuracy", 2, 1.0)
 
 
 def test_progress_counts_candidates_and_then_steps(groups):
     seen = []
     tune = Tune({KERNEL: ("none", "chi2"), "power": (0.0, 1.0, 2.0), "shrinkage": (0.5,)})
-    info = groups.train("cca", BOTH, dim=2, tune=tune, progress=lambda *counts: seen.append(counts))
+    info = groups.train(Recipe(spec="cca", views=BOTH, dim=2, tune=tune), progress=lambda *counts: seen.append(counts))
     assert [one[:3] for one in seen if one[0] == "tuning"] == [("tuning", number, 4) for number in range(5)]
     assert [one[3] for one in seen if len(one) > 3] == [trial.sentence("map") for trial in info.tuning.tried]
-    groups.train("multi-npp", BOTH, dim=2, settings={"max_iter": 1}, progress=lambda *counts: seen.append(counts))
+    groups.train(
+        Recipe(spec="multi-npp", views=BOTH, dim=2, settings={"max_iter": 1}),
+        progress=lambda *counts: seen.append(counts),
+    )
     what, done, total = seen[-1]
     assert (what, done) == ("learning", total)
 
@@ -83,10 +96,10 @@ def test_what_is_stopped_leaves_nothing(groups, home):
 
     before = groups.info()
     with pytest.raises(KeyboardInterrupt):
-        groups.train("cca", BOTH, dim=2, tune=Tune(), progress=stop)
+        groups.train(Recipe(spec="cca", views=BOTH, dim=2, tune=Tune()), progress=stop)
     assert groups.info() == before
     assert not list((home.path / "groups").glob("indexes/*"))
-    groups.train("cca", BOTH, dim=2)  # and the collection can be written
+    groups.train(Recipe(spec="cca", views=BOTH, dim=2))  # and the collection can be written
 
 
 @pytest.mark.parametrize(
@@ -112,21 +125,21 @@ def test_what_is_stopped_leaves_nothing(groups, home):
 )
 def test_a_tuning_that_cannot_be_says_why(groups, options, error, words):
     with pytest.raises(error, match=words):
-        groups.train("cca", BOTH, **options)
+        groups.train(Recipe(spec="cca", views=BOTH, **options))
     assert [space.name for space in groups.spaces()] == ["raw"]
 
 
 def test_a_learner_with_nothing_open_says_so(groups):
     with pytest.raises(InvalidInputError, match="nothing to tune of standardize"):
-        groups.train("standardize", BOTH, tune=Tune())
+        groups.train(Recipe(spec="standardize", views=BOTH, tune=Tune()))
     with pytest.raises(InvalidInputError, match="kernel is fixed already"):
-        groups.train("kernel:rbf,cca", BOTH, tune=Tune({KERNEL: ("chi2", "rbf")}))
+        groups.train(Recipe(spec="kernel:rbf,cca", views=BOTH, tune=Tune({KERNEL: ("chi2", "rbf")})))
 
 
 def test_without_labels_there_is_nothing_to_tune_by(home):
     items = [item(group, number, labels=()) for group, number in each(3)]
     with fill(home, "bare", items) as bare, pytest.raises(NotReadyError, match="--labels folder"):
-        bare.train("cca", BOTH, tune=Tune())
+        bare.train(Recipe(spec="cca", views=BOTH, tune=Tune()))
 
 
 def test_classes_smaller_than_the_folds_are_spread_over_them(groups):
@@ -155,8 +168,8 @@ def test_pairs_can_be_tuned_by(home):
     pairs = [Pair(f"{group}/{n:02}", f"{group}/{m:02}") for group, m in each() for n in range(m)]
     with fill(home, "paired", items) as paired:
         grid = {KERNEL: ("none",), "eta": (1e-6, 1e-2), "max_iter": (0, 1), "gamma": (1e-6,)}
-        told = paired.train("multi-npp", BOTH, dim=3, pairs=pairs, tune=Tune(grid)).tuning
+        told = paired.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs, tune=Tune(grid))).tuning
         assert len(told.tried) == 3
         assert told.score > 0.8
         with pytest.raises(InvalidInputError, match="tune by map"):
-            paired.train("multi-npp", BOTH, dim=3, pairs=pairs, tune=Tune(grid, measure="accuracy"))
+            paired.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs, tune=Tune(grid, measure="accuracy")))

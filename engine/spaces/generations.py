@@ -1,0 +1,56 @@
+"""Generations of spaces: a new one is built beside the one that answers, and replaces it in one step."""
+
+from collections.abc import Callable
+
+from engine.catalog.catalog import Catalog, Transaction, now
+from engine.catalog.description import no_space
+from engine.catalog.space_info import RAW
+from engine.catalog.spaces import Generation
+from engine.errors import NotFoundError
+from engine.learners.cancellation import uncancellable
+from engine.spaces.live import LiveSpace
+from engine.spaces.loaded import LoadedSpaces, save
+from engine.spaces.space import Space, summarize
+
+
+def add_generation(
+    catalog: Catalog, loaded: LoadedSpaces, name: str, fit: Callable[[Transaction, int], Space], activate: bool
+) -> None:
+    """Fit the next generation of a space, given its number; place every item and store it.
+
+    The caller holds the writer lock. A training that is stopped leaves nothing.
+    """
+    with catalog.read() as tx:
+        earlier = tx.spaces.generations(name)
+        fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
+        summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
+        live = LiveSpace(fitted, loaded.indexes, (fitted.generation, sequence))
+        live.follow(tx, fitted.targets)
+    with catalog.write() as tx:
+        tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
+        if activate:
+            _switch(tx, name, fitted.generation)
+            loaded.live[name] = live
+    with uncancellable():
+        save(live)  # only now: a snapshot of a generation never stored would be taken for the next one's
+
+
+def activate_space(tx: Transaction, space: str, generation: int | None) -> None:
+    """Let a space answer by default, by one of its generations; None: the one that answers for it now.
+
+    Raises NotFoundError, which lists the spaces or generations that exist.
+    """
+    known = [one.generation for one in tx.spaces.generations(space)]
+    if not known and space != RAW:
+        raise no_space(tx, space)
+    if generation is not None and generation not in known:
+        choices = ", ".join(map(str, known)) or "none to choose from"
+        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {choices}")
+    _switch(tx, space, generation)
+
+
+def _switch(tx: Transaction, name: str, generation: int | None) -> None:
+    if generation is not None:
+        tx.spaces.answer_with(name, generation)
+    tx.activate(name)
+    tx.next_sequence()

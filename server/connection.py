@@ -1,0 +1,64 @@
+"""The connection to a server: its channel and stubs, and calls whose failures are raised as the engine's errors."""
+
+import math
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+
+from engine.errors import InvalidInputError
+from server.limits import MESSAGE_BYTES
+from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2_grpc
+from server.status import error_of
+
+OPTIONS = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+)
+_Answer = TypeVar("_Answer")
+
+
+class Connection:
+    """A connection to the server at ``address``; a context manager.
+
+    ``call`` raises ServerUnavailableError where no server answers, ServerStoppedError where it stops meanwhile,
+    ServerFaultError where it fails by itself, and what the engine raises otherwise.
+
+    Args:
+        address: HOST:PORT.
+        timeout: seconds that each call may take, a training as well as one batch of an import; then it raises
+            DeadlineExceededError, and the server gives the call up. None: any time.
+    """
+
+    def __init__(self, address: str, timeout: float | None = None) -> None:
+        if timeout is not None and not 0 < timeout < math.inf:
+            raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
+        self.address = address
+        self.timeout = timeout
+        self.channel = grpc.insecure_channel(address, options=OPTIONS)
+        self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
+        self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
+
+    def call(self, method: Callable[..., _Answer], request: Any) -> _Answer:
+        """Calls a method of the server, its failures raised as errors."""
+        try:
+            return method(request, timeout=self.timeout)
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address, self._name_of(method), self.timeout) from failure
+
+    def _name_of(self, method: Callable[..., Any]) -> str:
+        stubs = {**vars(self.collections), **vars(self.searches)}
+        return next(name for name, known in stubs.items() if known is method)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,297 @@
+"""A collection on a server, with the methods of ``engine.collection.Collection``."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError
+from engine.evaluation import Evaluation, EvaluationRequest
+from engine.info import CollectionInfo, SpaceInfo, ViewInfo
+from engine.item import (
+    DEFAULT_INDEXING,
+    DeletedPicture,
+    Failure,
+    ImportReport,
+    IndexOptions,
+    Item,
+    ItemUpdate,
+    NewItem,
+    Picture,
+)
+from engine.progress import Progress
+from engine.query import EVERY_ITEM, Embedding, Filter, HitList, Query, SearchRequest
+from engine.recipe import Recipe
+from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from server import pages
+from server.batches import batches, merged
+from server.connection import Connection
+from server.convert import (
+    from_filter,
+    from_new_item,
+    from_picture,
+    from_row,
+    from_update,
+    to_deleted,
+    to_item,
+    to_report,
+)
+from server.convert_embeddings import to_item_embeddings
+from server.convert_evaluation import from_evaluation_request, to_evaluation
+from server.convert_info import to_collection, to_space, to_view
+from server.convert_search import from_query, from_search_request, to_embeddings, to_hit_lists
+from server.convert_training import from_recipe
+from server.names import collection_name, item_name, space_name
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import search_pb2
+
+ROWS_AT_ONCE = 1_000
+_Entry = TypeVar("_Entry", NewItem, ItemUpdate)
+_Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
+
+
+class RemoteCollection:
+    """A collection on a server, with the methods of ``engine.Collection``."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.connection = connection
+        self.name = name
+        self.resource = collection_name(name)
+        self._stub = connection.collections
+
+    def info(self) -> CollectionInfo:
+        """Its description."""
+        return to_collection(
+            self.connection.call(self._stub.GetCollection, pb.GetCollectionRequest(name=self.resource))
+        )
+
+    def findings(self) -> tuple[str, ...]:
+        """What is inconsistent in it, a sentence each."""
+        request = pb.CheckCollectionRequest(name=self.resource)
+        return tuple(self.connection.call(self._stub.CheckCollection, request).findings)
+
+    def deleted_pictures(self) -> list[DeletedPicture]:
+        """The pictures whose items were deleted, in the order of keys."""
+        found: list[DeletedPicture] = []
+        request = pb.ListDeletedItemsRequest(parent=self.resource, page_size=pages.LARGEST_SIZE)
+        while True:
+            page = self.connection.call(self._stub.ListDeletedItems, request)
+            found += map(to_deleted, page.items)
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
+
+    def views(self) -> tuple[ViewInfo, ...]:
+        """Its views."""
+        return self.info().views
+
+    def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Its spaces."""
+        answer = self.connection.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
+        return tuple(map(to_space, answer.spaces))
+
+    def space(self, name: str) -> SpaceInfo:
+        """One space."""
+        request = pb.GetSpaceRequest(name=space_name(self.name, name))
+        return to_space(self.connection.call(self._stub.GetSpace, request))
+
+    def index(
+        self, paths: Sequence[Path], options: IndexOptions = DEFAULT_INDEXING, *, progress: Progress | None = None
+    ) -> ImportReport:
+        """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
+        from server.remote_index import index
+
+        return index(self, paths, options, progress)
+
+    def update_items(self, updates: Iterable[ItemUpdate], match_paths: bool = False) -> ImportReport:
+        """Changes labels, attributes and texts of items, in batches below the message limit."""
+        failures: list[Failure] = []
+        reports = []
+        for batch in batches(_messages(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
+            request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
+            reports.append(to_report(self.connection.call(self._stub.UpdateItems, request)))
+        return merged([*reports, ImportReport(failures=tuple(failures))])
+
+    def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
+        """Annotates items from a file of this machine; see ``Collection.annotate``."""
+        from engine.ingest.annotating import annotate
+
+        return annotate(self, path, cell, replace_labels)
+
+    def index_vectors(
+        self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    ) -> ImportReport:
+        """Sends the rows of a file of this machine; see ``Collection.index_vectors``."""
+        from engine.ingest.vectors import index_vectors
+
+        return index_vectors(self, view, path, keys, progress)
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Gives items rows of a view, in changes below the message limit."""
+        reports = []
+        for batch in batches(zip(keys, rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
+            request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
+            request.rows.extend(from_row(row) for _, row in batch)
+            reports.append(to_report(self.connection.call(self._stub.PutVectors, request)))
+        return merged(reports)
+
+    def add_view(self, spec: str) -> ViewInfo:
+        """Adds a view."""
+        return to_view(self.connection.call(self._stub.AddView, pb.AddViewRequest(parent=self.resource, spec=spec)))
+
+    def fit_views(
+        self,
+        images: Iterable[bytes | Picture],
+        views: Sequence[str] | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        refit: bool = False,
+    ) -> tuple[ViewInfo, ...]:
+        """Fits views from a sample of pictures or the items' texts; ``workers`` is the server's own choice."""
+
+        def requests() -> Iterator[pb.FitViewsRequest]:
+            yield pb.FitViewsRequest(parent=self.resource, views=views or (), seed=seed, refit=refit)
+            for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
+                yield pb.FitViewsRequest(pictures=batch)
+
+        answer = self.connection.call(self._stub.FitViews, requests())
+        return tuple(map(to_view, answer.views))
+
+    def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
+        """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
+        failures: list[Failure] = []
+        reports = []
+        for batch in batches(_messages(items, from_new_item, failures), pb.NewItem.ByteSize):
+            request = pb.ImportItemsRequest(parent=self.resource, items=batch)
+            reports.append(to_report(self.connection.call(self._stub.ImportItems, request)))
+        return merged([*reports, ImportReport(failures=tuple(failures))])
+
+    def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+        """Items in the order of keys, those above ``after``."""
+        items: list[Item] = []
+        request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
+        request.page_token = pages.to_token(after)
+        while len(items) < limit:
+            request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
+            page = self.connection.call(self._stub.ListItems, request)
+            items += map(to_item, page.items)
+            if not page.next_page_token:
+                break
+            request.page_token = page.next_page_token
+        return items
+
+    def count(self, filter: Filter = EVERY_ITEM) -> int:
+        """How many items pass the filter."""
+        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
+        return self.connection.call(self._stub.CountItems, request).items
+
+    def item(self, key: str) -> Item:
+        """One item."""
+        return to_item(self.connection.call(self._stub.GetItem, pb.GetItemRequest(name=item_name(self.name, key))))
+
+    def delete_items(self, keys: Sequence[str]) -> int:
+        """Deletes those that exist, and returns how many."""
+        request = pb.DeleteItemsRequest(parent=self.resource, keys=keys)
+        return self.connection.call(self._stub.DeleteItems, request).deleted
+
+    def thumbnail(self, key: str) -> bytes:
+        """The small picture of an item, JPEG."""
+        request = pb.GetThumbnailRequest(name=item_name(self.name, key))
+        return self.connection.call(self._stub.GetThumbnail, request).image
+
+    def train(
+        self, recipe: Recipe, *, space: str | None = None, activate: bool = True, progress: Progress | None = None
+    ) -> SpaceInfo:
+        """Fits a learner and places every item; the server reports no progress."""
+        request = from_recipe(recipe)
+        request.parent, request.space_id, request.activate = self.resource, space or "", activate
+        return to_space(self.connection.call(self._stub.Train, request))
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool = True,
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Adds views to a trained space, in which the others stay as they are; the server reports no progress."""
+        request = pb.ExtendSpaceRequest(
+            name=space_name(self.name, space), views=views, space_id=name or "", activate=activate
+        )
+        return to_space(self.connection.call(self._stub.ExtendSpace, request))
+
+    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+        """Chooses the metric for a label that a space was not trained on."""
+        request = pb.AssignLabelRequest(name=space_name(self.name, space), label=label, activate=activate)
+        return to_space(self.connection.call(self._stub.AssignLabel, request))
+
+    def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
+        """Switches to a space and generation."""
+        request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
+        return to_space(self.connection.call(self._stub.ActivateSpace, request))
+
+    def delete_space(self, space: str, generation: int | None = None) -> None:
+        """Deletes a space, or one of its generations."""
+        request = pb.DeleteSpaceRequest(name=space_name(self.name, space), generation=generation)
+        self.connection.call(self._stub.DeleteSpace, request)
+
+    def delete_view(self, view: str) -> None:
+        """Deletes a view with its rows."""
+        self.connection.call(self._stub.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
+
+    def search(self, request: SearchRequest) -> list[HitList]:
+        """Nearest items of every query in every target."""
+        message = from_search_request(request)
+        message.collection = self.resource
+        return to_hit_lists(self.connection.call(self.connection.searches.Search, message))
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """The vector of every query for every target."""
+        request = search_pb2.EmbedRequest(
+            collection=self.resource, queries=map(from_query, queries), targets=targets, space=space
+        )
+        return to_embeddings(self.connection.call(self.connection.searches.Embed, request))
+
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+    ) -> ItemEmbeddings:
+        """The vectors of items, of those with keys above ``after``."""
+        request = pb.EmbedItemsRequest(
+            parent=self.resource,
+            view=view,
+            space=space,
+            target=target,
+            page_size=limit,
+            page_token=pages.to_token(after),
+        )
+        return to_item_embeddings(self.connection.call(self._stub.EmbedItems, request))
+
+    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Measures retrieval on items that the spaces were not trained on."""
+        message = from_evaluation_request(request)
+        message.collection = self.resource
+        return to_evaluation(self.connection.call(self._stub.Evaluate, message))
+
+    def close(self) -> None:
+        """Does nothing: the collection stays open on the server."""
+
+
+def _messages(
+    entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
+) -> Iterator[_Message]:
+    """The messages of items; those that no message can hold join ``failures``."""
+    from engine.ingest.entry import check_entry
+
+    for entry in entries:
+        checked = check_entry(entry)
+        if isinstance(checked, Failure):
+            failures.append(checked)
+            continue
+        try:
+            yield convert(checked)
+        except InvalidInputError as error:
+            failures.append(Failure(entry.key, str(error)))
