@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OURS = ("features", "index", "engine", "server", "benchmarks")
+OURS = ("crossview", "features", "index", "engine", "server", "benchmarks")
 ALLOWED = {
+    "crossview": {"crossview", "engine", "server"},
     "features": {"features"},
     "index": {"index"},
     "engine": {"engine", "features", "index"},
@@ -76,7 +77,7 @@ def test_every_package_is_listed_for_the_wheel_and_is_this_project_s():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     there = {
         ".".join(path.parent.relative_to(ROOT).parts)
-        for folder in ("features", "index", "engine", "server")
+        for folder in ("crossview", "features", "index", "engine", "server")
         for path in (ROOT / folder).rglob("__init__.py")
     }
     assert sorted(listed) == sorted(there)

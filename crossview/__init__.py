@@ -1,0 +1,115 @@
+"""What a program imports: collections, here and on servers, the requests to them, their results, and errors.
+
+Each name is loaded when it is first used, so that importing the package costs nothing. The learners, as scikit-learn
+estimators, are in ``crossview.learners``.
+
+>>> import crossview
+>>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
+...     flowers.train(crossview.Recipe(spec="cca", views=("color", "sift")))
+...     (found,) = flowers.search(crossview.SearchRequest([crossview.Query("color", key="rose")], targets=("sift",)))
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crossview import learners as learners
+    from engine.collection import Collection as Collection
+    from engine.comparisons import ItemComparisons as ItemComparisons
+    from engine.errors import AlreadyExistsError as AlreadyExistsError
+    from engine.errors import BusyError as BusyError
+    from engine.errors import CancelledError as CancelledError
+    from engine.errors import CrossviewError as CrossviewError
+    from engine.errors import InvalidInputError as InvalidInputError
+    from engine.errors import NotFoundError as NotFoundError
+    from engine.errors import NotReadyError as NotReadyError
+    from engine.errors import StorageError as StorageError
+    from engine.evaluation import Evaluation as Evaluation
+    from engine.evaluation import EvaluationRequest as EvaluationRequest
+    from engine.home import Home as Home
+    from engine.item import ImportReport as ImportReport
+    from engine.item import IndexOptions as IndexOptions
+    from engine.item import Item as Item
+    from engine.item import ItemUpdate as ItemUpdate
+    from engine.item import NewItem as NewItem
+    from engine.query import Filter as Filter
+    from engine.query import Hit as Hit
+    from engine.query import HitList as HitList
+    from engine.query import Query as Query
+    from engine.query import SearchRequest as SearchRequest
+    from engine.recipe import Pair as Pair
+    from engine.recipe import Recipe as Recipe
+    from engine.recipe import Tune as Tune
+    from server.client import Client as Client
+    from server.errors import DeadlineExceededError as DeadlineExceededError
+    from server.errors import ServerFaultError as ServerFaultError
+    from server.errors import ServerStoppedError as ServerStoppedError
+    from server.errors import ServerUnavailableError as ServerUnavailableError
+
+_NAMES = {
+    "engine.collection": "Collection",
+    "engine.comparisons": "ItemComparisons",
+    "engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError InvalidInputError NotFoundError "
+    "NotReadyError StorageError",
+    "engine.evaluation": "Evaluation EvaluationRequest",
+    "engine.home": "Home",
+    "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
+    "engine.query": "Filter Hit HitList Query SearchRequest",
+    "engine.recipe": "Pair Recipe Tune",
+    "server.client": "Client",
+    "server.errors": "DeadlineExceededError ServerFaultError ServerStoppedError ServerUnavailableError",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = ["__version__", "connect", "create", "learners", "open", *sorted(_MODULES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("crossview")
+    if name == "learners":
+        return import_module("crossview.learners")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A001 - what is opened is a collection
+    """Open a collection of a home (by default $CROSSVIEW_HOME or ~/.crossview), as a context manager.
+
+    Raises NotFoundError, which lists those that exist, InvalidInputError (the home is a file), StorageError.
+    """
+    from engine.home import Home
+
+    return Home(home).open(name)
+
+
+def create(
+    name: str, views: Sequence[str] | None = None, *, description: str = "", home: Path | str | None = None
+) -> "Collection":
+    """Create a collection in a home, with the views, by default color, sift and gist; see ``Home.create``.
+
+    Raises InvalidInputError, AlreadyExistsError, StorageError.
+    """
+    from engine.home import DEFAULT_VIEWS, Home
+
+    return Home(home).create(name, DEFAULT_VIEWS if views is None else views, description)
+
+
+def connect(address: str, timeout: float | None = None) -> "Client":
+    """Connect to the server at ``address`` (HOST:PORT), as a context manager with the methods of a ``Home``.
+
+    Each call may take ``timeout`` seconds; None: any time. Raises InvalidInputError for no positive timeout; whether a
+    server answers shows in the first call.
+    """
+    from server.client import Client
+
+    return Client(address, timeout)

@@ -1,0 +1,49 @@
+"""The learners, each a scikit-learn estimator on a list of arrays of rows, one array for each view.
+
+They know nothing of collections. Importing this module takes as long as importing scikit-learn.
+"""
+
+from engine.learners.attributes.relative import RelativeAttributes
+from engine.learners.chain import Chain
+from engine.learners.hashing.itq import ITQ
+from engine.learners.hashing.lsh import LSH
+from engine.learners.hashing.npp_hash import NPPHash
+from engine.learners.hashing.sign import Sign
+from engine.learners.inner import InnerProduct
+from engine.learners.kernels import KernelMap
+from engine.learners.metrics.fantope import Fantope
+from engine.learners.metrics.lmnn import LMNN
+from engine.learners.musl.musl import MuSL
+from engine.learners.npp.hybrid import Hybrid
+from engine.learners.npp.multi_npp import MultiNPP
+from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.subspace.cca import CanonicalCorrelation
+from engine.learners.subspace.lda import LinearDiscriminants
+from engine.learners.subspace.pca import PCA
+from engine.learners.subspace.pls import PartialLeastSquares
+from engine.learners.subspace.semantic import SemanticMatching
+
+__all__ = [
+    "ITQ",
+    "L1",
+    "L2",
+    "LMNN",
+    "LSH",
+    "PCA",
+    "CanonicalCorrelation",
+    "Chain",
+    "Fantope",
+    "Hybrid",
+    "InnerProduct",
+    "KernelMap",
+    "LinearDiscriminants",
+    "MuSL",
+    "MultiNPP",
+    "NPPHash",
+    "PartialLeastSquares",
+    "RelativeAttributes",
+    "SemanticMatching",
+    "Sign",
+    "Sqrt",
+    "Standardize",
+]
