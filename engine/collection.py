@@ -1,32 +1,31 @@
-"""Collections: items, views and spaces; what a program works with.
+"""Collections: what fills, trains and searches them.
 
 What decodes pictures, learns or searches is imported where it is used, so that a collection is described in a moment.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.description import collection_info, no_space, space_infos
+from engine.catalog.contents import Contents
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
-from engine.catalog.lookup import check_filter, item_id, with_views
+from engine.catalog.lookup import check_filter
 from engine.catalog.space_info import RAW
 from engine.catalog.writing import delete_items
-from engine.errors import CrossviewError, InvalidInputError, NotFoundError
+from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
-from engine.info import CollectionInfo, SpaceInfo, ViewInfo
+from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
-from engine.item import DEFAULT_INDEXING, DeletedPicture, ImportReport, IndexOptions, Item, ItemUpdate, NewItem, Picture
+from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
 from engine.learners.cancellation import checkpoint, uncancellable
 from engine.progress import Progress
-from engine.query import EVERY_ITEM, Embedding, Filter, HitList, Query, SearchRequest
+from engine.query import Embedding, HitList, Query, SearchRequest
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from engine.spaces.space import Space
 
 
-class Collection:
+class Collection(Contents):
     """One collection, open. Methods may be called from several threads; one process at a time writes.
 
     Raises ``engine.errors.CrossviewError`` or ``features.errors.ImageError`` for everything that a user can cause.
@@ -49,95 +48,15 @@ class Collection:
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
-        self._folder = folder
-        self._catalog = folder.open_catalog()
+        super().__init__(folder)
         self._loaded = LoadedSpaces(folder.indexes)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Save the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
         if self.is_alive():
             with suppress(CrossviewError), self._read() as tx:
                 self._loaded.save(tx)
-        self._catalog.close()
-
-    @property
-    def name(self) -> str:
-        """The collection's name."""
-        return self._folder.name
-
-    # -- descriptions
-
-    def is_alive(self) -> bool:
-        """Return whether the collection has not been deleted since it was opened."""
-        return self._folder.is_alive()
-
-    def info(self) -> CollectionInfo:
-        """Return the collection's description."""
-        with self._read() as tx:
-            return collection_info(tx, self._folder.size())
-
-    def findings(self) -> tuple[str, ...]:
-        """Return what is odd in the collection, such as one file that is two items: a sentence each."""
-        from engine.catalog.findings import findings
-
-        with self._read() as tx:
-            return findings(tx)
-
-    def deleted_pictures(self) -> list[DeletedPicture]:
-        """Return what is remembered of items that were deleted and had a picture, in the order of keys."""
-        with self._read() as tx:
-            return tx.items.deleted_pictures()
-
-    def views(self) -> tuple[ViewInfo, ...]:
-        """Return the views."""
-        with self._read() as tx:
-            return tuple(view_info(view) for view in tx.views.all())
-
-    def spaces(self) -> tuple[SpaceInfo, ...]:
-        """Return the trained spaces, then ``raw``, the views themselves."""
-        with self._read() as tx:
-            return space_infos(tx)
-
-    def space(self, name: str) -> SpaceInfo:
-        """Return one space; NotFoundError lists those that exist."""
-        with self._read() as tx:
-            for space in space_infos(tx):
-                if space.name == name:
-                    return space
-            raise no_space(tx, name)
-
-    def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
-        """Return up to ``limit`` items that pass the filter, in the order of keys, those above ``after``."""
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
-        with self._read() as tx:
-            return with_views(tx, tx.items.page(check_filter(filter), after, limit))
-
-    def count(self, filter: Filter = EVERY_ITEM) -> int:
-        """Return how many items pass the filter."""
-        with self._read() as tx:
-            return tx.items.count(check_filter(filter))
-
-    def item(self, key: str) -> Item:
-        """Return one item; NotFoundError if there is none of that key."""
-        with self._read() as tx:
-            return with_views(tx, tx.items.by_id([item_id(tx, key)]))[0]
-
-    def thumbnail(self, key: str) -> bytes:
-        """Return an item's small picture (JPEG); NotFoundError where there is none."""
-        with self._read() as tx:
-            found = tx.items.thumbnail(item_id(tx, key))
-        if found is None:
-            raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
-        return found
+        super().close()
 
     # -- items in and out
 
@@ -430,24 +349,6 @@ class Collection:
             if request.constraints is not None:
                 return agree(tx, spaces, request.view, request.constraints)
             return evaluate(tx, spaces, request)
-
-    # -- inside
-
-    @contextmanager
-    def _read(self) -> Iterator[Transaction]:
-        self._check_alive()
-        with self._catalog.read() as tx:
-            yield tx
-
-    @contextmanager
-    def _write(self) -> Iterator[None]:
-        self._check_alive()
-        with self._folder.writer.hold():
-            yield
-
-    def _check_alive(self) -> None:
-        if not self.is_alive():
-            raise NotFoundError(f"collection {self.name!r} has been deleted")
 
     def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
         """Fit and store the next generation of a space."""

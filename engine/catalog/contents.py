@@ -1,0 +1,123 @@
+"""What is in an open collection: descriptions and items, from its catalog alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.description import collection_info, no_space, space_infos
+from engine.catalog.extractors import view_info
+from engine.catalog.findings import findings
+from engine.catalog.folder import CollectionFolder
+from engine.catalog.lookup import check_filter, item_id, with_views
+from engine.errors import InvalidInputError, NotFoundError
+from engine.info import CollectionInfo, SpaceInfo, ViewInfo
+from engine.item import DeletedPicture, Item
+from engine.query import EVERY_ITEM, Filter
+
+
+class Contents:
+    """The contents of the collection in a folder; a context manager.
+
+    Every method raises NotFoundError once the collection has been deleted, and StorageError.
+    """
+
+    def __init__(self, folder: CollectionFolder) -> None:
+        self._folder = folder
+        self._catalog = folder.open_catalog()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the catalog; the collection must not be used afterwards."""
+        self._catalog.close()
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+        return self._folder.name
+
+    def is_alive(self) -> bool:
+        """Return whether the collection has not been deleted since it was opened."""
+        return self._folder.is_alive()
+
+    def info(self) -> CollectionInfo:
+        """Return the collection's description."""
+        with self._read() as tx:
+            return collection_info(tx, self._folder.size())
+
+    def findings(self) -> tuple[str, ...]:
+        """Return what is inconsistent, such as one file that is two items: a sentence each."""
+        with self._read() as tx:
+            return findings(tx)
+
+    def deleted_pictures(self) -> list[DeletedPicture]:
+        """Return the pictures whose items were deleted, in the order of keys."""
+        with self._read() as tx:
+            return tx.items.deleted_pictures()
+
+    def views(self) -> tuple[ViewInfo, ...]:
+        """Return the views."""
+        with self._read() as tx:
+            return tuple(view_info(view) for view in tx.views.all())
+
+    def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Return the trained spaces, then ``raw``, the views themselves."""
+        with self._read() as tx:
+            return space_infos(tx)
+
+    def space(self, name: str) -> SpaceInfo:
+        """Return one space; NotFoundError lists those that exist."""
+        with self._read() as tx:
+            for space in space_infos(tx):
+                if space.name == name:
+                    return space
+            raise no_space(tx, name)
+
+    def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+        """Return up to ``limit`` items that pass the filter, in the order of keys, those above ``after``."""
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        with self._read() as tx:
+            return with_views(tx, tx.items.page(check_filter(filter), after, limit))
+
+    def count(self, filter: Filter = EVERY_ITEM) -> int:
+        """Return how many items pass the filter."""
+        with self._read() as tx:
+            return tx.items.count(check_filter(filter))
+
+    def item(self, key: str) -> Item:
+        """Return one item; NotFoundError if there is none of that key."""
+        with self._read() as tx:
+            return with_views(tx, tx.items.by_id([item_id(tx, key)]))[0]
+
+    def thumbnail(self, key: str) -> bytes:
+        """Return an item's small picture (JPEG); NotFoundError where there is none."""
+        with self._read() as tx:
+            found = tx.items.thumbnail(item_id(tx, key))
+        if found is None:
+            raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
+        return found
+
+    @contextmanager
+    def _read(self) -> Iterator[Transaction]:
+        self._check_alive()
+        with self._catalog.read() as tx:
+            yield tx
+
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        self._check_alive()
+        with self._folder.writer.hold():
+            yield
+
+    def _check_alive(self) -> None:
+        if not self.is_alive():
+            raise NotFoundError(f"collection {self.name!r} has been deleted")
