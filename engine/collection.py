@@ -84,7 +84,7 @@ class Collection(Contents):
             )
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
-        """Change labels, attributes and texts of items that are there; what an update does not name stays.
+        """Change labels, attributes and texts of existing items; what an update does not name stays.
 
         Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
         full or below its root; one of several items with that path changes all. An update of no item is a failure of
@@ -110,7 +110,7 @@ class Collection(Contents):
             return import_items(self._catalog, items, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
-        """Give items what a CSV file says of them: labels, captions and attributes (``engine.ingest.annotations``).
+        """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotations``).
 
         Items go by key, path below the root, or full path, with or without pictures. What the file does not name stays,
         an empty cell clears; with ``replace_labels``, items that it gives no label lose theirs. Without a first line
@@ -126,11 +126,11 @@ class Collection(Contents):
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
-        """Give items the rows of a file as their rows of a view, which is added where the collection lacks it.
+        """Store the rows of a file as items' rows of a view, which is added where the collection lacks it.
 
         ``path`` is a ``.npy`` of shape (n, d), with one key a line in the file ``keys``, or an ``.npz`` with the arrays
         ``keys`` and ``vectors``. Items that do not exist are created. Without keys, rows go to the items in the order
-        of keys, if they are as many. Nothing is written unless all can be; rows that are there already are unchanged,
+        of keys, if they are as many. Nothing is written unless all can be; rows that are stored already are unchanged,
         so an interrupted run is finished by the same call.
 
         Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError, OSError.
@@ -139,9 +139,9 @@ class Collection(Contents):
             return index_vectors(self, view, path, keys, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
-        """Give the items of the keys the rows, shape (n, d), as their rows of a view, in one change.
+        """Store rows, shape (n, d), as the items' rows of a view, in one change; one key for each row.
 
-        Items that do not exist are created; what else is known of those that do stays.
+        Items that do not exist are created; everything else of those that do stays.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
@@ -181,7 +181,7 @@ class Collection(Contents):
         return self.views()
 
     def delete_items(self, keys: Sequence[str]) -> int:
-        """Delete those items that exist of the keys; return how many."""
+        """Delete items by key, those that exist; return how many."""
         with self._write(), self._catalog.write() as tx:
             return delete_items(tx, keys)
 
@@ -231,7 +231,7 @@ class Collection(Contents):
     def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
 
-        The items of the label that are there decide, without training; until then they are found under every metric.
+        The items that have the label decide, without training; until then they are found under every metric.
 
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.

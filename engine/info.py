@@ -68,15 +68,15 @@ class ConstraintCounts:
     """"pairs", "triplets" or "quadruplets"."""
     given: int
     held_out: int
-    """Those that name an item that was kept out of training."""
+    """Comparisons that name an item held out of training."""
     used: Mapping[str, int]
     """Those that each view's metric learned from."""
 
     def sentence(self) -> str:
-        """Return all of it in words."""
+        """Return the counts as a sentence."""
         used = ", ".join(f"{count} for {view}" for view, count in self.used.items())
-        kept = f"; {self.held_out} name held-out items" if self.held_out else ""
-        return f"learned from {used} of {self.given} {self.kind}{kept}"
+        held_out = f"; {self.held_out} name held-out items" if self.held_out else ""
+        return f"learned from {used} of {self.given} {self.kind}{held_out}"
 
 
 @dataclass(frozen=True)

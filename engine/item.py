@@ -44,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class DeletedPicture:
-    """What is remembered of an item that was deleted and had a picture."""
+    """The picture of an item that was deleted."""
 
     key: str
     source: str
@@ -60,7 +60,7 @@ class DeletedPicture:
 class NewItem:
     """One item to import: a picture's bytes, a text, ready feature rows, or several; given rows win over computed ones.
 
-    An item that exists keeps everything that is not named here; an empty value clears.
+    What is not named here stays as it is in an item that exists; an empty value clears.
     """
 
     key: str
@@ -69,23 +69,23 @@ class NewItem:
     rows: Mapping[str, NDArray[np.float32] | Sequence[float]] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
     labels: tuple[str, ...] | None = None
-    """None keeps the labels that the item has, () removes them."""
+    """None leaves the labels as they are, () removes them."""
     attributes: Attributes | None = None
     """They are added to those that the item has, in place of those of the same name; {} removes all, None none."""
     source: str = ""
     """Path of the file that the picture was read from."""
     text: str | None = None
-    """None keeps the text that the item has, "" removes it."""
+    """None leaves the text as it is, "" removes it."""
     labels_given: bool = True
     """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
 
 
 @dataclass(frozen=True)
 class ItemUpdate:
-    """A change of one item's labels, attributes or text. None keeps what it has, an empty value clears."""
+    """A change of one item's labels, attributes or text. None leaves it as it is, an empty value clears."""
 
     key: str
-    """The item's key; or, where paths are asked for too, the path of its file, full or below its root."""
+    """The item's key; or, where paths are matched too, the path of its file, full or below its root."""
     _: KW_ONLY
     labels: tuple[str, ...] | None = None
     attributes: Attributes | None = None
@@ -143,4 +143,4 @@ class ImportReport:
     moved: Mapping[str, str] = field(default_factory=dict)
     """Of these, those whose very content is now another item: its key by the old key."""
     notes: tuple[str, ...] = ()
-    """Sentences on what is worth knowing, such as that no picture got a label."""
+    """Warnings, such as that no picture got a label, a sentence each."""

@@ -1,4 +1,4 @@
-"""Recipes: all that is asked of a training, as one value."""
+"""Recipes: everything that a training is to do, as one value."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class Recipe:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of the last learner; views go by name."""
     holdout: float = 0.0
-    """The share of the items that is kept out of training, for an evaluation: 0 to below 1."""
+    """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
     seed: int = 0
     pairs: tuple[Pair, ...] = ()
     """The similar items; none: those that the learner finds, by labels as a rule."""

@@ -1,4 +1,4 @@
-"""The collection service: every method opens the collection it names, asks the engine and converts the answer."""
+"""The collection service: a method opens the collection of its request, calls the engine and converts the result."""
 # ruff: noqa: N802 - methods bear the names of their rpcs
 
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def FitViews(
         self, request_iterator: Iterator[pb.FitViewsRequest], context: grpc.ServicerContext
     ) -> pb.FitViewsResponse:
-        """Fits views from a stream of pictures, read as the engine asks for them."""
+        """Fits views from a stream of pictures, read as the engine needs them."""
         first = next(request_iterator, None)
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
@@ -146,7 +146,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
             return from_item(name, collection.item(key))
 
     def ListItems(self, request: pb.ListItemsRequest, context: grpc.ServicerContext) -> pb.ListItemsResponse:
-        """A page of items, shorter than asked where their texts are long."""
+        """A page of items, shorter than requested where their texts are long."""
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:

@@ -1,4 +1,4 @@
-"""Messages as the engine's words and back: pages of what a space makes of items' rows."""
+"""Pages of the vectors of items as messages and back."""
 
 import numpy as np
 

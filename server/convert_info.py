@@ -1,4 +1,4 @@
-"""Messages as the engine's words and back: what a collection tells of itself."""
+"""Descriptions of collections, views and spaces as messages and back."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from server.structs import from_struct, to_struct
 
 
 def to_view(message: types_pb2.View) -> ViewInfo:
-    """A view as its collection tells of it."""
+    """The description of a view."""
     return ViewInfo(
         name=message.name,
         extractor=message.extractor,
@@ -43,7 +43,7 @@ def from_view(view: ViewInfo) -> types_pb2.View:
 
 
 def to_space(message: types_pb2.Space) -> SpaceInfo:
-    """A space as its collection tells of it."""
+    """The description of a space."""
     return SpaceInfo(
         name=parse_space(message.name)[1],
         generation=message.generation,
@@ -133,7 +133,7 @@ def from_tuning(tuning: Tuning) -> types_pb2.Tuning:
 
 
 def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
-    """What a collection tells of itself."""
+    """The description of a collection."""
     return CollectionInfo(
         name=parse_collection(message.name),
         description=message.description,
@@ -149,7 +149,7 @@ def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
 
 
 def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
-    """The message of what a collection tells of itself."""
+    """The message of the description of a collection."""
     return collections_pb2.Collection(
         name=collection_name(info.name),
         description=info.description,

@@ -85,7 +85,7 @@ def _known(collection: CollectionBackend) -> dict[str, Item]:
 
 
 def _aliases(known: Mapping[str, Item]) -> dict[str, str]:
-    """The alias of each root by its path, as far as the items' sources tell."""
+    """The alias of each root by its path, as far as the items' sources show."""
     roots: dict[str, str] = {}
     for item in known.values():
         alias, _, relative = item.key.partition("/")
@@ -177,14 +177,14 @@ def _entries(
             failures.append(data)
             yield None
             continue
-        there, annotation = known.get(key), annotations.of(file, key)
+        stored, annotation = known.get(key), annotations.of(file, key)
         update = annotation_update(key, annotation, annotations.given)
-        if there is None or there.content_hash != content_hash(data) or not views <= set(there.views):
+        if stored is None or stored.content_hash != content_hash(data) or not views <= set(stored.views):
             yield _new_item(data, file, update)
-            if there is not None and annotation.removed_attributes:
+            if stored is not None and annotation.removed_attributes:
                 yield ItemUpdate(key, removed_attributes=annotation.removed_attributes)
         else:
-            yield update if changed_record(update, there, annotations.given) else None
+            yield update if changed_record(update, stored, annotations.given) else None
 
 
 def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:

@@ -105,7 +105,7 @@ def describe(error: Exception) -> str:
 
 @contextmanager
 def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]:
-    """The home or server asked for; naming both is a usage error."""
+    """The home or server of these options; naming both is a usage error."""
     if home is not None and server is not None:
         raise typer.BadParameter("a server has its own home: give --home or --server, not both")
     if server is None and timeout.get() is not None:
@@ -123,7 +123,7 @@ def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]
 
 @contextmanager
 def opened_collection(name: str, home: Path | None, server: str | None) -> Iterator["CollectionBackend"]:
-    """A collection of the home or server asked for."""
+    """A collection of the home or server of these options."""
     with opened_backend(home, server) as backend:
         collection = backend.open(name)
         try:
@@ -166,12 +166,12 @@ def _value(text: str) -> Any:
         return text
 
 
-def tuning(told: "Tuning") -> str:
+def tuning(made: "Tuning") -> str:
     """A sentence on how settings were chosen."""
-    chosen = ", ".join(f"{name}={value}" for name, value in told.chosen.items())
+    chosen = ", ".join(f"{name}={value}" for name, value in made.chosen.items())
     return (
-        f"tuned to {chosen} ({told.measure} {told.score:.3f}, the best of {len(told.tried)} candidates "
-        f"by {told.folds}-fold cross-validation on {told.items} items)"
+        f"tuned to {chosen} ({made.measure} {made.score:.3f}, the best of {len(made.tried)} candidates "
+        f"by {made.folds}-fold cross-validation on {made.items} items)"
     )
 
 

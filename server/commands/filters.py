@@ -11,7 +11,7 @@ AttributeOption = Annotated[
         "--filter-attribute",
         metavar="KEY=VALUE",
         help="Hits with this attribute. VALUE is JSON, such as 1999, true or null, and else text; "
-        """the text 1999 is asked for by KEY='"1999"'.""",
+        """the text 1999 is written KEY='"1999"'.""",
     ),
 ]
 
