@@ -1,5 +1,9 @@
 """Evaluations: requests and results as messages and back."""
 
+from typing import Any
+
+from google.protobuf.message import Message
+
 from engine.errors import InvalidInputError
 from engine.evaluation import LENGTHS, Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from server.convert_training import from_comparisons, to_comparisons
@@ -37,22 +41,22 @@ def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
 
 
 def to_evaluation(message: pb.Evaluation) -> Evaluation:
-    """What an evaluation measured."""
+    """The results of an evaluation."""
     return Evaluation(
-        rows=tuple(map(_to_row, message.rows)),
+        rows=tuple(EvaluationRow(**_fields(row)) for row in message.rows),
         queries=message.queries,
         database=message.database,
         protocol=message.protocol,
         codebook=message.codebook,
         seconds=message.seconds,
-        differences=tuple(map(_to_difference, message.differences)),
-        overlaps=tuple(Overlap(one.space, one.trained_items, one.learned_from) for one in message.overlaps),
+        differences=tuple(EvaluationDifference(**_fields(one)) for one in message.differences),
+        overlaps=tuple(Overlap(**_fields(one)) for one in message.overlaps),
         comparisons=message.comparisons,
     )
 
 
 def from_evaluation(evaluation: Evaluation) -> pb.Evaluation:
-    """The message of what an evaluation measured."""
+    """The message of the results of an evaluation."""
     return pb.Evaluation(
         rows=(pb.Evaluation.Row(**vars(row)) for row in evaluation.rows),
         queries=evaluation.queries,
@@ -66,26 +70,9 @@ def from_evaluation(evaluation: Evaluation) -> pb.Evaluation:
     )
 
 
-def _to_row(message: pb.Evaluation.Row) -> EvaluationRow:
-    return EvaluationRow(
-        query_view=message.query_view,
-        database_view=message.database_view,
-        metric=message.metric,
-        k=message.k if message.HasField("k") else None,
-        value=message.value,
-        space=message.space,
-        standard_error=message.standard_error if message.HasField("standard_error") else None,
-    )
-
-
-def _to_difference(message: pb.Evaluation.Difference) -> EvaluationDifference:
-    return EvaluationDifference(
-        space=message.space,
-        baseline=message.baseline,
-        query_view=message.query_view,
-        database_view=message.database_view,
-        metric=message.metric,
-        k=message.k if message.HasField("k") else None,
-        value=message.value,
-        standard_error=message.standard_error if message.HasField("standard_error") else None,
-    )
+def _fields(message: Message) -> dict[str, Any]:
+    """The fields of a message by name, None for what is left out."""
+    return {
+        field.name: getattr(message, field.name) if not field.has_presence or message.HasField(field.name) else None
+        for field in message.DESCRIPTOR.fields
+    }
