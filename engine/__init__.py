@@ -1,4 +1,4 @@
-"""The product's nouns (collection, home, query, item, info), above the rooms that do the work.
+"""The nouns (collection, home, query, item, info) and requests (recipe, evaluation), above the rooms that do the work.
 
 ``collection`` opens the rooms: ``ingest``, ``training`` and ``spaces``, which all work on the ``catalog``. ``learners``
 know none of them. May import ``features`` and ``index``; never ``server``.

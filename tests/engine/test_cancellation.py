@@ -7,7 +7,7 @@ import pytest
 from drawn import numbered
 from rows import each, fill, item
 
-from engine.catalog import folder
+from engine.catalog import lock as writing
 from engine.catalog.lock import WriterLock
 from engine.collection import Collection
 from engine.errors import BusyError, CancelledError
@@ -53,7 +53,7 @@ def groups(home: Home):
 def left_behind(collection: Collection) -> tuple:
     """All that a training could leave: spaces, generations, the active one, files, the sequence."""
     info = collection.info()
-    files = {path.name for path in (collection._folder.indexes).glob("*")}
+    files = {path.name for path in collection._folder.indexes.glob("*")}
     return [(space.name, space.generations, space.active) for space in info.spaces], files, info.sequence
 
 
@@ -185,7 +185,7 @@ def test_who_waits_for_a_lock_can_be_stopped(tmp_path):
 
 def test_who_waits_too_long_for_a_lock_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch):
     """With the number of seconds and what to do, as another process is at once."""
-    monkeypatch.setattr(folder, "PATIENCE", 0.05)
+    monkeypatch.setattr(writing, "PATIENCE", 0.05)
     lock = WriterLock(tmp_path / "lock")
     thread, leave = held(lock.hold())
     with pytest.raises(BusyError, match="try again when it is done"), lock.hold():
