@@ -19,7 +19,7 @@ def demo(
 
     Runs create, index, train, serve, search and evaluate, and draws a contact sheet of what was found.
     """
-    from server.demo import run_demo
+    from server.demo.story import run_demo
 
     out.mkdir(parents=True, exist_ok=True)
     if not keep:

@@ -80,7 +80,7 @@ def search(
     """
     check_format(as_json, as_csv)
     if sheet is not None:
-        from server.sheet import check_sheet
+        from server.drawing.sheet import check_sheet
 
         check_sheet(sheet)
     queries = to_queries(view, image, text, key, vector)
@@ -91,7 +91,7 @@ def search(
     with opened_collection(name, home, server) as collection:
         results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
         if sheet is not None:
-            from server.results import write_results
+            from server.drawing.results import write_results
 
             _warn(write_results(sheet, collection, queries, results, truth))
     if as_json:

@@ -7,9 +7,9 @@ import pytest
 from engine.home import Home
 from server.backend import Backend
 from server.client import Client
+from server.demo.pictures import STYLES, write_pictures
 from server.limits import MESSAGE_BYTES
 from server.listen import RunningServer
-from server.pictures import STYLES, write_pictures
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
@@ -21,8 +21,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small labelled pictures: CLASS/CLASS-NN.jpg."""
     folder = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.pictures.SIZE", (112, 84))
-        patch.setattr("server.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
+        patch.setattr("server.demo.pictures.SIZE", (112, 84))
+        patch.setattr("server.demo.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
         write_pictures(folder / "pictures", PER_CLASS)
     return folder / "pictures"
 

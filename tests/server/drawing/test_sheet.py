@@ -5,13 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.query import Query
-from server.backend import CollectionBackend
-from server.client import Client
-from server.listen import RunningServer
-from server.pictures import SIZE, STYLES, draw, write_pictures
-from server.results import strips
-from server.sheet import CELL, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
+from server.drawing.sheet import CELL, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
 
 
 def picture(colour: tuple[int, int, int], size: tuple[int, int] = (40, 20)) -> bytes:
@@ -64,36 +58,3 @@ def test_a_tile_without_a_picture_shows_its_text(text: str) -> None:
     assert np.ptp(changed[:, 1]) < CELL
     pictured = [contact_sheet([Strip("t", Tile(picture((0, 0, 255)), text=words), [])]) for words in (text, "")]
     assert pictured[0].tobytes() == pictured[1].tobytes()
-
-
-def test_answers_become_rows(server: RunningServer) -> None:
-    """One row per list, with the thumbnails of the hits; an item's own class is known."""
-    with Client(server.address) as client:
-        collection: CollectionBackend = client.open("drawn")
-        query = Query("color", key="pictures/dots/dots-00.jpg")
-        color, sift = strips(collection, [query], collection.search([query], k=4))
-    assert (color.title, sift.title) == ("color query -> color database", "color query -> sift database")
-    assert color.query.label == "dots"
-    assert [hit.right for hit in color.hits] == [hit.label == "dots" for hit in color.hits]
-    assert all(hit.picture and hit.picture.startswith(b"\xff\xd8") for hit in color.hits)
-
-
-def test_pictures_are_drawn_from_their_seed(tmp_path: Path) -> None:
-    """The same seed draws the same pictures, another seed others, one file per picture in the folder of its class."""
-    for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
-        assert write_pictures(tmp_path / folder, 1, seed) == len(STYLES)
-    names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.jpg"))
-    assert [name.parent.name for name in names] == sorted(STYLES)
-    for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-        assert (tmp_path / "a" / name).read_bytes() != (tmp_path / "c" / name).read_bytes()
-
-
-@pytest.mark.parametrize("name", sorted(STYLES))
-def test_every_class_varies(name: str) -> None:
-    """Two pictures of a class differ, and each shows a pattern."""
-    rng = np.random.default_rng(0)
-    first, second = draw(name, rng), draw(name, rng)
-    assert first.size == SIZE
-    assert np.abs(np.asarray(first, float) - np.asarray(second, float)).mean() > 5
-    assert np.asarray(first.convert("L"), float).std() > 5
