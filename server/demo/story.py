@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from engine.home import Home
 from engine.info import Evaluation
 from engine.query import Query
-from server.backend import CollectionBackend, connect
+from server.backend import Backend, CollectionBackend
 from server.demo.captions import caption, write_captions
 from server.demo.pictures import STYLES, write_pictures
 from server.drawing.results import strips
@@ -38,9 +38,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 Echo = Callable[[str], None]
 """Prints a line."""
+Connect = Callable[[str], AbstractContextManager[Backend]]
+"""Reaches the server at an address ``HOST:PORT``."""
 
 
-def run_demo(folder: Path, sheet: Path, echo: Echo) -> None:
+def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     """Runs the demo in ``folder`` (pictures, queries, home), draws ``sheet``, and prints every step with its command.
 
     Raises ServerUnavailableError where the server does not start.
@@ -53,7 +55,7 @@ def run_demo(folder: Path, sheet: Path, echo: Echo) -> None:
     echo(f"Drew {count} pictures of {len(STYLES)} classes, and {QUERIES_PER_CLASS * len(STYLES)} more to search with.")
     echo("Each has a caption, which does not name its class.")
     _build(home, pictures, folder / CAPTIONS, echo)
-    with _served(home, folder / "server.log", echo) as address, connect(None, address) as server:
+    with _served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
         rows = _search(collection, address, queries, echo)
         rows += _search_texts(collection, address, echo)

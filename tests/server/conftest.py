@@ -10,6 +10,7 @@ from server.client import Client
 from server.demo.pictures import STYLES, write_pictures
 from server.limits import MESSAGE_BYTES
 from server.listen import RunningServer
+from server.settings import ServerSettings
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
@@ -40,7 +41,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Home:
 
 @pytest.fixture(scope="session")
 def server(home: Home) -> Iterator[RunningServer]:
-    with RunningServer(home, port=0) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running:
         yield running
 
 

@@ -26,6 +26,7 @@ from engine.item import ItemUpdate, NewItem
 from engine.query import Filter, Query
 from server.client import Client
 from server.listen import RunningServer
+from server.settings import ServerSettings
 
 KEYS = ("a", "b/1", "photos/cat/0.png", unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é"))
 FOLDERS = ("cat", "dog")
@@ -220,7 +221,7 @@ class OrdinaryUseOfAServer(OrdinaryUse):
 
     def opened(self, home: Home) -> Any:
         if not hasattr(self, "server"):
-            self.server = RunningServer(home, port=0)
+            self.server = RunningServer(ServerSettings(home=home.path, port=0))
         self.client = Client(self.server.address)
         return self.client.open("used")
 

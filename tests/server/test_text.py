@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from engine import errors
-from engine.home import Home
 from engine.item import NewItem
 from engine.query import Filter, Query
 from server.backend import Backend, CollectionBackend
@@ -19,6 +18,7 @@ from server.drawing.results import strips
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
+from server.settings import ServerSettings
 
 PER_CLASS = 18
 NAME = "collections/words"
@@ -35,7 +35,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     header, *lines = (folder / "all.csv").read_text().splitlines()
     captions = folder / "captions.csv"
     captions.write_text("\n".join([header, *(line for number, line in enumerate(lines) if number % 3)]))
-    with RunningServer(Home(folder / "home"), port=0) as running, Client(running.address) as client:
+    with RunningServer(ServerSettings(home=folder / "home", port=0)) as running, Client(running.address) as client:
         words = client.create("words", views=("color", "text:dim=40"))
         report = words.index([folder / "pictures"], labels="folder", captions=captions)
         assert (report.added, report.failures) == (PER_CLASS * len(STYLES), ())

@@ -11,10 +11,11 @@ from terminal import fill_rows
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.home import Home
-from server.calls import REQUEST_LOG
 from server.client import Client
+from server.interceptors import REQUEST_LOG
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
+from server.settings import ServerSettings
 
 SERVICE = "/crossview.v1.CollectionService/"
 LINE = re.compile(
@@ -55,7 +56,7 @@ def logged(tmp_path: Path) -> Iterator[RunningServer]:
     """A server of its own, whose lines nobody else's calls join."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
-    with RunningServer(home, port=0) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running:
         yield running
 
 
