@@ -150,7 +150,7 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         keyed = ("index", "words", "--view", "clip", "--vectors", rows, "--keys", tmp_path / "keys.txt")
         assert "1 added, 1 updated" in done(*keyed, *where)
         assert "2 unchanged" in done(*keyed, *where)
-        assert "added view tags: text, 100 numbers a row" in done("add-view", "words", "tags=text", *where)
+        assert "added view tags: text, 100 numbers per row" in done("add-view", "words", "tags=text", *where)
         assert "tags (revision 1)" in done("fit", "words", *where)
         shown = done("show", "words", *where)
         assert "vectors(dim=18)" in shown
