@@ -8,20 +8,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands import (
-    collections,
-    delete,
-    demo,
-    embed,
-    index,
-    label,
-    learn,
-    learners,
-    listing,
-    search,
-    serve,
-    show,
-)
+from server.commands import collections, delete, demo, describe, embed, index, label, learn, learners, search, serve
 from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
 from server.commands.remote import timed
@@ -72,8 +59,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "search": search.search,
     "embed": embed.embed,
     "evaluate": learn.evaluate,
-    "list": listing.list_,
-    "show": show.show_,
+    "list": describe.list_,
+    "show": describe.show_,
     "delete": delete.delete,
     "serve": serve.serve,
     "demo": demo.demo,

@@ -25,7 +25,6 @@ from server.commands.report import show_report
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
-    from server.backend import CollectionBackend
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
@@ -104,8 +103,10 @@ def index(
         bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
         with opened_collection(name, home, server) as collection, bar as progress:
             if rows.view is not None and rows.vectors is not None:
+                annotations = AnnotationFiles(options.labels, options.captions)  # checked before anything is written
                 report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
-                report = _annotated(report, collection, options)
+                failures_of = [one.failures for one in (report, *annotations.write(collection))]
+                report = replace(report, failures=tuple(chain.from_iterable(failures_of)))
             else:
                 report = collection.index(paths or [], progress=progress, **vars(options))
     except KeyboardInterrupt as interrupt:
@@ -133,12 +134,6 @@ def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | Non
             "vectors have no folders: with --vectors, --labels is a CSV file of keys, and --replace-labels and "
             "--include-deleted have no meaning"
         )
-
-
-def _annotated(report: "ImportReport", collection: "CollectionBackend", options: PictureOptions) -> "ImportReport":
-    """Annotates the items, and returns the report of their vectors with all failures."""
-    annotations = AnnotationFiles(options.labels, options.captions).write(collection)
-    return replace(report, failures=tuple(chain.from_iterable(one.failures for one in (report, *annotations))))
 
 
 def _stop(committed: int, server: str | None) -> NoReturn:

@@ -70,7 +70,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
         assert "color" in done("evaluate", "cli", "--view", "color", *where)
         assert done("list", *where).split() == ["cli", "drawn"]
         assert "3 of 6 items" in done("list", "cli", "--label", "dots", "--limit", 3, *where)
-        assert "deleted 1 items; 1 were not there" in done("delete", "cli", "--items", DOTS, "no/such", *where)
+        assert "deleted 1 items; 1 did not exist" in done("delete", "cli", "--items", DOTS, "no/such", *where)
         shown = done("show", "cli", *where)
         assert "17 items" in shown
         assert "cca (active)" in shown
@@ -258,7 +258,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, home: Home, p
     monkeypatch.setattr("engine.collection.Collection.index", stop)
     result = run("index", "drawn", pictures, "--home", home.path)
     assert result.exit_code == 130
-    assert "The same command goes on" in result.stderr
+    assert "Run the same command again" in result.stderr
 
 
 def test_loopback_is_known() -> None:
