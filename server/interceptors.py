@@ -7,6 +7,7 @@ import logging
 import re
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,21 +37,19 @@ class _Interceptor(grpc.ServerInterceptor):
         handler = continuation(handler_call_details)
         if handler is None or handler.response_streaming:
             return handler
-        return self.surround(handler, handler_call_details.method.rpartition("/")[2])
+        return self._surround(handler, handler_call_details.method.rpartition("/")[2])
 
-    def surround(self, handler: Handler, method: str) -> Handler:
-        """Returns a handler that does the work of ``handler``, and more."""
-        raise NotImplementedError
+    @abstractmethod
+    def _surround(self, handler: Handler, method: str) -> Handler: ...
 
 
 class RequestInterceptor(_Interceptor):
     """Decodes requests, turns errors into statuses and logs every call.
 
-    It works on bytes: what gRPC itself cannot decode, it answers with INTERNAL.
+    Its handlers take bytes, because gRPC answers a request that it cannot decode itself with INTERNAL.
     """
 
-    def surround(self, handler: Handler, method: str) -> Handler:
-        """Returns a handler from bytes to bytes."""
+    def _surround(self, handler: Handler, method: str) -> Handler:
         return _like(handler, partial(self._serve, handler, method))
 
     def _serve(self, handler: Handler, method: str, received: Any, context: grpc.ServicerContext) -> bytes:
@@ -66,7 +65,10 @@ class RequestInterceptor(_Interceptor):
 
 
 class CancellationInterceptor(_Interceptor):
-    """Ends the work of a call at its next checkpoint once nobody waits for it, or the server stops."""
+    """Ends the work of a call at its next checkpoint once nobody waits for it, or the server stops.
+
+    The work then raises CancelledError or ServerStoppedError.
+    """
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
@@ -75,8 +77,7 @@ class CancellationInterceptor(_Interceptor):
         """Ends the work of every call with ServerStoppedError."""
         self._stopping.set()
 
-    def surround(self, handler: Handler, method: str) -> Handler:
-        """Returns a handler whose work raises CancelledError, or ServerStoppedError, at a checkpoint."""
+    def _surround(self, handler: Handler, method: str) -> Handler:
         run = partial(self._cancellable, _run(handler))
         return _like(handler, run, handler.request_deserializer, handler.response_serializer)
 
@@ -100,9 +101,8 @@ def _run(handler: Handler) -> Run:
 def _like(handler: Handler, run: Run, decode: Any = None, encode: Any = None) -> Handler:
     """Returns a handler for the same kind of method."""
     streams = handler.request_streaming
-    return (grpc.stream_unary_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler)(
-        run, decode, encode
-    )
+    make = grpc.stream_unary_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
+    return make(run, decode, encode)
 
 
 @dataclass
@@ -111,9 +111,9 @@ class _Call:
 
     method: str
     decode: Callable[[bytes], Message]
-    collection: str = "-"
-    received: int = 0
-    began: float = field(default_factory=time.monotonic)
+    collection: str = field(default="-", init=False)
+    received: int = field(default=0, init=False)
+    began: float = field(default_factory=time.monotonic, init=False)
 
     def stream(self, messages: Iterator[bytes]) -> Iterator[Message]:
         """Yields decoded requests; raises CancelledError for a stream that was cut, and what ``decoded`` raises."""

@@ -91,9 +91,10 @@ def search(
     with opened_collection(name, home, server) as collection:
         results = collection.search(queries, targets=names(targets), k=k, space=space, filter=condition, merge=joined)
         if sheet is not None:
-            from server.drawing.results import write_results
+            from server.drawing.results import strips
+            from server.drawing.sheet import write_sheet
 
-            _warn(write_results(sheet, collection, queries, results, truth))
+            _warn(write_sheet(sheet, strips(collection, queries, results, truth)))
     if as_json:
         print_json({"results": [asdict(found) for found in results]})
     elif as_csv:

@@ -1,13 +1,12 @@
 """Search results as a contact sheet."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 from engine.errors import NotFoundError
 from engine.item import Item
 from engine.query import Hit, HitList, Query
-from server.drawing.sheet import Strip, Tile, write_sheet
+from server.drawing.sheet import Strip, Tile
 
 
 class Items(Protocol):
@@ -34,17 +33,6 @@ def strips(
     return rows
 
 
-def write_results(
-    path: Path,
-    collection: Items,
-    queries: Sequence[Query],
-    results: Sequence[HitList],
-    truth: str | None = None,
-) -> str:
-    """Draws the hits of every list; returns the characters that no font has. Raises what ``write_sheet`` raises."""
-    return write_sheet(path, strips(collection, queries, results, truth))
-
-
 def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set[str], Tile]:
     if query.key is not None:
         item = collection.item(query.key)
@@ -60,7 +48,9 @@ def _hit_tile(collection: Items, hit: Hit, labels: set[str], pictures: dict[str,
     if hit.key not in pictures:
         pictures[hit.key] = _thumbnail(collection, hit.key)
     correct = bool(labels.intersection(hit.labels)) if labels and hit.labels else None
-    return Tile(pictures[hit.key], ", ".join(hit.labels) or hit.key, hit.distance, correct, hit.text)
+    return Tile(
+        pictures[hit.key], ", ".join(hit.labels) or hit.key, distance=hit.distance, correct=correct, text=hit.text
+    )
 
 
 def _thumbnail(collection: Items, key: str) -> bytes | None:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageOps
@@ -49,6 +49,7 @@ class Tile:
     """Encoded picture; None draws an empty tile."""
     label: str = ""
     """Class label, or the key where it has none."""
+    _: KW_ONLY
     distance: float | None = None
     correct: bool | None = None
     """Whether a hit has the query's class; None where the classes are not known."""

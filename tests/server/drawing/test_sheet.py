@@ -22,16 +22,16 @@ def test_hits_are_framed_by_their_class() -> None:
     """Green where the class is right, red where it is wrong, neither where it is not known."""
     blue = picture((0, 0, 255))
     query = Tile(blue, "cat")
-    assert RIGHT in colours(contact_sheet([Strip("t", query, [Tile(blue, "cat", 0.5, True)])]))
-    assert WRONG in colours(contact_sheet([Strip("t", query, [Tile(blue, "dog", 0.5, False)])]))
-    unknown = colours(contact_sheet([Strip("t", query, [Tile(blue, "", 0.5, None)])]))
+    assert RIGHT in colours(contact_sheet([Strip("t", query, [Tile(blue, "cat", distance=0.5, correct=True)])]))
+    assert WRONG in colours(contact_sheet([Strip("t", query, [Tile(blue, "dog", distance=0.5, correct=False)])]))
+    unknown = colours(contact_sheet([Strip("t", query, [Tile(blue, "", distance=0.5, correct=None)])]))
     assert not {RIGHT, WRONG} & unknown
     assert (0, 0, 255) in unknown
 
 
 def test_sheets_are_as_wide_as_the_longest_row() -> None:
     """Rows of different lengths, missing pictures and long names have room."""
-    tile = Tile(None, "a/very/long/key/of/a/picture.jpg" * 5, 12345.6)
+    tile = Tile(None, "a/very/long/key/of/a/picture.jpg" * 5, distance=12345.6)
     short, long = Strip("one", tile, [tile]), Strip("two", tile, [tile] * 6)
     assert contact_sheet([short, long], "title").width == contact_sheet([long]).width > 7 * CELL
     assert contact_sheet([short, long]).height > contact_sheet([long]).height
