@@ -65,7 +65,7 @@ class RequestInterceptor(_Interceptor):
 
 
 class CancellationInterceptor(_Interceptor):
-    """Ends the work of a call at its next checkpoint once nobody waits for it, or the server stops.
+    """Ends the work of a call at its next checkpoint once its caller has left, or the server stops.
 
     The work then raises CancelledError or ServerStoppedError.
     """

@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from server.commands.common import HomeOption
+from server.settings import ServerSettings
 
 
 def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; any other than a loopback address is open to the network.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 50051,
+    ] = ServerSettings.host,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes that compute the features of imported pictures (default: one per core)."),
@@ -27,13 +28,12 @@ def serve(
 ) -> None:
     """Serve the collections over gRPC.
 
-    Runs until SIGTERM or Ctrl-C. A message may have 64 MiB, so photographs can be sent as they are.
+    Runs until SIGTERM or Ctrl-C. A message may be as large as 64 MiB, so photographs can be sent as they are.
     """
     import logging
 
     from server.interceptors import REQUEST_LOG
     from server.listen import RunningServer
-    from server.settings import ServerSettings
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if log_requests:
@@ -54,7 +54,7 @@ def serve(
     typer.echo(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
     if not running.stop():
         typer.echo("stopped during a call; every acknowledged change is kept", err=True)
-        os._exit(1)  # its thread would keep the process alive until the work is done
+        os._exit(1)  # the thread of that call would keep the process alive
 
 
 def is_loopback(host: str) -> bool:

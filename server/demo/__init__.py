@@ -1,4 +1,4 @@
-"""The demo: pictures and captions drawn from a seed, and the story told with them.
+"""The demo: pictures and captions drawn from a seed, and the run of commands that shows them.
 
 Imports the engine, ``server.drawing`` and the protocols of ``server.backend``: nothing of gRPC, and no command. The way
 to reach a server is given to it.

@@ -1,4 +1,4 @@
-"""The story of the demo: create, index, train, serve, search and evaluate, each announced by its command."""
+"""The run of the demo: create, index, train, serve, search and evaluate, each announced by its command."""
 
 import subprocess
 import sys
