@@ -1,4 +1,4 @@
-"""Batches for the wire: bounded in bytes and number, never reordered."""
+"""Batches of entries for one message each: bounded in bytes and number, in the order given."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -12,22 +12,22 @@ _Entry = TypeVar("_Entry")
 def batches(
     entries: Iterable[_Entry], size: Callable[[_Entry], int], most: int = BATCH_ITEMS
 ) -> Iterator[list[_Entry]]:
-    """Cuts a stream so that each batch holds at most ``most`` entries and BATCH_BYTES, or a single larger entry."""
+    """Yields batches of at most ``most`` entries and BATCH_BYTES; an entry that is larger is a batch of its own."""
     batch: list[_Entry] = []
-    held = 0
+    total = 0
     for entry in entries:
         weight = size(entry)
-        if batch and (held + weight > BATCH_BYTES or len(batch) == most):
+        if batch and (total + weight > BATCH_BYTES or len(batch) == most):
             yield batch
-            batch, held = [], 0
+            batch, total = [], 0
         batch.append(entry)
-        held += weight
+        total += weight
     if batch:
         yield batch
 
 
 def merged(reports: Sequence[ImportReport]) -> ImportReport:
-    """One report of several batches."""
+    """Returns one report for several batches."""
     return ImportReport(
         added=sum(report.added for report in reports),
         updated=sum(report.updated for report in reports),

@@ -1,4 +1,4 @@
-"""The collections a server holds open: each is opened once, on first use, and shared by all calls."""
+"""The open collections of a server: each is opened once, on first use, and shared by all calls."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,6 @@ from engine.home import Home
 from engine.info import CollectionInfo
 from engine.spaces.locks import wait_for
 
-PATIENCE = 30.0
-"""Seconds that a deletion waits for the calls under way."""
-
 
 @dataclass
 class _Entry:
@@ -23,17 +20,21 @@ class _Entry:
 
 
 class OpenCollections:
-    """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion."""
+    """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion.
 
-    def __init__(self, home: Home) -> None:
+    ``deletion_seconds`` is how long a deletion waits.
+    """
+
+    def __init__(self, home: Home, deletion_seconds: float = 30.0) -> None:
         self.home = home
+        self._deletion_seconds = deletion_seconds
         self._entries: dict[str, _Entry] = {}
         self._deleting: set[str] = set()
         self._changed = threading.Condition()
 
     @contextmanager
     def use(self, name: str) -> Iterator[Collection]:
-        """The open collection, kept open for the length of the block; raises what ``Home.open`` raises."""
+        """Yields the open collection, which stays open during the block; raises what ``Home.open`` raises."""
         with self._entry(name) as entry:
             with entry.opening:
                 if entry.collection is None or not entry.collection.is_alive():  # another process may have deleted it
@@ -49,12 +50,12 @@ class OpenCollections:
             return collection.info()
 
     def delete(self, name: str) -> None:
-        """Closes and deletes; raises BusyError where calls outlast PATIENCE, and what ``Home.delete`` raises."""
+        """Closes and deletes; raises BusyError where calls use it for too long, and what ``Home.delete`` raises."""
         with self._changed:
             wait_for(self._changed, lambda: name not in self._deleting)
             self._deleting.add(name)
         try:
-            self._close(name, PATIENCE)
+            self._close(name, self._deletion_seconds)
             self.home.delete(name)
         finally:
             with self._changed:
@@ -62,7 +63,7 @@ class OpenCollections:
                 self._changed.notify_all()
 
     def close(self, patience: float = 1.0) -> bool:
-        """Closes the collections that no call uses any more after ``patience`` seconds; whether that was all."""
+        """Closes the collections that no call uses after at most ``patience`` seconds; returns whether all are."""
         for name in list(self._entries):
             with suppress(BusyError):
                 self._close(name, patience)
@@ -74,7 +75,7 @@ class OpenCollections:
             if entry is None:
                 return
             if not wait_for(self._changed, lambda: entry.users == 0, patience):
-                raise BusyError(f"collection {name!r} is in use; try again when its work is done")
+                raise BusyError(f"collection {name!r} is in use by other calls; try again when they have ended")
             self._entries.pop(name, None)
         if entry.collection is not None:
             entry.collection.close()

@@ -8,12 +8,25 @@ from typing import Annotated
 
 import typer
 
-from server.commands import collections, demo, embed, evaluation, index, label, learn, learners, search, serve
+from server.commands import (
+    collections,
+    delete,
+    demo,
+    describe,
+    embed,
+    evaluation,
+    index,
+    label,
+    learn,
+    learners,
+    search,
+    serve,
+)
 from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
 from server.commands.remote import timed
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # errors are told in our own words; read when grpc is imported
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 
 app = typer.Typer(
     name="crossview",
@@ -35,14 +48,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    traceback: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+    traceback: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Options of every command."""
     debug.set(traceback)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may have characters that the terminal has not
+    if isinstance(sys.stdout, io.TextIOWrapper):  # file names may have characters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
@@ -59,9 +72,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "search": search.search,
     "embed": embed.embed,
     "evaluate": evaluation.evaluate,
-    "list": collections.list_,
-    "show": collections.show_,
-    "delete": collections.delete,
+    "list": describe.list_,
+    "show": describe.show_,
+    "delete": delete.delete,
     "serve": serve.serve,
     "demo": demo.demo,
     "learners": learners.learners,

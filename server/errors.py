@@ -1,4 +1,4 @@
-"""Errors of the way to a server; what a server answers is raised as the engine's own errors."""
+"""Errors of the connection to a server; errors that a server reports are raised as the engine's own."""
 
 from engine.errors import CancelledError, CrossviewError
 
@@ -8,12 +8,12 @@ class ServerUnavailableError(CrossviewError, ConnectionError):
 
 
 class ServerStoppedError(CancelledError):
-    """The server stopped during the call, whose work was given up; what it had not committed is undone."""
+    """The server stopped during the call and gave up its work; what it had not committed is undone."""
 
 
 class DeadlineExceededError(CrossviewError, TimeoutError):
-    """A call had no answer within the client's timeout; the server gives its work up."""
+    """A call had no answer within the client's timeout; the server gives up its work."""
 
 
 class ServerFaultError(CrossviewError, RuntimeError):
-    """The server failed in a way that is its own fault; the message holds the id under which its log explains it."""
+    """The server failed unexpectedly; the message gives the id of the error in the server's log."""

@@ -1,8 +1,8 @@
-"""Sizes that client and server agree on."""
+"""Sizes of messages."""
 
 MESSAGE_BYTES = 64 * 2**20
-"""Largest message taken or sent: a camera's photograph fits as it is."""
+"""Size of the largest message that is received or sent; a camera's photograph fits."""
 BATCH_BYTES = 8 * 2**20
-"""What a client gathers into one message; a single larger picture goes alone."""
+"""Size up to which a client fills a message; a larger picture is sent alone."""
 BATCH_ITEMS = 64
-"""And at most so many at once: each batch is one change on disk and one step of the progress."""
+"""Largest number of items in a message: each message is one change on disk and one step of the progress."""

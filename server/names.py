@@ -10,33 +10,33 @@ SPACE = re.compile(r"collections/(?P<collection>[^/\s]+)/spaces/(?P<space>[^/\s]
 
 
 def collection_name(collection: str) -> str:
-    """The resource name of a collection."""
+    """Returns the resource name of a collection."""
     return f"collections/{collection}"
 
 
 def item_name(collection: str, key: str) -> str:
-    """The resource name of an item; its key may hold slashes."""
+    """Returns the resource name of an item, whose key may contain slashes."""
     return f"collections/{collection}/items/{key}"
 
 
 def space_name(collection: str, space: str) -> str:
-    """The resource name of a space."""
+    """Returns the resource name of a space."""
     return f"collections/{collection}/spaces/{space}"
 
 
 def parse_collection(name: str) -> str:
-    """The collection of a resource name; raises InvalidInputError where the name has another form."""
+    """Returns the collection of a resource name; raises InvalidInputError for a name of another form."""
     return _match(COLLECTION, name, "collections/COLLECTION")["collection"]
 
 
 def parse_item(name: str) -> tuple[str, str]:
-    """Collection and key of a resource name; raises InvalidInputError where the name has another form."""
+    """Returns collection and key of a resource name; raises InvalidInputError for a name of another form."""
     match = _match(ITEM, name, "collections/COLLECTION/items/KEY")
     return match["collection"], match["key"]
 
 
 def parse_space(name: str) -> tuple[str, str]:
-    """Collection and space of a resource name; raises InvalidInputError where the name has another form."""
+    """Returns collection and space of a resource name; raises InvalidInputError for a name of another form."""
     match = _match(SPACE, name, "collections/COLLECTION/spaces/SPACE")
     return match["collection"], match["space"]
 
@@ -44,5 +44,5 @@ def parse_space(name: str) -> tuple[str, str]:
 def _match(pattern: re.Pattern[str], name: str, form: str) -> re.Match[str]:
     match = pattern.fullmatch(name)
     if match is None:
-        raise InvalidInputError(f"bad resource name {name!r}; it has the form {form}")
+        raise InvalidInputError(f"invalid resource name {name!r}; it must have the form {form}")
     return match

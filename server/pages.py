@@ -1,4 +1,4 @@
-"""Pages of a list: sizes and opaque tokens."""
+"""Pages of a list: their sizes, and opaque tokens."""
 
 import base64
 import binascii
@@ -10,23 +10,23 @@ LARGEST_SIZE = 1000
 
 
 def page_size(asked: int) -> int:
-    """How many entries a page has: 0 asks for the default, more than the largest gives the largest.
+    """Returns how many entries a page has: the default for 0, and at most LARGEST_SIZE.
 
-    Raises InvalidInputError where it is negative.
+    Raises InvalidInputError for a negative size.
     """
     if asked < 0:
-        raise InvalidInputError(f"page_size is {asked}; it cannot be negative")
+        raise InvalidInputError(f"page_size is {asked}; it must be 0, for {DEFAULT_SIZE}, or more")
     return min(asked or DEFAULT_SIZE, LARGEST_SIZE)
 
 
 def to_token(last: str) -> str:
-    """The token of the page after the entry ``last``."""
+    """Returns the token of the page after the entry ``last``."""
     return base64.urlsafe_b64encode(last.encode()).decode()
 
 
 def from_token(token: str) -> str:
-    """The entry that a token's page comes after; raises InvalidInputError where no list gave such a token."""
+    """Returns the entry before a token's page; raises InvalidInputError for what is not a token."""
     try:
         return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError) as error:
-        raise InvalidInputError("bad page_token; use the next_page_token of the page before") from error
+        raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token") from error

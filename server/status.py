@@ -1,7 +1,7 @@
-"""Errors as gRPC statuses, and back: one table, used by the interceptor of the server and by the client.
+"""Errors as gRPC statuses, and back: one table, used by the server's interceptor and by the client.
 
-A busy collection is ABORTED, not UNAVAILABLE: the server is well and another process holds the collection, perhaps for
-hours. UNAVAILABLE would say that the server is gone, and clients retry it blindly.
+A busy collection is ABORTED, not UNAVAILABLE: the server works, and another process writes the collection, perhaps for
+hours. UNAVAILABLE means that the server is gone, and clients retry it automatically.
 """
 
 import errno
@@ -18,9 +18,9 @@ from server import errors as server_errors
 from server.errors import DeadlineExceededError, ServerFaultError, ServerStoppedError, ServerUnavailableError
 
 ERROR_KEY = "crossview-error"
-"""Trailing metadata: the class of the error, so that a client can raise the same one."""
+"""Key of the trailing metadata that names the error's class, so that a client can raise the same one."""
 MESSAGE_LIMIT = 2000
-"""Bytes of a status message: sent in percent encoding it grows threefold at worst, and all metadata has 8 KiB."""
+"""Bytes of a status message: percent encoding may triple it, and gRPC limits all metadata to 8 KiB."""
 
 STATUSES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
     (errors.NotFoundError, grpc.StatusCode.NOT_FOUND),
@@ -33,7 +33,7 @@ STATUSES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
     (errors.CancelledError, grpc.StatusCode.CANCELLED),
     (errors.StorageError, grpc.StatusCode.INTERNAL),
 )
-"""First match wins; anything that is not here is an INTERNAL fault of the server. A full disk is RESOURCE_EXHAUSTED."""
+"""The first match counts; any other error is an INTERNAL fault of the server. A full disk is RESOURCE_EXHAUSTED."""
 
 _BY_NAME: dict[str, type[Exception]] = {
     cls.__name__: cls
@@ -48,19 +48,19 @@ _BY_CODE: dict[grpc.StatusCode, type[Exception]] = {
     **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
 }
 _NEVER_SENT = ("failed to connect", "resolving", "resolution")
-"""How gRPC says that it found no server. It has one status for this and for a connection that is cut in a call."""
+"""Words of gRPC's message where it found no server. A connection that is cut during a call has the same status."""
 _log = logging.getLogger("crossview.server")
 
 
 def status_of(error: Exception) -> grpc.StatusCode | None:
-    """The status of an error that a user can cause; None for any other."""
+    """Returns the status of an error that a user can cause; None for any other."""
     if isinstance(error, errors.StorageError) and _disk_full(error):
         return grpc.StatusCode.RESOURCE_EXHAUSTED
     return next((code for cls, code in STATUSES if isinstance(error, cls)), None)
 
 
 def _disk_full(error: BaseException | None) -> bool:
-    """Whether the error, or one that it came from, says that no space is left."""
+    """Returns whether the error, or one that caused it, reports a full disk."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return True
@@ -71,7 +71,10 @@ def _disk_full(error: BaseException | None) -> bool:
 
 
 def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float | None = None) -> Exception:
-    """The error that a failed call means, as the engine would have raised it; ``timeout`` is what the call had."""
+    """Returns the error of a failed call, as the engine would have raised it.
+
+    ``timeout`` is how many seconds the call was given.
+    """
     call = cast(grpc.Call, failure)  # every RpcError of a channel is a Call too
     code, message = call.code(), call.details() or ""
     named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
@@ -79,21 +82,21 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
         return _BY_NAME[named](message)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return DeadlineExceededError(
-            f"{method} had no answer from {address} within {timeout:g} seconds: the server gives its work up, and what "
-            "it has not committed is left undone; allow more time, or ask for less"
+            f"{method} had no answer from {address} within {timeout:g} seconds. The server gives up its work and "
+            "undoes what it has not committed; allow more time, or request less"
         )
     if code is grpc.StatusCode.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
         return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
     if code is grpc.StatusCode.UNAVAILABLE:
         return ServerUnavailableError(
-            f"the server at {address} stopped, or the connection was lost, during {method} ({message}); whether a "
-            "change was made is not known: look before you repeat it"
+            f"the server at {address} stopped, or the connection was lost, during {method} ({message}). It is "
+            "unknown whether a change was made: check before you repeat it"
         )
-    return _BY_CODE.get(code, ServerFaultError)(message or f"the server answered {code.name}")
+    return _BY_CODE.get(code, ServerFaultError)(message or f"the server answered with status {code.name}")
 
 
 def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    """Ends a call with the status of an error: the client never sees a traceback and never UNKNOWN."""
+    """Ends a call with the status of an error: a client never gets a traceback, nor UNKNOWN."""
     code = status_of(error)
     if code is not None:
         context.set_trailing_metadata(((ERROR_KEY, _known_name(type(error))),))
@@ -102,11 +105,11 @@ def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
         context.abort(code, _short(str(error)))
     error_id = uuid.uuid4().hex[:12]
     _log.error("error %s", error_id, exc_info=error)
-    context.abort(grpc.StatusCode.INTERNAL, f"the server failed; its log explains error {error_id}")
+    context.abort(grpc.StatusCode.INTERNAL, f"the server failed unexpectedly; its log explains error {error_id}")
 
 
 def _known_name(cls: type[Exception]) -> str:
-    """The nearest class of the error's family that a client knows."""
+    """Returns the most specific class of the error that a client knows."""
     return next(base.__name__ for base in cls.__mro__ if base.__name__ in _BY_NAME)
 
 

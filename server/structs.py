@@ -1,7 +1,7 @@
 """JSON values as protobuf structs.
 
-A struct knows one kind of number, the double. Whole numbers come back as ``int``; one that a double cannot hold exactly
-is refused rather than changed on the way.
+A struct has one type of number, the double. Whole numbers come back as ``int``; one that a double cannot represent
+exactly is refused rather than changed.
 """
 
 import math
@@ -13,16 +13,16 @@ from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 from engine.errors import InvalidInputError
 
 EXACT = 2**53
-"""Up to here every whole number is a double."""
+"""Every whole number up to this is a double."""
 
 
 def to_struct(values: Mapping[str, Any]) -> Struct:
-    """JSON values by name as a struct; raises InvalidInputError for values that JSON or a double cannot hold."""
+    """Returns JSON values by name as a struct; raises InvalidInputError for what JSON or a double cannot represent."""
     return Struct(fields={name: _to_value(value, name) for name, value in values.items()})
 
 
 def from_struct(struct: Struct) -> dict[str, Any]:
-    """The values of a struct, sorted by name; raises InvalidInputError for NaN and infinities."""
+    """Returns the values of a struct, sorted by name; raises InvalidInputError for NaN and infinities."""
     return {name: _from_value(struct.fields[name], name) for name in sorted(struct.fields)}
 
 
@@ -39,7 +39,7 @@ def _to_value(value: Any, name: str) -> Value:
         return Value(struct_value=to_struct(value))
     if isinstance(value, list | tuple):
         return Value(list_value=ListValue(values=[_to_value(entry, name) for entry in value]))
-    raise InvalidInputError(f"{name}: {type(value).__name__} is no JSON value")
+    raise InvalidInputError(f"{name}: {type(value).__name__} is not a JSON value")
 
 
 def _from_value(value: Value, name: str) -> Any:
@@ -58,7 +58,7 @@ def _from_value(value: Value, name: str) -> Any:
 
 def _number(value: float, name: str) -> float:
     if isinstance(value, int) and abs(value) > EXACT:
-        raise InvalidInputError(f"{name}: {value} is too large to be sent exactly, as a double; store it as text")
+        raise InvalidInputError(f"{name}: {value} is too large: numbers are sent as doubles; store it as text")
     if not math.isfinite(value):
-        raise InvalidInputError(f"{name}: {value} is no JSON number")
+        raise InvalidInputError(f"{name}: {value} is not a JSON number")
     return float(value)

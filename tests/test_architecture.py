@@ -17,13 +17,15 @@ ALLOWED = {
     "engine": {"engine", "features", "index"},
     "engine/learners": {"engine.learners"},
     "server": {"server", "engine", "features"},
+    "server/drawing": {"server.drawing", "engine"},
+    "server/demo": {"server.demo", "server.drawing", "server.backend", "server.errors", "engine"},
     "benchmarks": {"benchmarks", "engine", "features", "index"},
 }
 HOMES = {
     "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
     "grpc": ("server/",),
     "cv2": ("features/", "benchmarks/extract.py"),
-    "PIL": ("features/", "server/sheet.py", "server/lettering.py", "server/pictures.py"),
+    "PIL": ("features/", "server/drawing/", "server/demo/"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/",),

@@ -1,4 +1,4 @@
-"""Results as CSV on standard output, with a header: what --csv prints."""
+"""CSV on standard output, with a header: what --csv prints."""
 
 import csv
 import json
@@ -11,17 +11,17 @@ import typer
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")]
 
 SEPARATOR = ";"
-"""Between the labels, or the views, of one cell."""
+"""Separates the values of a cell that holds several, such as labels."""
 
 
 def check_format(as_json: bool, as_csv: bool) -> None:
-    """Refuses both at once."""
+    """Raises BadParameter where both are asked for."""
     if as_json and as_csv:
-        raise typer.BadParameter("give either --json or --csv")
+        raise typer.BadParameter("--json and --csv exclude each other: give one of them")
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints rows as they come; lists are joined by semicolons, objects are JSON, and None is an empty cell."""
+    """Prints rows as they arrive; lists are joined by semicolons, mappings are JSON, and None is an empty cell."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:

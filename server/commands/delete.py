@@ -1,47 +1,90 @@
-"""Deleting parts of a collection: what is asked first, and what is reported."""
+"""The delete command."""
 
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.commands.common import fail
+from server.commands.common import HomeOption, NameArgument, ServerOption, fail, opened_backend, opened_collection
 
 if TYPE_CHECKING:
     from server.backend import CollectionBackend
 
 
-def check_parts(items: bool, space: str | None, generation: int | None, view: str | None) -> None:
-    """Refuses options that ask for several deletions at once, or for a generation of no space."""
-    if items + (space is not None) + (view is not None) > 1:
-        raise typer.BadParameter("--items, --space and --view are deleted one at a time")
-    if generation is not None and space is None:
-        raise typer.BadParameter("--generation is one of a space: give --space as well")
+@dataclass(frozen=True)
+class PartOptions:
+    """The part of a collection that is deleted instead of all of it."""
+
+    items: Annotated[bool, typer.Option("--items", help="Delete these items, not the collection.")] = False
+    space: Annotated[str | None, typer.Option(metavar="SPACE", help="Delete this space, not the collection.")] = None
+    generation: Annotated[int | None, typer.Option(min=1, help="With --space: only this generation.")] = None
+    view: Annotated[str | None, typer.Option(metavar="VIEW", help="Delete this view, not the collection.")] = None
+
+    def check(self, keys: list[str] | None) -> None:
+        """Refuses several deletions at once, a generation of no space, and items not both asked for and named."""
+        if self.items + (self.space is not None) + (self.view is not None) > 1:
+            raise typer.BadParameter("--items, --space and --view exclude each other: delete one after the other")
+        if self.generation is not None and self.space is None:
+            raise typer.BadParameter("--generation is one of a space: give --space as well")
+        if self.space is None and self.view is None and self.items != bool(keys):
+            raise typer.BadParameter("to delete items: delete NAME --items KEY...; to delete a collection: delete NAME")
 
 
-def confirm(what: str) -> None:
-    """Asks whether to delete; without a terminal to ask in, the command fails."""
+def delete(
+    name: NameArgument,
+    part: PartOptions,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: the items.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection, a space or a view.")
+    ] = False,
+    home: HomeOption = None,
+    server: ServerOption = None,
+) -> None:
+    """Delete a collection, or some of its items, a space or a view.
+
+    Items are deleted by: crossview delete NAME --items KEY...
+    """
+    part.check(keys)
+    if part == PartOptions():
+        with opened_backend(home, server) as backend:
+            if not yes and name in backend.names():
+                _confirm(f"{name} with all its items")
+            backend.delete(name)
+        typer.echo(f"deleted {name}")
+        return
+    with opened_collection(name, home, server) as collection:
+        if part.space is not None:
+            _delete_space(collection, part.space, part.generation, yes)
+        elif part.view is not None:
+            _delete_view(collection, part.view, yes)
+        elif keys:
+            deleted = collection.delete_items(keys)
+            missing = len(set(keys)) - deleted
+            typer.echo(f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else ""))
+
+
+def _confirm(what: str) -> None:
+    """Asks whether to delete; fails without a terminal to ask in."""
     if not sys.stdin.isatty():
         fail(f"deleting {what} needs --yes")
     typer.confirm(f"Delete {what}?", abort=True)
 
 
-def delete_space(collection: "CollectionBackend", space: str, generation: int | None, yes: bool) -> None:
-    """Deletes a space, or one of its generations, and says what answers searches from then on."""
+def _delete_space(collection: "CollectionBackend", space: str, generation: int | None, yes: bool) -> None:
     active = collection.space(space).active
     what = f"space {space}" if generation is None else f"generation {generation} of space {space}"
     if not yes:
-        confirm(f"{what} of {collection.name}")
+        _confirm(f"{what} of {collection.name}")
     collection.delete_space(space, generation)
     typer.echo(f"deleted {what} of {collection.name}")
     if active and generation is None:
-        typer.echo("it was active: searches that name no space are answered by raw now")
+        typer.echo("it was the active space: searches that name no space now use raw")
 
 
-def delete_view(collection: "CollectionBackend", view: str, yes: bool) -> None:
-    """Deletes a view with its rows."""
+def _delete_view(collection: "CollectionBackend", view: str, yes: bool) -> None:
     what = f"view {view} of {collection.name}"
     if not yes:
-        confirm(f"{what} with its rows")
+        _confirm(f"{what} with its rows")
     collection.delete_view(view)
     typer.echo(f"deleted {what}")

@@ -1,32 +1,34 @@
 """The demo command."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from server.commands.common import fail
+from server.commands.common import fail, opened_backend
 
 SHEET = "sheet.png"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the contact sheet is written.")] = Path("demo-out"),
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the pictures and the home there, too.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the contact sheet.")] = Path("demo-out"),
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the pictures and the home in that folder.")] = False,
 ) -> None:
-    """Show it all on pictures drawn on the spot.
+    """Show everything on pictures that the demo draws itself.
 
-    Runs create, index, train, serve, search and evaluate, and draws a contact sheet of what was found.
+    Runs create, index, train, serve, search and evaluate, and draws a contact sheet of the hits.
     """
-    from server.demo import run_demo
+    from server.demo.story import run_demo
 
+    run = partial(run_demo, sheet=out / SHEET, echo=typer.echo, connect=partial(opened_backend, None))
     out.mkdir(parents=True, exist_ok=True)
     if not keep:
         with tempfile.TemporaryDirectory(prefix="crossview-demo-") as scratch:
-            run_demo(Path(scratch), out / SHEET, typer.echo)
+            run(Path(scratch))
         return
     if (out / "home").exists():
-        fail(f"{out} holds an earlier demo; give another --out, or remove it")
-    run_demo(out.absolute(), out / SHEET, typer.echo)
-    typer.echo(f"kept in {out}; look around with: crossview show demo --home {out / 'home'}")
+        fail(f"{out} holds an earlier demo: remove it, or give another --out")
+    run(out.absolute())
+    typer.echo(f"kept in {out}; explore with: crossview show demo --home {out / 'home'}")

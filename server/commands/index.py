@@ -2,14 +2,13 @@
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from server.commands.annotate import AnnotationFiles
 from server.commands.common import (
     INTERRUPTED,
     HomeOption,
@@ -20,6 +19,7 @@ from server.commands.common import (
     opened_collection,
     print_json,
 )
+from server.commands.label import AnnotationFiles
 from server.commands.progress import progress_bar
 from server.commands.report import show_report
 
@@ -33,87 +33,86 @@ LabelsOption = Annotated[
     str | None,
     typer.Option(
         metavar="folder|FILE.csv",
-        help="Labels: the folder that a picture is in; or a CSV of path (or key), label, and attributes.",
+        help="Labels: the name of each picture's folder, or a CSV of path (or key), label, and attributes.",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes that read pictures (else one for each core; a server decides itself)."),
+    typer.Option(min=1, help="Processes that read pictures (default: one per core; a server has its own setting)."),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions:
+    """How pictures are indexed; their labels and captions may also come with vectors."""
+
+    labels: LabelsOption = None
+    captions: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Texts of the pictures: lines of path,caption.")
+    ] = None
+    replace_labels: Annotated[
+        bool,
+        typer.Option(
+            "--replace-labels",
+            help="Clear the labels of pictures that --labels does not name, and let folders replace chosen labels.",
+        ),
+    ] = False
+    include_deleted: Annotated[
+        bool, typer.Option("--include-deleted", help="Index pictures whose items were deleted, too.")
+    ] = False
+    workers: WorkersOption = None
+
+
+@dataclass(frozen=True)
+class VectorOptions:
+    """Vectors from outside, in place of pictures."""
+
+    view: Annotated[str | None, typer.Option(help="With --vectors: the view, which is added if it is new.")] = None
+    vectors: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="Rows from outside, shape (n, d); or FILE.npz with keys and vectors."),
+    ] = None
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.txt", help="With --vectors: the items' keys, one a line (default: all items, by key)."
+        ),
+    ] = None
 
 
 def index(
     name: NameArgument,
+    options: PictureOptions,
+    rows: VectorOptions,
     paths: PathsArgument = None,
-    labels: LabelsOption = None,
-    captions: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Texts of the pictures: lines of path,caption.")
-    ] = None,
-    replace_labels: Annotated[
-        bool,
-        typer.Option(
-            "--replace-labels", help="Pictures that --labels does not name lose theirs; folders win over you."
-        ),
-    ] = False,
-    include_deleted: Annotated[
-        bool, typer.Option("--include-deleted", help="Also pictures whose items were deleted.")
-    ] = False,
-    view: Annotated[str | None, typer.Option(help="With --vectors: the view, which is added if it is new.")] = None,
-    vectors: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.npy", help="Rows from outside, shape (n, d); or FILE.npz with keys and vectors."),
-    ] = None,
-    keys: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.txt", help="With --vectors: the items, a key a line (else all, in order of keys)."),
-    ] = None,
-    workers: WorkersOption = None,
     failures: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write every file that could not be used, and why, as JSON lines."),
+        typer.Option(metavar="FILE", help="Write every file that could not be used, and the reason, as JSON lines."),
     ] = None,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Index pictures, leaving out what is done; or give a view rows from outside (--vectors).
+    """Index new and changed pictures, or give a view rows from outside (--vectors).
 
-    What --labels and --captions do not name stays as it is, an empty cell clears. Stopped with Ctrl-C, the same command
-    goes on from there. Files that cannot be read are listed, never fatal.
+    What --labels and --captions do not name stays as it is; an empty cell clears. After Ctrl-C, the same command
+    continues where it stopped. Files that cannot be read are listed; they do not stop the others.
     """
-    if vectors is None and (not paths or view is not None or keys is not None):
-        raise typer.BadParameter("index pictures by PATH..., or vectors by --view VIEW --vectors FILE [--keys FILE]")
-    if vectors is not None and (view is None or paths):
-        raise typer.BadParameter(
-            "--vectors FILE needs --view VIEW, and takes no PATH: index pictures by a call of its own"
-        )
-    if vectors is not None and (labels == "folder" or replace_labels or include_deleted):
-        raise typer.BadParameter("rows have no folders: with --vectors, --labels is a CSV file with keys")
+    _check(options, rows, paths)
     from engine.item import IndexOptions
 
     try:
-        bar = progress_bar(not as_json, "rows" if vectors else "images")
+        bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
         with opened_collection(name, home, server) as collection, bar as progress:
-            if vectors is not None and view is not None:
-                annotations = AnnotationFiles(labels, captions)
-                report = collection.index_vectors(view, vectors, keys, progress)
+            if rows.view is not None and rows.vectors is not None:
+                annotations = AnnotationFiles(options.labels, options.captions)  # checked before anything is written
+                report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
                 failures_of = [one.failures for one in (report, *annotations.write(collection))]
                 report = replace(report, failures=tuple(chain.from_iterable(failures_of)))
             else:
-                options = IndexOptions(
-                    labels=labels,
-                    captions=captions,
-                    replace_labels=replace_labels,
-                    include_deleted=include_deleted,
-                    workers=workers,
-                )
-                report = collection.index(paths or [], options, progress=progress)
-    except KeyboardInterrupt as stopped:
-        committed = getattr(stopped, "committed", 0)
-        kept = f"{committed} items were committed and are kept" if committed else "nothing was committed"
-        open_batch = ", but perhaps the batch that was on its way" if server is not None else ""
-        typer.echo(f"stopped; {kept}{open_batch}. The same command goes on from there.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+                report = collection.index(paths or [], IndexOptions(**vars(options)), progress=progress)
+    except KeyboardInterrupt as interrupt:
+        _stop(getattr(interrupt, "committed", 0), server)
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
         failures.write_text("".join(lines), encoding="utf-8")
@@ -123,50 +122,27 @@ def index(
         _summarize(report, name)
 
 
-def fit(
-    name: NameArgument,
-    paths: PathsArgument = None,
-    views: Annotated[str | None, typer.Option(metavar="VIEWS", help="Views to fit (else those that need it).")] = None,
-    labels: LabelsOption = None,
-    sample: Annotated[int, typer.Option(min=1, help="Pictures to take, at random.")] = 500,
-    seed: Annotated[int, typer.Option(help="Another seed takes other pictures.")] = 0,
-    refit: Annotated[
-        bool, typer.Option("--refit", help="Fit named views again: index and train anew afterwards.")
-    ] = False,
-    workers: WorkersOption = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Fit views: visual words on a sample of pictures, text views on the texts of the items.
-
-    The first index does it by itself; here the pictures can be chosen. Those that are items' have the items' labels
-    unless told otherwise. Text views need no PATH.
-    """
-
-    from engine.errors import InvalidInputError
-    from engine.ingest.annotations import Annotations
-    from engine.ingest.walk import walk
-    from engine.item import Picture
-
-    annotations = Annotations(labels)
-    files = walk(paths or []).files
-    if paths and not files:
-        raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
-    chosen = random.Random(seed).sample(files, min(sample, len(files)))
-    with opened_collection(name, home, server) as collection:
-        fitted = collection.fit_views(
-            (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in chosen),
-            views=names(views) or None,
-            seed=seed,
-            workers=workers,
-            refit=refit,
+def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | None) -> None:
+    if rows.vectors is None:
+        if not paths or rows.view is not None or rows.keys is not None:
+            raise typer.BadParameter(
+                "give either PATH... to index pictures, or --view VIEW --vectors FILE [--keys FILE] to index vectors"
+            )
+        return
+    if rows.view is None or paths:
+        raise typer.BadParameter("--vectors FILE needs --view VIEW and takes no PATH: index pictures separately")
+    if options.labels == "folder" or options.replace_labels or options.include_deleted:
+        raise typer.BadParameter(
+            "vectors have no folders: with --vectors, --labels is a CSV file of keys, and --replace-labels and "
+            "--include-deleted have no meaning"
         )
-    if as_json:
-        print_json(fitted)
-    else:
-        revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
-        typer.echo((f"read {len(chosen)} pictures; " if chosen else "") + f"views: {revisions}")
+
+
+def _stop(committed: int, server: str | None) -> NoReturn:
+    kept = f"{committed} items were committed and are kept" if committed else "nothing was committed"
+    open_batch = ", except perhaps the batch being sent" if server is not None else ""
+    typer.echo(f"stopped; {kept}{open_batch}. Run the same command again to continue.", err=True)
+    raise typer.Exit(INTERRUPTED) from None
 
 
 def _summarize(report: "ImportReport", name: str) -> None:
@@ -176,4 +152,58 @@ def _summarize(report: "ImportReport", name: str) -> None:
         return
     from features.formats import KNOWN
 
-    typer.echo(f"no pictures there: folders are searched for {KNOWN} files")
+    typer.echo(f"no pictures found: folders are searched for {KNOWN} files")
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Which views are fitted, and on which pictures."""
+
+    views: Annotated[
+        str | None, typer.Option(metavar="VIEWS", help="Views to fit (default: those that are not fitted).")
+    ] = None
+    sample: Annotated[int, typer.Option(min=1, help="Pictures to take, at random.")] = 500
+    seed: Annotated[int, typer.Option(help="Seed of the random sample and of the fit.")] = 0
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit the named views again; index and train again afterwards.")
+    ] = False
+
+
+def fit(
+    name: NameArgument,
+    options: FitOptions,
+    paths: PathsArgument = None,
+    labels: LabelsOption = None,
+    workers: WorkersOption = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit views: visual words on a sample of pictures, text views on the texts of the items.
+
+    The first index command fits them itself; this command lets you choose the pictures. Without --labels, pictures of
+    items have the items' labels. Text views need no PATH.
+    """
+    from engine.errors import InvalidInputError
+    from engine.ingest.annotations import Annotations
+    from engine.ingest.walk import walk
+    from engine.item import Picture
+
+    annotations = Annotations(labels)
+    files = walk(paths or []).files
+    if paths and not files:
+        raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
+    sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
+    with opened_collection(name, home, server) as collection:
+        fitted = collection.fit_views(
+            (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
+            views=names(options.views) or None,
+            seed=options.seed,
+            workers=workers,
+            refit=options.refit,
+        )
+    if as_json:
+        print_json(fitted)
+    else:
+        revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
+        typer.echo((f"read {len(sample)} pictures; " if sample else "") + f"views: {revisions}")

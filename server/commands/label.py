@@ -1,11 +1,11 @@
-"""Commands that say what items are: label, from a file, and set, for a few of them."""
+"""Commands that annotate items: label, from CSV files, and set, for a few items."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.annotate import AnnotationFiles
 from server.commands.common import (
     HomeOption,
     JsonOption,
@@ -18,7 +18,32 @@ from server.commands.common import (
 )
 from server.commands.report import show_report
 
+if TYPE_CHECKING:
+    from engine.item import ImportReport
+    from server.backend import CollectionBackend
+
 CLEARABLE = ("labels", "attributes", "text")
+
+
+class AnnotationFiles:
+    """Labels and captions, each from a CSV file or None. Raises InvalidInputError for an unusable file.
+
+    All files are checked before anything is written.
+    """
+
+    def __init__(self, labels: Path | str | None, captions: Path | str | None) -> None:
+        from engine.ingest.annotations import AnnotationFile
+
+        self._files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
+        for path, cell in self._files:
+            AnnotationFile(path, cell)
+
+    def write(self, collection: "CollectionBackend", replace_labels: bool = False) -> "list[ImportReport]":
+        """Annotates a collection's items; returns a report for each file."""
+        return [
+            collection.annotate(path, cell, replace_labels=replace_labels and cell == "label")
+            for path, cell in self._files
+        ]
 
 
 def label(
@@ -29,48 +54,71 @@ def label(
     ] = None,
     captions: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Texts: lines of path,caption.")] = None,
     replace_labels: Annotated[
-        bool, typer.Option("--replace-labels", help="Items that --from gives no label lose theirs.")
+        bool, typer.Option("--replace-labels", help="Clear the labels of items that --from gives none.")
     ] = False,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Label any items from a CSV file, with or without pictures; captions and attributes, too.
+    """Set labels, captions and attributes of any items from a CSV file.
 
-    The first line names the columns: path or key, label (it may repeat), caption, and further ones, which are
-    attributes. Without it lines are path,label[,label...]. Items go by key, by path below the folder that was indexed,
-    or by full path. What the file does not name stays as it is; an empty cell clears.
+    The first line names the columns: path or key, label (it may repeat), caption; any other column is an attribute.
+    Without such a line, lines are path,label[,label...]. An item is named by its key, by its path below the folder that
+    was indexed, or by its full path. What the file does not name stays as it is; an empty cell clears.
     """
     if file is None and captions is None:
-        raise typer.BadParameter("say what to read: --from FILE.csv, or --captions FILE.csv")
+        raise typer.BadParameter("no annotations are given: use --from FILE.csv, or --captions FILE.csv")
     if replace_labels and file is None:
-        raise typer.BadParameter("--replace-labels goes with --from FILE.csv")
+        raise typer.BadParameter("--replace-labels needs --from FILE.csv")
     from server.batches import merged
 
     files = AnnotationFiles(file, captions)
     with opened_collection(name, home, server) as collection:
-        reports = files.write(collection, replace_labels)
+        report = merged(files.write(collection, replace_labels))
     if as_json:
-        print_json(merged(reports))
+        print_json(report)
     else:
-        show_report(merged(reports), name)
+        show_report(report, name)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is set and cleared."""
+
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", metavar="LABEL", help="A label, in place of the former ones; repeat.")
+    ] = None
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option("--attribute", metavar="KEY=VALUE", help="An attribute; repeat. VALUE is JSON, else text."),
+    ] = None
+    text: Annotated[str | None, typer.Option(help="The text.")] = None
+    clear: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT", help="Clear labels, attributes, text, or the attribute of this name; repeat."),
+    ] = None
+
+    def update(self) -> dict[str, Any]:
+        """Returns the fields of an ItemUpdate that are given; raises BadParameter for one both set and cleared."""
+        clear = self.clear or []
+        given: dict[str, Any] = {
+            "labels": self.labels and tuple(self.labels),
+            "attributes": settings(self.attributes, "--attribute"),
+            "text": self.text,
+            "removed_attributes": tuple(name for name in clear if name not in CLEARABLE),
+        }
+        for what, empty in zip(CLEARABLE, ((), {}, ""), strict=True):
+            if what in clear:
+                if given[what]:
+                    raise typer.BadParameter(f"{what} cannot be both set and cleared")
+                given[what] = empty
+        return {field: value for field, value in given.items() if value is not None and (value or field in clear)}
 
 
 def set_(
     name: NameArgument,
+    changes: Changes,
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The items.")],
-    labels: Annotated[
-        list[str] | None, typer.Option("--label", metavar="LABEL", help="Their labels, in place of others; repeat.")
-    ] = None,
-    attributes: Annotated[
-        list[str] | None,
-        typer.Option("--attribute", metavar="KEY=VALUE", help="An attribute; repeat. Values are JSON, else text."),
-    ] = None,
-    text: Annotated[str | None, typer.Option(help="Their text.")] = None,
-    clear: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WHAT", help="Clear labels, attributes, text, or the attribute of this name; repeat."),
-    ] = None,
     home: HomeOption = None,
     server: ServerOption = None,
     as_json: JsonOption = False,
@@ -79,9 +127,9 @@ def set_(
 
     For example: crossview set pets photos/1.jpg --label cat --attribute year=1999 --clear text
     """
-    update = _changes(labels, attributes, text, clear or [])
+    update = changes.update()
     if not update:
-        raise typer.BadParameter("say what to set: --label, --attribute, --text or --clear")
+        raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
     from engine.item import ItemUpdate
 
     with opened_collection(name, home, server) as collection:
@@ -92,17 +140,3 @@ def set_(
         fail("; ".join(f"{failure.key}: {failure.reason}" for failure in report.failures))
     else:
         show_report(report, name)
-
-
-def _changes(
-    labels: list[str] | None, attributes: list[str] | None, text: str | None, clear: list[str]
-) -> dict[str, Any]:
-    """The fields of an update that the options name."""
-    given: dict[str, Any] = {"labels": labels and tuple(labels), "attributes": settings(attributes, "--attribute")}
-    given |= {"text": text, "removed_attributes": tuple(name for name in clear if name not in CLEARABLE)}
-    for what, empty in zip(CLEARABLE, ((), {}, ""), strict=True):
-        if what in clear:
-            if given[what]:
-                raise typer.BadParameter(f"{what} are either set or cleared")
-            given[what] = empty
-    return {field: value for field, value in given.items() if value is not None and (value or field in clear)}

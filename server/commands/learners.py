@@ -1,4 +1,4 @@
-"""The command that says what can be learned, and how."""
+"""The command that describes learners and their settings."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def learners(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Describe this learner or stage with all its settings.")
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this learner or stage and all its settings.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the learners and stages that train takes, or describe one.
+    """List the learners and stages that train accepts, or describe one.
 
-    Stages serve a learner, before or after it, as in: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
+    Stages stand before or after a learner, as in: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
     """
     from engine.training.guide import learner_guide, learner_guides
 
@@ -41,9 +41,9 @@ def _describe(one: "LearnerGuide") -> None:
     if one.argument is not None:
         show(f"{one.name}:VALUE sets {one.argument}")
     if one.kernels:
-        show(f"--tune also tries a kernel stage before it (kernel): {', '.join(one.kernels)}")
+        show(f"--tune also tries kernel stages before it (setting kernel): {', '.join(one.kernels)}")
     if not one.settings:
-        show("it has no settings")
+        show("no settings")
         return
     rows = table(
         "setting",
@@ -51,7 +51,7 @@ def _describe(one: "LearnerGuide") -> None:
         "values",
         "default",
         "--tune tries",
-        title="Settings (--set KEY=VALUE; None is written null)",
+        title="Settings (--set KEY=VALUE; write null for None)",
     )
     for setting in one.settings:
         tried = ", ".join(map(_shown, setting.tuned))
@@ -60,5 +60,5 @@ def _describe(one: "LearnerGuide") -> None:
 
 
 def _shown(value: Any) -> str:
-    """A value as --set takes it."""
+    """Returns a value in the form that --set takes."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""The bar that shows how far long work is."""
+"""Progress of long work: a bar, and notes."""
 
 import time
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """Prints the notes of progress on stderr, a line each, with an estimate of the time left."""
+    """Prints notes on stderr, one a line, with an estimate of the time left."""
 
     def __init__(self) -> None:
         self._what = ""
         self._began = 0.0
 
     def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
-        """Prints the note, if there is one."""
+        """Prints the note, unless it is empty."""
         if what != self._what:
             self._what, self._began = what, time.monotonic()
         if note:
@@ -28,12 +28,12 @@ class Notes:
 
 
 def numbered(what: str, done: int, total: int, note: str) -> str:
-    """The line of a note."""
+    """Returns the line of a note."""
     return f"{what} {done} of {total}: {note}"
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the unit that suits it."""
+    """Returns a length of time in hours, minutes or seconds."""
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -42,7 +42,10 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | None"]:
-    """A bar on stderr with units per second, where a unit is named, and the time left; notes without a terminal too."""
+    """Yields a function that shows progress on stderr: in a bar, on a terminal, and as notes everywhere.
+
+    Yields None where it is not ``wanted``. ``unit`` names what is counted per second; without it no rate is shown.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -58,7 +61,7 @@ def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | No
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("looking", total=None, rate="")
+        task = bar.add_task("starting", total=None, rate="")
 
         def advance(what: str, done: int, total: int, note: str = "") -> None:
             notes(what, done, total, note)

@@ -1,4 +1,4 @@
-"""What all commands that work through a server have in common."""
+"""The option that all commands which can use a server share: the timeout of its calls."""
 
 import functools
 import inspect
@@ -12,12 +12,12 @@ from server.commands.common import timeout
 
 TimeoutOption = Annotated[
     float | None,
-    typer.Option("--timeout", metavar="SECONDS", help="With --server: give up where one call takes longer."),
+    typer.Option("--timeout", metavar="SECONDS", help="With --server: give up a call that takes longer."),
 ]
 
 
 def timed(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command that has ``--server`` the option ``--timeout`` behind it, which the connection then heeds."""
+    """Returns a command that has ``--server`` with ``--timeout`` after it; any other command as it is."""
     signature = inspect.signature(command)
     if "server" not in signature.parameters:
         return command
@@ -32,7 +32,7 @@ def timed(command: Callable[..., None]) -> Callable[..., None]:
     option = inspect.Parameter("seconds", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=TimeoutOption)
     parameters = list(signature.parameters.values())
     parameters.insert(list(signature.parameters).index("server") + 1, option)
-    run.__signature__ = signature.replace(  # type: ignore[attr-defined]  # what typer reads the options from
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]  # what typer reads
         parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     )
     run.__annotations__ = {**command.__annotations__, "seconds": TimeoutOption}

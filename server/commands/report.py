@@ -1,4 +1,4 @@
-"""What an import did, in words."""
+"""Printing what an import did."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from engine.item import ImportReport
 
 SHOWN = 20
-"""Lines of a list."""
+"""Lines of a list that are printed."""
 
 
 def show_report(report: "ImportReport", name: str) -> None:
-    """Prints counts, what was left out and why, and what to do about items whose files are gone."""
+    """Prints counts, what was left out and why, and how to delete items whose files are gone."""
     rate = _rate(report)
     typer.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
@@ -42,4 +42,4 @@ def _list(lines: Iterable[str]) -> None:
     for line in found[:SHOWN]:
         typer.echo(f"  {line}")
     if len(found) > SHOWN:
-        typer.echo(f"  and {len(found) - SHOWN} more; --json lists all")
+        typer.echo(f"  and {len(found) - SHOWN} more; --json lists them all")

@@ -100,16 +100,17 @@ def search(
     """
     check_format(as_json, as_csv)
     if options.sheet is not None:
-        from server.sheet import check_sheet
+        from server.drawing.sheet import check_sheet
 
         check_sheet(options.sheet)
     request = options.request(query)
     with opened_collection(name, home, server) as collection:
         found = collection.search(request)
         if options.sheet is not None:
-            from server.results import write_results
+            from server.drawing.results import strips
+            from server.drawing.sheet import write_sheet
 
-            _warn(write_results(options.sheet, collection, request.queries, found, options.truth))
+            _warn(write_sheet(options.sheet, strips(collection, request.queries, found, options.truth)))
     if as_json:
         print_json({"results": [asdict(hits) for hits in found]})
     elif as_csv:

@@ -9,16 +9,17 @@ from typing import Annotated
 import typer
 
 from server.commands.common import HomeOption
+from server.settings import ServerSettings
 
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Others than loopback let the network in.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 50051,
+        str, typer.Option(help="Address to listen on; any other than a loopback address is open to the network.")
+    ] = ServerSettings.host,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that compute features of imported pictures (else one for each core)."),
+        typer.Option(min=1, help="Processes that compute the features of imported pictures (default: one per core)."),
     ] = None,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
@@ -27,37 +28,37 @@ def serve(
 ) -> None:
     """Serve the collections over gRPC.
 
-    Runs until SIGTERM or Ctrl-C. Messages may have 64 MiB, so photographs can be sent as they are.
+    Runs until SIGTERM or Ctrl-C. A message may be as large as 64 MiB, so photographs can be sent as they are.
     """
     import logging
 
-    from engine.home import Home
-    from server.calls import REQUEST_LOG
+    from server.interceptors import REQUEST_LOG
     from server.listen import RunningServer
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if log_requests:
         logging.getLogger(REQUEST_LOG).setLevel(logging.INFO)
+    settings = ServerSettings(home=home, host=host, port=port, workers=workers or os.cpu_count() or 1)
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
-    opened = Home(home)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    if not opened.names():
-        typer.echo(f"warning: no collections to serve: {opened.emptiness()}; is --home right?", err=True)
-    running = RunningServer(opened, host, port, workers or os.cpu_count() or 1)
-    typer.echo(f"crossview serves {opened.path} on {running.address}")
+    running = RunningServer(settings)
+    served = running.collections.home
+    if not served.names():
+        typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
+    typer.echo(f"crossview serves {served.path} on {running.address}")
     while not stopping.wait(1.0):
         pass
-    typer.echo("stopping: calls under way have 10 s", err=True)
+    typer.echo(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
     if not running.stop():
-        typer.echo("stopped in the middle of a call; what was acknowledged is kept", err=True)
-        os._exit(1)  # its thread would keep the process alive until the work is done
+        typer.echo("stopped during a call; every acknowledged change is kept", err=True)
+        os._exit(1)  # the thread of that call would keep the process alive
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address reaches this machine only."""
+    """Returns whether an address can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -9,9 +9,10 @@ from engine.item import IndexOptions
 from engine.recipe import Recipe
 from server.backend import Backend
 from server.client import Client
+from server.demo.pictures import STYLES, write_pictures
 from server.limits import MESSAGE_BYTES
 from server.listen import RunningServer
-from server.pictures import STYLES, write_pictures
+from server.settings import ServerSettings
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
@@ -23,8 +24,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small labelled pictures: CLASS/CLASS-NN.jpg."""
     folder = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.pictures.SIZE", (112, 84))
-        patch.setattr("server.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
+        patch.setattr("server.demo.pictures.SIZE", (112, 84))
+        patch.setattr("server.demo.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
         write_pictures(folder / "pictures", PER_CLASS)
     return folder / "pictures"
 
@@ -42,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Home:
 
 @pytest.fixture(scope="session")
 def server(home: Home) -> Iterator[RunningServer]:
-    with RunningServer(home, port=0) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running:
         yield running
 
 

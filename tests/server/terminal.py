@@ -12,6 +12,7 @@ from engine.home import Home
 from engine.item import NewItem
 from server.cli import app
 from server.listen import RunningServer
+from server.settings import ServerSettings
 
 BACKENDS = ("local", "remote")
 
@@ -39,7 +40,7 @@ def reached(home: Home, backend: str) -> Iterator[list[str]]:
     if backend == "local":
         yield ["--home", str(home.path)]
         return
-    with RunningServer(home, port=0) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running:
         yield ["--server", running.address]
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from engine import errors
 from engine.evaluation import EvaluationRequest
-from engine.home import Home
 from engine.item import IndexOptions, NewItem, Picture
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
@@ -15,6 +14,7 @@ from features.forest import Forest
 from server.backend import Backend, CollectionBackend
 from server.client import Client
 from server.listen import RunningServer
+from server.settings import ServerSettings
 
 DOTS = "pictures/dots/dots-00.jpg"
 VIEWS = ("color", "sift:words=24")
@@ -227,7 +227,7 @@ def test_folders_of_one_name_keep_apart_on_a_server(tmp_path: Path, pictures: Pa
 
 def test_a_deleted_collection_can_be_made_again(tmp_path: Path) -> None:
     """The server does not remember the old one."""
-    with RunningServer(Home(tmp_path), port=0) as running, Client(running.address) as client:
+    with RunningServer(ServerSettings(home=tmp_path, port=0)) as running, Client(running.address) as client:
         for views in (("color",), ("color", "gist")):
             made = client.create("pets", views=views)
             assert tuple(view.name for view in made.views()) == views

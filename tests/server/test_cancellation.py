@@ -22,6 +22,7 @@ from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc
 from server.remote_collection import RemoteCollection
+from server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 0.3
@@ -42,7 +43,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running
     monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: False)
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
-    with RunningServer(home, port=0) as made:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as made:
         yield made
 
 

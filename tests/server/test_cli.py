@@ -70,7 +70,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
         assert "color" in done("evaluate", "cli", "--view", "color", *where)
         assert done("list", *where).split() == ["cli", "drawn"]
         assert "3 of 6 items" in done("list", "cli", "--label", "dots", "--limit", 3, *where)
-        assert "deleted 1 items; 1 were not there" in done("delete", "cli", "--items", DOTS, "no/such", *where)
+        assert "deleted 1 items; 1 did not exist" in done("delete", "cli", "--items", DOTS, "no/such", *where)
         shown = done("show", "cli", *where)
         assert "17 items" in shown
         assert "cca (active)" in shown
@@ -150,7 +150,7 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         keyed = ("index", "words", "--view", "clip", "--vectors", rows, "--keys", tmp_path / "keys.txt")
         assert "1 added, 1 updated" in done(*keyed, *where)
         assert "2 unchanged" in done(*keyed, *where)
-        assert "added view tags: text, 100 numbers a row" in done("add-view", "words", "tags=text", *where)
+        assert "added view tags: text, 100 numbers per row" in done("add-view", "words", "tags=text", *where)
         assert "tags (revision 1)" in done("fit", "words", *where)
         shown = done("show", "words", *where)
         assert "vectors(dim=18)" in shown
@@ -258,7 +258,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, home: Home, p
     monkeypatch.setattr("engine.collection.Collection.index", stop)
     result = run("index", "drawn", pictures, "--home", home.path)
     assert result.exit_code == 130
-    assert "The same command goes on" in result.stderr
+    assert "Run the same command again" in result.stderr
 
 
 def test_loopback_is_known() -> None:

@@ -15,6 +15,7 @@ from server.client import Client
 from server.listen import RunningServer
 from server.pb.crossview.v1 import search_pb2 as pb
 from server.pb.crossview.v1.search_pb2_grpc import SearchServiceStub
+from server.settings import ServerSettings
 
 GROUPS = ("cat", "dog")
 
@@ -94,7 +95,7 @@ def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
         made.put_vectors("clip", [str(number) for number in range(30)], rows)
         made.train(Recipe(spec="lsh:40", views=("clip",), rerank=2))
         expected = made.embed([Query("clip", vector=row) for row in rows])
-    with RunningServer(home, port=0) as running, Client(running.address) as client:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:
         found = client.open("rows").embed([Query("clip", key=str(number)) for number in range(30)])
         for mine, theirs in zip(expected, found, strict=True):
             assert (theirs.query, theirs.target, theirs.bits) == (mine.query, "clip", 40)

@@ -29,7 +29,7 @@ def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
     assert output == "deleted generation 1 of space cca of rows\n"
     output = done("delete", "rows", "--space", "cca", "--yes", *where)
     assert "deleted space cca of rows" in output
-    assert "searches that name no space are answered by raw now" in output
+    assert "searches that name no space now use raw" in output
     assert told("show", "rows", *where)["active_space"] == "raw"
     assert done("delete", "rows", "--view", "gist", "--yes", *where) == "deleted view gist of rows\n"
     assert [view["name"] for view in told("show", "rows", *where)["views"]] == ["color"]

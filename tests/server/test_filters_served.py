@@ -21,6 +21,7 @@ from server.backend import Backend
 from server.client import Client
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2, collections_pb2_grpc, types_pb2
+from server.settings import ServerSettings
 from server.structs import EXACT
 
 VIEW = "v=vectors:dim=2"
@@ -39,7 +40,8 @@ numbers = count()
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with RunningServer(Home(tmp_path_factory.mktemp("home")), port=0) as running, Client(running.address) as made:
+    settings = ServerSettings(home=tmp_path_factory.mktemp("home"), port=0)
+    with RunningServer(settings) as running, Client(running.address) as made:
         yield made
 
 

@@ -10,9 +10,10 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from engine.errors import BusyError, NotFoundError, StorageError
 from engine.home import Home
 from engine.query import Query, SearchRequest
-from server import cache
+from server.cache import OpenCollections
 from server.client import Client
 from server.listen import SERVICES, RunningServer
+from server.settings import ServerSettings
 
 
 def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
@@ -37,7 +38,7 @@ def test_reflection_lists_the_services(channel: grpc.Channel) -> None:
 def test_a_taken_port_is_an_error(server: RunningServer, home: Home) -> None:
     """A second server does not quietly share the port."""
     with pytest.raises(StorageError, match="cannot listen on"):
-        RunningServer(home, port=server.port)
+        RunningServer(ServerSettings(home=home.path, port=server.port))
 
 
 def test_it_listens_on_loopback_only(server: RunningServer) -> None:
@@ -65,7 +66,7 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
     opened: list[str] = []
     real = home.open
     monkeypatch.setattr(home, "open", lambda name: opened.append(name) or real(name))
-    collections = cache.OpenCollections(home)
+    collections = OpenCollections(home)
 
     def use(_: int) -> str:
         with collections.use("drawn") as collection:
@@ -80,7 +81,7 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
 def test_a_collection_that_another_process_made_anew_is_opened_anew(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create("a", ["color"]).close()
-    with RunningServer(home, port=0) as running, Client(running.address) as client:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:
         assert [view.name for view in client.open("a").views()] == ["color"]
         home.delete("a")
         with pytest.raises(NotFoundError):
@@ -91,17 +92,17 @@ def test_a_collection_that_another_process_made_anew_is_opened_anew(tmp_path: Pa
 
 def test_stopping_does_not_wait_for_ever(tmp_path: Path) -> None:
     """A call that outlasts the grace is left behind, and stop says so."""
-    running = RunningServer(Home(tmp_path), port=0)
+    running = RunningServer(ServerSettings(home=tmp_path, port=0))
     running.collections.create("pets", ("color",), "")
     with running.collections.use("pets"):
         assert running.stop(grace=0.05) is False
     assert running.collections.close() is True
 
 
-def test_deleting_waits_for_those_who_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleting_waits_for_those_who_read(tmp_path: Path) -> None:
     """A call under way ends in peace; one that takes too long makes the deletion fail, not itself."""
     home = Home(tmp_path)
-    collections = cache.OpenCollections(home)
+    collections = OpenCollections(home, deletion_seconds=2.0)
     collections.create("pets", ("color",), "")
     inside, leave = threading.Event(), threading.Event()
 
@@ -114,10 +115,8 @@ def test_deleting_waits_for_those_who_read(tmp_path: Path, monkeypatch: pytest.M
     with ThreadPoolExecutor(2) as pool:
         reading = pool.submit(read)
         inside.wait(10)
-        monkeypatch.setattr(cache, "PATIENCE", 0.05)
         with pytest.raises(BusyError, match="in use"):
             collections.delete("pets")
-        monkeypatch.setattr(cache, "PATIENCE", 10.0)
         deleting = pool.submit(collections.delete, "pets")
         leave.set()
         assert reading.result(10) == 0

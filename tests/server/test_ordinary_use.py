@@ -27,6 +27,7 @@ from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
 from server.client import Client
 from server.listen import RunningServer
+from server.settings import ServerSettings
 
 KEYS = ("a", "b/1", "photos/cat/0.png", unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é"))
 FOLDERS = ("cat", "dog")
@@ -223,7 +224,7 @@ class OrdinaryUseOfAServer(OrdinaryUse):
 
     def opened(self, home: Home) -> Any:
         if not hasattr(self, "server"):
-            self.server = RunningServer(home, port=0)
+            self.server = RunningServer(ServerSettings(home=home.path, port=0))
         self.client = Client(self.server.address)
         return self.client.open("used")
 

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from engine import errors
-from engine.home import Home
 from engine.item import IndexOptions, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
 from server.backend import Backend, CollectionBackend
 from server.client import Client
+from server.demo.captions import WORDS, caption, write_captions
+from server.demo.pictures import STYLES, write_pictures
+from server.drawing.results import strips
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
-from server.pictures import STYLES, WORDS, caption, write_captions, write_pictures
-from server.results import strips
+from server.settings import ServerSettings
 
 PER_CLASS = 18
 NAME = "collections/words"
@@ -29,13 +30,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with pictures of ten classes, two in three with a caption, indexed and trained through it."""
     folder = tmp_path_factory.mktemp("words")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.pictures.SIZE", (112, 84))
+        patch.setattr("server.demo.pictures.SIZE", (112, 84))
         write_pictures(folder / "pictures", PER_CLASS)
     write_captions(folder / "all.csv", folder / "pictures")
     header, *lines = (folder / "all.csv").read_text().splitlines()
     captions = folder / "captions.csv"
     captions.write_text("\n".join([header, *(line for number, line in enumerate(lines) if number % 3)]))
-    with RunningServer(Home(folder / "home"), port=0) as running, Client(running.address) as client:
+    with RunningServer(ServerSettings(home=folder / "home", port=0)) as running, Client(running.address) as client:
         words = client.create("words", views=("color", "text:dim=40"))
         report = words.index([folder / "pictures"], IndexOptions(labels="folder", captions=captions))
         assert (report.added, report.failures) == (PER_CLASS * len(STYLES), ())

@@ -60,9 +60,9 @@ class Collection(_message.Message):
     description: _builtins.str
     items: _builtins.int
     active_space: _builtins.str
-    """Short name of the space that answers where none is named."""
+    """Short name of the space that is used where none is named."""
     sequence: _builtins.int
-    """Grows with every change."""
+    """Number of the last change; it grows with every change."""
     bytes_on_disk: _builtins.int
     @_builtins.property
     def views(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.View]: ...
@@ -70,7 +70,7 @@ class Collection(_message.Message):
     def spaces(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Space]: ...
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Items of each label."""
+        """Number of items by label."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp: ...
@@ -108,8 +108,8 @@ class CreateCollectionRequest(_message.Message):
     description: _builtins.str
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Each [name=]extractor[:parameter=value...], such as "sift:words=200" or "clip=vectors:dim=512"; empty: color, sift,
-        gist.
+        """Each is [name=]extractor[:parameter=value...], such as "sift:words=200" or "clip=vectors:dim=512"; empty: color,
+        sift and gist.
         """
 
     def __init__(
@@ -153,7 +153,7 @@ class ListCollectionsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most 1000; 0: 100."""
+    """At most 1000; 0 means 100."""
     page_token: _builtins.str
     def __init__(
         self,
@@ -246,17 +246,17 @@ class FitViewsRequest(_message.Message):
     REFIT_FIELD_NUMBER: _builtins.int
     PICTURES_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
-    """Resource name of the collection; in the first message, as are views, seed and refit."""
+    """Resource name of the collection. Only the first message has it, and views, seed and refit."""
     seed: _builtins.int
     refit: _builtins.bool
-    """Fit named views again that are fitted already; rows and spaces made with them have to be made anew."""
+    """Fit the named views again; their rows and spaces must then be computed again."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: those that are not fitted."""
+        """Empty: those that are not fitted yet."""
 
     @_builtins.property
     def pictures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Picture]:
-        """In every message, in batches below the message limit."""
+        """Any message may have some, below the size limit of a message."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ class Picture(_message.Message):
     """Encoded."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What is known of it, for views that learn from labels; none: those of the item that is the same picture, if any."""
+        """For views that learn from labels; none: the labels of the item with the same picture, if there is one."""
 
     def __init__(
         self,
@@ -325,7 +325,7 @@ Global___FitViewsResponse: _TypeAlias = FitViewsResponse  # noqa: Y015
 
 @_typing.final
 class NewItem(_message.Message):
-    """An item to add, or to change: what is not named of one that exists stays."""
+    """An item to add or to change; fields that are not set keep what an existing item has."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -360,27 +360,27 @@ class NewItem(_message.Message):
     CLEAR_LABELS_FIELD_NUMBER: _builtins.int
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
-    """Keys are equal in any Unicode normal form."""
+    """Keys are equal where their Unicode normal forms are."""
     image: _builtins.bytes
-    """An encoded picture; without one, an item that exists keeps the one it has."""
+    """An encoded picture; without one, an existing item keeps its own."""
     source: _builtins.str
     text: _builtins.str
-    """Unset: the item keeps the text that it has; empty: it has none from now on."""
+    """Unset: the item keeps its text; empty: its text is removed."""
     clear_labels: _builtins.bool
-    """The item has no labels from now on."""
+    """Remove all labels."""
     default_labels: _builtins.bool
-    """The labels are no choice of somebody's, but a default such as a folder's name: labels that somebody chose stay."""
+    """The labels are a default, such as a folder's name: they do not replace labels that somebody chose."""
     @_builtins.property
     def rows(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Vector]:
-        """Ready feature rows by view; a given row wins over a computed one."""
+        """Feature rows by view; a given row replaces the computed one."""
 
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """All of its labels; none: it keeps those that it has, unless clear_labels is set."""
+        """All labels; none: it keeps its labels, unless clear_labels is set."""
 
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
-        """They are added to those that the item has, in place of those of the same name; set and empty: it has none from now on."""
+        """Added to the item's attributes, replacing those of the same name; set but empty: all attributes are removed."""
 
     def __init__(
         self,
@@ -407,7 +407,7 @@ Global___NewItem: _TypeAlias = NewItem  # noqa: Y015
 
 @_typing.final
 class ItemUpdate(_message.Message):
-    """A change of an item that exists."""
+    """A change of an existing item."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -419,23 +419,23 @@ class ItemUpdate(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
-    """Its key; with match_paths also the path of its file, full or below its root."""
+    """Key of the item; with match_paths, also the path of its file, full or below its root folder."""
     clear_labels: _builtins.bool
     text: _builtins.str
-    """Unset: it keeps its text; empty: it has none from now on."""
+    """Unset: the item keeps its text; empty: its text is removed."""
     default_labels: _builtins.bool
-    """The labels are no choice of somebody's, but a default such as a folder's name: labels that somebody chose stay."""
+    """The labels are a default, such as a folder's name: they do not replace labels that somebody chose."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """All of its labels; none: it keeps those that it has, unless clear_labels is set."""
+        """All labels; none: it keeps its labels, unless clear_labels is set."""
 
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
-        """They are added to those that the item has, in place of those of the same name; set and empty: it has none from now on."""
+        """Added to the item's attributes, replacing those of the same name; set but empty: all attributes are removed."""
 
     @_builtins.property
     def removed_attributes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of attributes that it has no longer."""
+        """Names of attributes to remove."""
 
     def __init__(
         self,
@@ -468,7 +468,7 @@ class UpdateItemsRequest(_message.Message):
     parent: _builtins.str
     """Resource name of the collection."""
     match_paths: _builtins.bool
-    """Updates may name items by paths, too."""
+    """Updates may name items by the paths of their files, too."""
     @_builtins.property
     def updates(self) -> _containers.RepeatedCompositeFieldContainer[Global___ItemUpdate]: ...
     def __init__(
@@ -496,7 +496,7 @@ class ListDeletedItemsRequest(_message.Message):
     parent: _builtins.str
     """Resource name of the collection."""
     page_size: _builtins.int
-    """At most 1000; 0: 100."""
+    """At most 1000; 0 means 100."""
     page_token: _builtins.str
     def __init__(
         self,
@@ -523,9 +523,9 @@ class DeletedItem(_message.Message):
     SIZE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     source: _builtins.str
-    """Path of the file that it was read from."""
+    """Path of its file."""
     content_hash: _builtins.str
-    """BLAKE2b-128 of the file's bytes, hexadecimal, and how many there were."""
+    """BLAKE2b-128 of the file's bytes, hexadecimal, and their number."""
     size: _builtins.int
     def __init__(
         self,
@@ -553,7 +553,7 @@ class ListDeletedItemsResponse(_message.Message):
     """Empty on the last page."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeletedItem]:
-        """In order of key."""
+        """Sorted by key."""
 
     def __init__(
         self,
@@ -727,7 +727,7 @@ class ListItemsRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     page_size: _builtins.int
-    """At most 1000; 0: 100."""
+    """At most 1000; 0 means 100."""
     page_token: _builtins.str
     @_builtins.property
     def filter(self) -> _types_pb2.Filter: ...
@@ -936,7 +936,7 @@ class TrainRequest(_message.Message):
     RERANK_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
-    """A learner or a pipeline of them, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
+    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""
     space_id: _builtins.str
@@ -947,8 +947,8 @@ class TrainRequest(_message.Message):
     activate: _builtins.bool
     """Unset: true."""
     rerank: _builtins.int
-    """For a learner that ends in a hasher: codes to find for each hit wanted, and to order by the float vectors that they
-    stand for, which the index then keeps; 0: none.
+    """For a pipeline that ends in a hasher: number of codes to find per hit and to order by their float vectors, which
+    the index then keeps; 0: no reordering.
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
@@ -958,15 +958,15 @@ class TrainRequest(_message.Message):
 
     @_builtins.property
     def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Pair]:
-        """Which items are similar, for learners that take pairs; empty: as the learner finds, by labels as a rule."""
+        """Which items are similar, for learners that learn from pairs; empty: the learner decides, in general by labels."""
 
     @_builtins.property
     def tune(self) -> Global___Tune:
-        """Set: choose the settings that are not given."""
+        """Set: the settings that are not given are chosen by cross-validation."""
 
     @_builtins.property
     def constraints(self) -> Global___Comparisons:
-        """What a metric is to be learned from, for learners that take comparisons; unset: what they draw, from labels as a rule."""
+        """For learners that learn from comparisons; unset: they draw their own, in general by labels."""
 
     def __init__(
         self,
@@ -1013,7 +1013,7 @@ class Pair(_message.Message):
     """Keys."""
     second: _builtins.str
     line: _builtins.int
-    """Line of the file that it was read from, for messages; 0: none."""
+    """Line in the file of pairs, for messages; 0: none."""
     def __init__(
         self,
         *,
@@ -1031,7 +1031,7 @@ Global___Pair: _TypeAlias = Pair  # noqa: Y015
 
 @_typing.final
 class Comparisons(_message.Message):
-    """Comparisons of items, all of one kind; in columns, so that millions of them are one message."""
+    """Comparisons of items, all of one size; in columns, so that millions of them fit in one message."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1043,32 +1043,32 @@ class Comparisons(_message.Message):
     MARGINS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     size: _builtins.int
-    """Items in each: 2, a pair; 3, a triplet, whose first item is nearer to the second than to the third; or 4, a
-    quadruplet, whose first two are nearer to each other than the last two.
+    """Items of a comparison: 2 for a pair; 3 for a triplet, whose first item is nearer to the second than to the third; 4
+    for a quadruplet, whose first two items are nearer to each other than its last two.
     """
     @_builtins.property
     def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys of the items that are named, each once."""
+        """Keys of the compared items, each once."""
 
     @_builtins.property
     def items(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Positions in keys, `size` of them for each."""
+        """Positions in `keys`, `size` of them per comparison."""
 
     @_builtins.property
     def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
-        """Whether a pair is similar; one for each pair."""
+        """Of pairs: whether each is similar."""
 
     @_builtins.property
     def weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """What a violation costs, one for each; empty: 1."""
+        """Cost of a violation, one per comparison; empty: 1."""
 
     @_builtins.property
     def margins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Of triplets and quadruplets, in squared distance, one for each; empty: the learner's own."""
+        """Of triplets and quadruplets: margins of squared distance, one per comparison; empty: the learner's own."""
 
     @_builtins.property
     def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Lines of the file that they were read from, for messages, one for each; empty: none."""
+        """Lines in the file of comparisons, for messages, one per comparison; empty: none."""
 
     def __init__(
         self,
@@ -1099,12 +1099,12 @@ class Tune(_message.Message):
     MEASURE_FIELD_NUMBER: _builtins.int
     FOLDS_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map", "accuracy" or, by how well distances agree with constraints, "order"; empty: map."""
+    """"map", "accuracy", or "order", the share of constraints that distances satisfy; empty: map."""
     folds: _builtins.int
-    """0: 3."""
+    """0 means 3."""
     @_builtins.property
     def values(self) -> _struct_pb2.Struct:
-        """Lists of values to try by setting, in place of the usual ones; "kernel" (none, chi2, rbf, linear) is a setting too."""
+        """Lists of values to try, by setting, in place of the default ones; "kernel" (none, chi2, rbf, linear) counts as one."""
 
     def __init__(
         self,
@@ -1132,7 +1132,7 @@ class ExtendSpaceRequest(_message.Message):
     name: _builtins.str
     """Resource name of the space."""
     space_id: _builtins.str
-    """Short name of the space to make; empty: the next generation of the same one."""
+    """Short name of a new space; empty: the next generation of the same space."""
     activate: _builtins.bool
     """Unset: true."""
     @_builtins.property
@@ -1167,7 +1167,7 @@ class AssignLabelRequest(_message.Message):
     name: _builtins.str
     label: _builtins.str
     activate: _builtins.bool
-    """Whether the space is to answer by default from then on; unset: yes."""
+    """Whether the space becomes the active one; unset: true."""
     def __init__(
         self,
         *,
@@ -1193,7 +1193,7 @@ class ActivateSpaceRequest(_message.Message):
     GENERATION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     generation: _builtins.int
-    """Unset: the one that answered for it last."""
+    """Unset: the generation that was active last."""
     def __init__(
         self,
         *,
@@ -1289,13 +1289,13 @@ class EvaluateRequest(_message.Message):
     view: _builtins.str
     """The query view."""
     refit: _builtins.bool
-    """Fit the learner anew on a split of its own, instead of measuring on what training held out."""
+    """Fit the learner again on a split of its own, instead of measuring on the items held out of training."""
     test_size: _builtins.float
     """Share of the queries in that split; unset: 0.2."""
     seed: _builtins.int
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: every target the view can be matched against."""
+        """Empty: every target that the view can be matched against."""
 
     @_builtins.property
     def k(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -1303,11 +1303,11 @@ class EvaluateRequest(_message.Message):
 
     @_builtins.property
     def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Short names of several spaces, to be measured with the same queries and items to find; then `space` is empty."""
+        """Short names of several spaces to measure with the same queries and database; `space` is then empty."""
 
     @_builtins.property
     def constraints(self) -> Global___Comparisons:
-        """Set: measure how well distances agree with these, instead of retrieval by labels."""
+        """Set: measure the agreement of distances with these comparisons, instead of retrieval by labels."""
 
     def __init__(
         self,
@@ -1351,8 +1351,8 @@ class Evaluation(_message.Message):
         query_view: _builtins.str
         database_view: _builtins.str
         metric: _builtins.str
-        """"accuracy", "precision" or "map"; with constraints "order", the share of triplets or quadruplets in order, or "auc",
-        the area under the ROC curve of pairs.
+        """"accuracy", "precision" or "map"; with constraints "order", the share of triplets or quadruplets that distances
+        satisfy, or "auc", the area under the ROC curve of pairs.
         """
         k: _builtins.int
         """Unset where the metric has none."""
@@ -1360,7 +1360,7 @@ class Evaluation(_message.Message):
         space: _builtins.str
         """Short name of the space."""
         standard_error: _builtins.float
-        """Of the value, over queries or comparisons; unset where there are too few."""
+        """Standard error of the value over queries or comparisons; unset where there are too few."""
         def __init__(
             self,
             *,
@@ -1387,7 +1387,7 @@ class Evaluation(_message.Message):
 
     @_typing.final
     class Difference(_message.Message):
-        """A space's figure less that of the first space, of the same queries or comparisons."""
+        """A space's value minus that of the first space, for the same queries or comparisons."""
 
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -1407,7 +1407,7 @@ class Evaluation(_message.Message):
         k: _builtins.int
         value: _builtins.float
         standard_error: _builtins.float
-        """Of the paired differences; unset where there are too few."""
+        """Standard error of the paired differences; unset where there are too few."""
         def __init__(
             self,
             *,
@@ -1435,7 +1435,7 @@ class Evaluation(_message.Message):
 
     @_typing.final
     class Overlap(_message.Message):
-        """What a space knows of the comparisons that it is measured by."""
+        """How far a space's training overlaps with the comparisons that measure it."""
 
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -1472,7 +1472,7 @@ class Evaluation(_message.Message):
     queries: _builtins.int
     database: _builtins.int
     protocol: _builtins.str
-    """A sentence each: how it was measured, and what fitted views were fitted on."""
+    """A sentence on how it was measured, and one on what the fitted views were fitted on."""
     codebook: _builtins.str
     seconds: _builtins.float
     comparisons: _builtins.int
@@ -1482,7 +1482,7 @@ class Evaluation(_message.Message):
     def differences(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Difference]: ...
     @_builtins.property
     def overlaps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Overlap]:
-        """With constraints, one for each space, and how many of them were measured."""
+        """With constraints: one per space, and the number of comparisons that were measured."""
 
     def __init__(
         self,
@@ -1573,7 +1573,7 @@ class EmbedItemsRequest(_message.Message):
     target: _builtins.str
     """Empty: the view itself."""
     page_size: _builtins.int
-    """Items looked at, of which those that lack the view are left out; at most 1000; 0: 1000. Wide vectors make it fewer."""
+    """Items read; those that lack the view are left out. At most 1000, fewer for wide vectors; 0 means 1000."""
     page_token: _builtins.str
     def __init__(
         self,
@@ -1606,21 +1606,21 @@ class EmbedItemsResponse(_message.Message):
     BITS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     space: _builtins.str
-    """Short name of the space that answered, and the generation of it."""
+    """Short name of the space, and its generation."""
     generation: _builtins.int
     width: _builtins.int
-    """Length of each vector, or of each code in bytes."""
+    """Length of a vector, or bytes of a code."""
     codes: _builtins.bytes
-    """One after another, each as in Code."""
+    """All codes, one after the other, each packed as in Code."""
     bits: _builtins.int
-    """Of each code; 0 for vectors."""
+    """Bits of a code; 0 for vectors."""
     next_page_token: _builtins.str
     """Empty on the last page."""
     @_builtins.property
     def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def vectors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """One after another; empty for codes."""
+        """All vectors, one after the other; empty for codes."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ if _version_not_supported:
 
 
 class CollectionServiceStub:
-    """Collections and what is in them. An acknowledged write is on disk.
+    """Collections, their items, views and spaces. An acknowledged write is on disk.
     """
 
     def __init__(self, channel):
@@ -175,7 +175,7 @@ class CollectionServiceStub:
 
 
 class CollectionServiceServicer:
-    """Collections and what is in them. An acknowledged write is on disk.
+    """Collections, their items, views and spaces. An acknowledged write is on disk.
     """
 
     def CreateCollection(self, request, context):
@@ -191,7 +191,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCollections(self, request, context):
-        """In order of name, with nothing but the names; GetCollection tells the rest.
+        """Sorted by name. Only the names are set; GetCollection returns the rest.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -204,39 +204,39 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddView(self, request, context):
-        """Adds a view to a collection; rows of the items that are there follow as they are imported again.
+        """Adds a view to a collection. Existing items get their rows when they are imported again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FitViews(self, request_iterator, context):
-        """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
-        texts from the texts of the collection's items, whose rows are computed at once.
+        """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
+        views on the texts of the collection's items, whose rows are then computed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportItems(self, request, context):
-        """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
-        and never stops the others.
+        """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
+        in the response and does not stop the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutVectors(self, request, context):
-        """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
-        known of those that do stays.
+        """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
+        existing item changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateItems(self, request, context):
-        """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
-        in the answer and never stops the others.
+        """Changes labels, attributes and texts of existing items; fields that are not set change nothing. An update whose
+        item does not exist is a failure in the response and does not stop the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -249,7 +249,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListItems(self, request, context):
-        """In order of key.
+        """Sorted by key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -268,21 +268,21 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListDeletedItems(self, request, context):
-        """What is remembered of items that were deleted and had a picture.
+        """The pictures whose items were deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckCollection(self, request, context):
-        """Says what is odd in a collection, such as one file that is two items: a sentence each.
+        """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteItems(self, request, context):
-        """Deletes those that exist of many items.
+        """Deletes several items, of which some may not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -295,29 +295,29 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Train(self, request, context):
-        """Fits a learner and places every item: a new generation of a space. Answers when it is searchable.
+        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExtendSpace(self, request, context):
-        """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are.
+        """Adds views to a trained space: its next generation, in which the earlier views stay as they are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AssignLabel(self, request, context):
-        """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
-        generation. FAILED_PRECONDITION where no item has the label.
+        """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
+        training. FAILED_PRECONDITION where no item has the label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ActivateSpace(self, request, context):
-        """Makes a space, and one of its generations, the one that answers.
+        """Makes a space, and one of its generations, the active one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -343,8 +343,8 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSpace(self, request, context):
-        """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
-        space, "raw" answers searches that name none.
+        """Deletes a space, or one of its generations; FAILED_PRECONDITION for the active generation. Once the active space is
+        deleted, searches that name no space use "raw".
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -358,7 +358,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EmbedItems(self, request, context):
-        """What a space makes of the items' rows of one view, a page at a time, in order of key.
+        """The vectors, in a space, of the items' rows of one view, sorted by key, in pages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -511,7 +511,7 @@ def add_CollectionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CollectionService:
-    """Collections and what is in them. An acknowledged write is on disk.
+    """Collections, their items, views and spaces. An acknowledged write is on disk.
     """
 
     @staticmethod

@@ -29,7 +29,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CollectionServiceStub:
-    """Collections and what is in them. An acknowledged write is on disk."""
+    """Collections, their items, views and spaces. An acknowledged write is on disk."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -38,126 +38,126 @@ class CollectionServiceStub:
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CreateCollectionRequest, _collections_pb2.Collection]
     GetCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetCollectionRequest, _collections_pb2.Collection]
     ListCollections: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]
-    """In order of name, with nothing but the names; GetCollection tells the rest."""
+    """Sorted by name. Only the names are set; GetCollection returns the rest."""
     DeleteCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]
     AddView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]
-    """Adds a view to a collection; rows of the items that are there follow as they are imported again."""
+    """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _grpc.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]
-    """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
-    texts from the texts of the collection's items, whose rows are computed at once.
+    """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
+    views on the texts of the collection's items, whose rows are then computed.
     """
     ImportItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]
-    """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
-    and never stops the others.
+    """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
+    in the response and does not stop the others.
     """
     PutVectors: _grpc.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]
-    """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
-    known of those that do stays.
+    """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
+    existing item changes.
     """
     UpdateItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.UpdateItemsRequest, _collections_pb2.ImportItemsResponse]
-    """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
-    in the answer and never stops the others.
+    """Changes labels, attributes and texts of existing items; fields that are not set change nothing. An update whose
+    item does not exist is a failure in the response and does not stop the others.
     """
     GetItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]
     ListItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]
-    """In order of key."""
+    """Sorted by key."""
     CountItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
     ListDeletedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]
-    """What is remembered of items that were deleted and had a picture."""
+    """The pictures whose items were deleted."""
     CheckCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]
-    """Says what is odd in a collection, such as one file that is two items: a sentence each."""
+    """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each."""
     DeleteItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]
-    """Deletes those that exist of many items."""
+    """Deletes several items, of which some may not exist."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
     Train: _grpc.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]
-    """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
+    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable."""
     ExtendSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]
-    """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
+    """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
     AssignLabel: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]
-    """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
-    generation. FAILED_PRECONDITION where no item has the label.
+    """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
+    training. FAILED_PRECONDITION where no item has the label.
     """
     ActivateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]
-    """Makes a space, and one of its generations, the one that answers."""
+    """Makes a space, and one of its generations, the active one."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]
     Evaluate: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]
     """Measures retrieval on items that the space was not trained on."""
     DeleteSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteSpaceRequest, _empty_pb2.Empty]
-    """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
-    space, "raw" answers searches that name none.
+    """Deletes a space, or one of its generations; FAILED_PRECONDITION for the active generation. Once the active space is
+    deleted, searches that name no space use "raw".
     """
     DeleteView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteViewRequest, _empty_pb2.Empty]
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]
-    """What a space makes of the items' rows of one view, a page at a time, in order of key."""
+    """The vectors, in a space, of the items' rows of one view, sorted by key, in pages."""
 
 @_typing.type_check_only
 class CollectionServiceAsyncStub(CollectionServiceStub):
-    """Collections and what is in them. An acknowledged write is on disk."""
+    """Collections, their items, views and spaces. An acknowledged write is on disk."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CreateCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
     GetCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
     ListCollections: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]  # type: ignore[assignment]
-    """In order of name, with nothing but the names; GetCollection tells the rest."""
+    """Sorted by name. Only the names are set; GetCollection returns the rest."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     AddView: _aio.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]  # type: ignore[assignment]
-    """Adds a view to a collection; rows of the items that are there follow as they are imported again."""
+    """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _aio.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]  # type: ignore[assignment]
-    """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
-    texts from the texts of the collection's items, whose rows are computed at once.
+    """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
+    views on the texts of the collection's items, whose rows are then computed.
     """
     ImportItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
-    """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
-    and never stops the others.
+    """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
+    in the response and does not stop the others.
     """
     PutVectors: _aio.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
-    """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
-    known of those that do stays.
+    """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
+    existing item changes.
     """
     UpdateItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.UpdateItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
-    """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
-    in the answer and never stops the others.
+    """Changes labels, attributes and texts of existing items; fields that are not set change nothing. An update whose
+    item does not exist is a failure in the response and does not stop the others.
     """
     GetItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]  # type: ignore[assignment]
     ListItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]  # type: ignore[assignment]
-    """In order of key."""
+    """Sorted by key."""
     CountItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]  # type: ignore[assignment]
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     ListDeletedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]  # type: ignore[assignment]
-    """What is remembered of items that were deleted and had a picture."""
+    """The pictures whose items were deleted."""
     CheckCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]  # type: ignore[assignment]
-    """Says what is odd in a collection, such as one file that is two items: a sentence each."""
+    """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each."""
     DeleteItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]  # type: ignore[assignment]
-    """Deletes those that exist of many items."""
+    """Deletes several items, of which some may not exist."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
     Train: _aio.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
+    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable."""
     ExtendSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
+    """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
     AssignLabel: _aio.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
-    generation. FAILED_PRECONDITION where no item has the label.
+    """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
+    training. FAILED_PRECONDITION where no item has the label.
     """
     ActivateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Makes a space, and one of its generations, the one that answers."""
+    """Makes a space, and one of its generations, the active one."""
     GetSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     ListSpaces: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]  # type: ignore[assignment]
     Evaluate: _aio.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]  # type: ignore[assignment]
     """Measures retrieval on items that the space was not trained on."""
     DeleteSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteSpaceRequest, _empty_pb2.Empty]  # type: ignore[assignment]
-    """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
-    space, "raw" answers searches that name none.
+    """Deletes a space, or one of its generations; FAILED_PRECONDITION for the active generation. Once the active space is
+    deleted, searches that name no space use "raw".
     """
     DeleteView: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteViewRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]  # type: ignore[assignment]
-    """What a space makes of the items' rows of one view, a page at a time, in order of key."""
+    """The vectors, in a space, of the items' rows of one view, sorted by key, in pages."""
 
 class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Collections and what is in them. An acknowledged write is on disk."""
+    """Collections, their items, views and spaces. An acknowledged write is on disk."""
 
     @_abc_1.abstractmethod
     def CreateCollection(
@@ -179,7 +179,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListCollectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListCollectionsResponse, _abc.Awaitable[_collections_pb2.ListCollectionsResponse]]:
-        """In order of name, with nothing but the names; GetCollection tells the rest."""
+        """Sorted by name. Only the names are set; GetCollection returns the rest."""
 
     @_abc_1.abstractmethod
     def DeleteCollection(
@@ -194,7 +194,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.AddViewRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.View, _abc.Awaitable[_types_pb2.View]]:
-        """Adds a view to a collection; rows of the items that are there follow as they are imported again."""
+        """Adds a view to a collection. Existing items get their rows when they are imported again."""
 
     @_abc_1.abstractmethod
     def FitViews(
@@ -202,8 +202,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_collections_pb2.FitViewsRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.FitViewsResponse, _abc.Awaitable[_collections_pb2.FitViewsResponse]]:
-        """Fits the views that need it, and not again unless asked to: visual words from the pictures of the stream, views of
-        texts from the texts of the collection's items, whose rows are computed at once.
+        """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
+        views on the texts of the collection's items, whose rows are then computed.
         """
 
     @_abc_1.abstractmethod
@@ -212,8 +212,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ImportItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
-        """Adds or updates items by key; what is not named of an item that exists stays. A bad item is a failure in the answer
-        and never stops the others.
+        """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
+        in the response and does not stop the others.
         """
 
     @_abc_1.abstractmethod
@@ -222,8 +222,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.PutVectorsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
-        """Gives items rows of one view from outside, all of them or none. Items that do not exist are created; what else is
-        known of those that do stays.
+        """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
+        existing item changes.
         """
 
     @_abc_1.abstractmethod
@@ -232,8 +232,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.UpdateItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
-        """Changes labels, attributes and texts of items that exist; what is not named stays. An update of no item is a failure
-        in the answer and never stops the others.
+        """Changes labels, attributes and texts of existing items; fields that are not set change nothing. An update whose
+        item does not exist is a failure in the response and does not stop the others.
         """
 
     @_abc_1.abstractmethod
@@ -249,7 +249,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListItemsResponse, _abc.Awaitable[_collections_pb2.ListItemsResponse]]:
-        """In order of key."""
+        """Sorted by key."""
 
     @_abc_1.abstractmethod
     def CountItems(
@@ -271,7 +271,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListDeletedItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListDeletedItemsResponse, _abc.Awaitable[_collections_pb2.ListDeletedItemsResponse]]:
-        """What is remembered of items that were deleted and had a picture."""
+        """The pictures whose items were deleted."""
 
     @_abc_1.abstractmethod
     def CheckCollection(
@@ -279,7 +279,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.CheckCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.CheckCollectionResponse, _abc.Awaitable[_collections_pb2.CheckCollectionResponse]]:
-        """Says what is odd in a collection, such as one file that is two items: a sentence each."""
+        """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each."""
 
     @_abc_1.abstractmethod
     def DeleteItems(
@@ -287,7 +287,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.DeleteItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.DeleteItemsResponse, _abc.Awaitable[_collections_pb2.DeleteItemsResponse]]:
-        """Deletes those that exist of many items."""
+        """Deletes several items, of which some may not exist."""
 
     @_abc_1.abstractmethod
     def GetThumbnail(
@@ -302,7 +302,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.TrainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Fits a learner and places every item: a new generation of a space. Answers when it is searchable."""
+        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable."""
 
     @_abc_1.abstractmethod
     def ExtendSpace(
@@ -310,7 +310,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ExtendSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Adds views to a trained space: the next generation of it, in which the views that it had stay as they are."""
+        """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
 
     @_abc_1.abstractmethod
     def AssignLabel(
@@ -318,8 +318,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.AssignLabelRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Chooses, of a space's several metrics, the one for a label that it was not trained on, without training: a new
-        generation. FAILED_PRECONDITION where no item has the label.
+        """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
+        training. FAILED_PRECONDITION where no item has the label.
         """
 
     @_abc_1.abstractmethod
@@ -328,7 +328,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ActivateSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Makes a space, and one of its generations, the one that answers."""
+        """Makes a space, and one of its generations, the active one."""
 
     @_abc_1.abstractmethod
     def GetSpace(
@@ -358,8 +358,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.DeleteSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
-        """Deletes a space, or one of its generations; FAILED_PRECONDITION for the generation that answers. Without the active
-        space, "raw" answers searches that name none.
+        """Deletes a space, or one of its generations; FAILED_PRECONDITION for the active generation. Once the active space is
+        deleted, searches that name no space use "raw".
         """
 
     @_abc_1.abstractmethod
@@ -376,6 +376,6 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.EmbedItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.EmbedItemsResponse, _abc.Awaitable[_collections_pb2.EmbedItemsResponse]]:
-        """What a space makes of the items' rows of one view, a page at a time, in order of key."""
+        """The vectors, in a space, of the items' rows of one view, sorted by key, in pages."""
 
 def add_CollectionServiceServicer_to_server(servicer: CollectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -30,13 +30,13 @@ class Query(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     view: _builtins.str
-    """The query view: how the input is described before it is projected."""
+    """The query view, as which the input is described before it is projected."""
     image: _builtins.bytes
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
     key: _builtins.str
-    """The key of an item of the collection; its stored row is the query, and it is left out of its own hits."""
+    """Key of an item of the collection: its stored row is the query, and it is not among its own hits."""
     text: _builtins.str
-    """Words, for a view that is computed from texts; INVALID_ARGUMENT where the view knows none of them."""
+    """A text, for a text view; INVALID_ARGUMENT where the view's vocabulary has none of its words."""
     @_builtins.property
     def vector(self) -> _types_pb2.Vector:
         """A feature row of the query view."""
@@ -79,10 +79,10 @@ class SearchRequest(_message.Message):
     k: _builtins.int
     """Hits in each list, at least 1; unset: 10."""
     merge: _builtins.bool
-    """One list per query: the lists of its targets merged, each item once. Unset: only where the targets are metrics of one
-    view, whose distances are comparable. Those are merged by distance. Other lists are merged by reciprocal rank fusion:
-    hits that are nearest in every list they are in come first, equal distances have equal ranks, and a hit that a list
-    lacks, perhaps because its item lacks the view, counts there like the last one.
+    """Merge the lists of a query's targets into one, each item once. Unset: only where the targets are metrics of one
+    view, whose distances are on a common scale; these lists are merged by distance. Other lists are merged by
+    reciprocal rank fusion: hits that are nearest in every list that has them come first, equal distances have equal
+    ranks, and a hit that a list lacks, perhaps because its item lacks the view, is ranked there with the last one.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -96,7 +96,7 @@ class SearchRequest(_message.Message):
     def filter(self) -> _types_pb2.Filter: ...
     @_builtins.property
     def options(self) -> _struct_pb2.Struct:
-        """What only some spaces understand, by name. An unknown option is an error; there are none yet."""
+        """Options of particular spaces, by name. An unknown option is an error; none exist yet."""
 
     def __init__(
         self,
@@ -141,15 +141,15 @@ class Hit(_message.Message):
     """Resource name."""
     key: _builtins.str
     distance: _builtins.float
-    """True distance in the target's space: Euclidean, not squared, or in a binary space that is not re-ranked the number of
-    differing bits; smaller is better.
+    """Euclidean distance, not squared; in a binary space without reranking, the number of differing bits. Smaller is
+    nearer.
     """
     target: _builtins.str
-    """Where it was found; in a merged list the target of its best hit."""
+    """Target in which it was found; in a merged list, that of its best hit."""
     text: _builtins.str
-    """How the item's text begins, in 200 characters at most."""
+    """First characters of the item's text, at most 200."""
     source: _builtins.str
-    """Path of the file that the item was read from, where there is one."""
+    """Path of the item's file, where it has one."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class SearchServiceStub:
-    """Nearest items within a view and across views.
+    """Searches for the nearest items, within a view and across views.
     """
 
     def __init__(self, channel):
@@ -48,20 +48,20 @@ class SearchServiceStub:
 
 
 class SearchServiceServicer:
-    """Nearest items within a view and across views.
+    """Searches for the nearest items, within a view and across views.
     """
 
     def Search(self, request, context):
-        """Answers every query in every target asked for, query by query, target by target.
-        Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
-        camera's photograph as it is; the server shrinks it.
+        """Returns the hits of every query in every requested target, query by query, target by target. A request may be as
+        large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
+        shrinks it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Embed(self, request, context):
-        """Tells what a space makes of every query for every target: what Search would match against the items'.
+        """Returns the vector of every query for every target, which Search compares with the items' vectors.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,7 +89,7 @@ def add_SearchServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SearchService:
-    """Nearest items within a view and across views.
+    """Searches for the nearest items, within a view and across views.
     """
 
     @staticmethod

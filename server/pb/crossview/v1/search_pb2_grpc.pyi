@@ -27,35 +27,35 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SearchServiceStub:
-    """Nearest items within a view and across views."""
+    """Searches for the nearest items, within a view and across views."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SearchServiceAsyncStub: ...
     Search: _grpc.UnaryUnaryMultiCallable[_search_pb2.SearchRequest, _search_pb2.SearchResponse]
-    """Answers every query in every target asked for, query by query, target by target.
-    Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
-    camera's photograph as it is; the server shrinks it.
+    """Returns the hits of every query in every requested target, query by query, target by target. A request may be as
+    large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
+    shrinks it.
     """
     Embed: _grpc.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]
-    """Tells what a space makes of every query for every target: what Search would match against the items'."""
+    """Returns the vector of every query for every target, which Search compares with the items' vectors."""
 
 @_typing.type_check_only
 class SearchServiceAsyncStub(SearchServiceStub):
-    """Nearest items within a view and across views."""
+    """Searches for the nearest items, within a view and across views."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Search: _aio.UnaryUnaryMultiCallable[_search_pb2.SearchRequest, _search_pb2.SearchResponse]  # type: ignore[assignment]
-    """Answers every query in every target asked for, query by query, target by target.
-    Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
-    camera's photograph as it is; the server shrinks it.
+    """Returns the hits of every query in every requested target, query by query, target by target. A request may be as
+    large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
+    shrinks it.
     """
     Embed: _aio.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]  # type: ignore[assignment]
-    """Tells what a space makes of every query for every target: what Search would match against the items'."""
+    """Returns the vector of every query for every target, which Search compares with the items' vectors."""
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Nearest items within a view and across views."""
+    """Searches for the nearest items, within a view and across views."""
 
     @_abc_1.abstractmethod
     def Search(
@@ -63,9 +63,9 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _search_pb2.SearchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_search_pb2.SearchResponse, _abc.Awaitable[_search_pb2.SearchResponse]]:
-        """Answers every query in every target asked for, query by query, target by target.
-        Requests may be as large as the server's message limit (64 MiB unless it was started otherwise), so a query may be a
-        camera's photograph as it is; the server shrinks it.
+        """Returns the hits of every query in every requested target, query by query, target by target. A request may be as
+        large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
+        shrinks it.
         """
 
     @_abc_1.abstractmethod
@@ -74,6 +74,6 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _search_pb2.EmbedRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_search_pb2.EmbedResponse, _abc.Awaitable[_search_pb2.EmbedResponse]]:
-        """Tells what a space makes of every query for every target: what Search would match against the items'."""
+        """Returns the vector of every query for every target, which Search compares with the items' vectors."""
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

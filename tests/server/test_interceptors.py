@@ -11,10 +11,12 @@ from terminal import fill_rows
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.home import Home
-from server.calls import REQUEST_LOG
 from server.client import Client
+from server.errors import ServerStoppedError
+from server.interceptors import REQUEST_LOG
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
+from server.settings import ServerSettings
 
 SERVICE = "/crossview.v1.CollectionService/"
 LINE = re.compile(
@@ -55,7 +57,7 @@ def logged(tmp_path: Path) -> Iterator[RunningServer]:
     """A server of its own, whose lines nobody else's calls join."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
-    with RunningServer(home, port=0) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0)) as running:
         yield running
 
 
@@ -85,6 +87,17 @@ def test_every_call_has_a_line(logged: RunningServer, caplog: pytest.LogCaptureF
     assert int(item["request"]) == pb.GetItemRequest(name="collections/rows/items/cat/0").ByteSize()
     assert int(item["response"]) > len("cat/0")
     assert all(float(line["ms"]) >= 0 for line in found)
+
+
+def test_a_call_that_is_given_up_has_a_line_too(logged: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+    """The status of an error is decided outside of everything that may raise one."""
+    logged._cancellation.stop_calls()
+    given_up = pytest.raises(ServerStoppedError, match="repeat it later")
+    with caplog.at_level(logging.INFO, REQUEST_LOG), Client(logged.address) as client, given_up:
+        client.open("rows")
+    logged.stop()
+    (line,) = [record.getMessage() for record in caplog.records if record.name == REQUEST_LOG]
+    assert "collection=rows status=UNAVAILABLE" in line
 
 
 def test_a_line_holds_no_foreign_text(logged: RunningServer, caplog: pytest.LogCaptureFixture) -> None:

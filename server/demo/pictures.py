@@ -1,13 +1,10 @@
-"""A small labelled picture collection, drawn from a seed: ten patterns, each with colours it likes, and captions.
+"""A small labelled picture collection, drawn from a seed: ten classes, each with its own pattern and typical colours.
 
-Made so that neither view tells the classes apart alone: several classes share their colours, several have related
-textures, scale, angle, light and noise vary inside a class, and one picture in eight has the colours of another.
-Captions never name the class: they take some of its words, words that several classes share, and now and then one of
-another class.
+No view separates the classes alone: several classes share their colours, several have related textures. Scale, angle,
+light and noise vary inside a class, and one picture in eight has the colours of another.
 """
 
 import colorsys
-import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +17,6 @@ SIZE = (208, 156)
 """Width and height of a picture in pixels."""
 BORROWED = 0.12
 """Share of pictures in the colours of another class."""
-MISTAKEN = 0.1
-"""Share of the words of a caption that are of another class."""
 
 Field = NDArray[np.float64]
 Rng = np.random.Generator
@@ -47,7 +42,7 @@ def _wave(phase: Field) -> Field:
 
 
 def _edge(distance: Field, width: float = 0.06) -> Field:
-    """1 inside (distance < 0), 0 outside, a soft step between."""
+    """1 inside (distance < 0), 0 outside, a soft step between the two."""
     return np.clip(0.5 - distance / width, 0.0, 1.0)
 
 
@@ -195,7 +190,7 @@ def _light(rng: Rng) -> Field:
 
 
 def draw(name: str, rng: Rng) -> Image.Image:
-    """One picture of a class of ``STYLES``, SIZE pixels; another each time ``rng`` is asked."""
+    """One picture of a class of ``STYLES``, SIZE pixels; each call draws another one."""
     style = STYLES[name]
     colours = STYLES[str(rng.choice(list(STYLES)))] if rng.random() < BORROWED else style
     pattern = style.pattern(*_coordinates(style.period, rng), rng)
@@ -213,52 +208,3 @@ def write_pictures(folder: Path, per_class: int, seed: int = 0) -> int:
         for number in range(per_class):
             draw(name, rng).save(folder / name / f"{name}-{number:02d}.jpg", quality=90)
     return per_class * len(STYLES)
-
-
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "bricks": ("wall", "masonry", "mortar", "courses", "clay", "builder"),
-    "checks": ("chess", "board", "squares", "tiles", "tablecloth", "chequered"),
-    "clouds": ("sky", "haze", "mist", "overcast", "fog", "weather"),
-    "dots": ("spots", "polka", "speckled", "confetti", "beads", "freckles"),
-    "leaves": ("foliage", "garden", "hedge", "plants", "autumn", "forest"),
-    "pebbles": ("gravel", "beach", "shingle", "rocks", "riverbed", "cobbles"),
-    "rings": ("circles", "ripples", "target", "concentric", "vinyl", "hoops"),
-    "stripes": ("bands", "flag", "zebra", "barcode", "awning", "shirt"),
-    "waves": ("sea", "surf", "swell", "tide", "ocean", "undulating"),
-    "weave": ("fabric", "basket", "threads", "textile", "wicker", "cloth"),
-}
-"""Words of each class's captions."""
-SHARED: Mapping[str, tuple[str, ...]] = {
-    "straight": ("bricks", "checks", "stripes", "weave"),
-    "round": ("dots", "rings", "pebbles"),
-    "soft": ("clouds", "waves", "weave"),
-    "outdoors": ("leaves", "pebbles", "clouds", "waves", "bricks"),
-    "grid": ("checks", "dots", "weave", "bricks"),
-    "lines": ("stripes", "waves", "rings"),
-    "small": ("pebbles", "dots", "leaves", "checks"),
-}
-"""Words that the captions of several classes share."""
-FILLERS = ("a", "picture of", "with", "some", "the", "seen from above", "close-up,", "old", "nice", "in daylight")
-
-
-def caption(name: str, rng: Rng) -> str:
-    """One caption of a class of ``STYLES``; another each time ``rng`` is asked."""
-    others = [other for other in WORDS if other != name]
-    words = []
-    for word in rng.choice(WORDS[name], int(rng.integers(2, 4)), replace=False):
-        mistaken = rng.random() < MISTAKEN
-        words.append(str(rng.choice(WORDS[str(rng.choice(others))]) if mistaken else word))
-    shared = [word for word, classes in SHARED.items() if name in classes]
-    words += [str(rng.choice(shared)), *(str(word) for word in rng.choice(FILLERS, 3, replace=False))]
-    return " ".join(str(word) for word in rng.permutation(words))
-
-
-def write_captions(path: Path, pictures: Path, seed: int = 0) -> int:
-    """Writes lines ``path,caption`` of the pictures that ``write_pictures`` wrote; returns how many."""
-    files = sorted(pictures.rglob("*.jpg"))
-    rng = np.random.default_rng([seed, len(WORDS)])
-    with path.open("w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file)
-        lines.writerow(("path", "caption"))
-        lines.writerows((picture.relative_to(pictures), caption(picture.parent.name, rng)) for picture in files)
-    return len(files)

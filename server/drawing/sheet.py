@@ -2,13 +2,13 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageOps
 
 from engine.errors import InvalidInputError
-from server.lettering import Lettering, unknown
+from server.drawing.lettering import Lettering, unknown
 
 TILE = 132
 """Side of the square a picture is fitted into, in pixels."""
@@ -27,9 +27,9 @@ ROW_TITLE = 34
 SHEET_TITLE = 56
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".pdf": "PDF"}
-"""Pillow's formats by the endings of files."""
+"""Pillow's formats by file name extension."""
 LARGEST = {"JPEG": 65_535, "WEBP": 16_383}
-"""Pixels a side that a format holds; the others hold any sheet."""
+"""Largest width and height in pixels of a format; the others have no such limit."""
 
 PAPER = (250, 250, 248)
 INK = (38, 40, 44)
@@ -43,17 +43,18 @@ QUERY = (70, 92, 138)
 
 @dataclass(frozen=True)
 class Tile:
-    """One picture of a sheet and what stands below it."""
+    """One picture of a sheet and its caption."""
 
     picture: bytes | None
     """Encoded picture; None draws an empty tile."""
     label: str = ""
     """Class label, or the key where it has none."""
+    _: KW_ONLY
     distance: float | None = None
-    right: bool | None = None
-    """Whether a hit has the query's class; None where that is not known."""
+    correct: bool | None = None
+    """Whether a hit has the query's class; None where the classes are not known."""
     text: str = ""
-    """Stands in the tile where there is no picture."""
+    """Shown in the tile where there is no picture."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,13 @@ class Strip:
     """One row of a sheet: a query and its hits, nearest first."""
 
     title: str
-    """What was asked, such as "color query -> sift database"."""
+    """Names query and target, such as "color query -> sift database"."""
     query: Tile
     hits: Sequence[Tile]
 
 
 def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
-    """The sheet, wide enough for the longest row of hits."""
+    """Returns the sheet, wide enough for the longest row of hits."""
     columns = max((len(strip.hits) for strip in strips), default=0)
     top = SHEET_TITLE if title else 0
     strip_height = ROW_TITLE + CELL + CAPTION + GAP
@@ -82,26 +83,26 @@ def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
 
 
 def check_sheet(path: Path) -> str:
-    """The format of a sheet, by the ending of its file's name; InvalidInputError if it cannot be written there."""
+    """Returns Pillow's format for a sheet's file; InvalidInputError where a sheet cannot be written there."""
     if path.suffix.lower() not in FORMATS:
-        raise InvalidInputError(f"a contact sheet cannot be written to {path}: use one of {', '.join(FORMATS)}")
+        raise InvalidInputError(f"a contact sheet cannot be written to {path}: end the name in {', '.join(FORMATS)}")
     if not path.parent.is_dir():
-        raise InvalidInputError(f"a contact sheet cannot be written to {path}: there is no folder {path.parent}")
+        raise InvalidInputError(f"a contact sheet cannot be written to {path}: the folder {path.parent} does not exist")
     return FORMATS[path.suffix.lower()]
 
 
 def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
     """Writes the sheet in the format of the file's name; returns the characters that no font has.
 
-    Raises InvalidInputError for another name or more pixels than the format holds, OSError where the file cannot be
+    Raises InvalidInputError for an unknown file type or too many pixels for it, OSError where the file cannot be
     written.
     """
     kind = check_sheet(path)
     sheet = contact_sheet(strips, title)
     if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
         raise InvalidInputError(
-            f"the contact sheet has {sheet.width} x {sheet.height} pixels, and {kind} holds {LARGEST[kind]} a side: "
-            "write a .png, or ask for fewer hits"
+            f"the contact sheet has {sheet.width} x {sheet.height} pixels, but {kind} takes at most "
+            f"{LARGEST[kind]} a side: write a .png, or ask for fewer hits"
         )
     sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
     tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
@@ -111,7 +112,7 @@ def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
 
 def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top: int) -> None:
     Lettering(draw, 17).line((MARGIN, top + 4), strip.title, INK)
-    known = [hit.right for hit in strip.hits if hit.right is not None]
+    known = [hit.correct for hit in strip.hits if hit.correct is not None]
     if known:
         tally = f"{sum(known)} of {len(known)} of the query's class"
         letters = Lettering(draw, 14)
@@ -124,7 +125,7 @@ def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top
     draw.polygon(((arrow - 7, middle - 9), (arrow + 7, middle), (arrow - 7, middle + 9)), FAINT)
     for rank, hit in enumerate(strip.hits):
         left = MARGIN + CELL + QUERY_GAP + rank * (CELL + GAP)
-        colour = RULE if hit.right is None else (RIGHT if hit.right else WRONG)
+        colour = RULE if hit.correct is None else (RIGHT if hit.correct else WRONG)
         _draw_tile(sheet, draw, hit, (left, top), colour, f"{rank + 1}", _number(hit.distance))
 
 
@@ -155,7 +156,7 @@ def _draw_tile(
 
 
 def _draw_text(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:
-    """The words of a text in lines, as many as a tile holds; dots stand for the rest."""
+    """Draws the words of a text in lines, as many as fit the tile; dots stand for the rest."""
     width, lines, letters = TILE - 8, [""], Lettering(draw, 14)
     for word in text[:LONGEST_TEXT].split():
         longer = f"{lines[-1]} {word}".strip()
@@ -180,7 +181,7 @@ def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], c
 
 
 def _fitted(data: bytes | None) -> Image.Image | None:
-    """The picture shrunk or grown into a tile; None where there is none that can be drawn."""
+    """Returns the picture scaled to a tile; None where there is none, or it cannot be decoded."""
     if data is None:
         return None
     try:

@@ -16,9 +16,9 @@ from terminal import BACKENDS, done, reached, run, told
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.item import NewItem
-from server import lettering
-from server.lettering import Lettering, legible, system_fonts, unknown
-from server.sheet import FORMATS, Strip, Tile, contact_sheet, write_sheet
+from server.drawing import lettering
+from server.drawing.lettering import Lettering, legible, system_fonts, unknown
+from server.drawing.sheet import FORMATS, Strip, Tile, contact_sheet, write_sheet
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_the_ending_chooses_the_format(tmp_path: Path, suffix: str) -> None:
 def test_a_format_that_cannot_hold_the_sheet_is_named(tmp_path: Path) -> None:
     """WebP has at most 16,383 pixels a side."""
     strips = [Strip("t", Tile(None), [Tile(None)] * 120)]
-    with pytest.raises(InvalidInputError, match=r"WEBP holds 16383 a side: write a \.png"):
+    with pytest.raises(InvalidInputError, match=r"WEBP takes at most 16383 a side: write a \.png"):
         write_sheet(tmp_path / "sheet.webp", strips)
     assert contact_sheet(strips).width > 16_383
 
@@ -132,7 +132,7 @@ def test_a_sheet_that_cannot_be_written_is_refused_before_the_search(tmp_path: P
     """The message says which endings there are; no collection is even looked for."""
     result = run("search", "nothing", "--view", "v", "--key", "x", "--sheet", tmp_path / name, "--home", tmp_path)
     assert result.exit_code == 1
-    assert (".png, .jpg, .jpeg, .webp, .pdf" if "/" not in name else "no folder") in result.output
+    assert (".png, .jpg, .jpeg, .webp, .pdf" if "/" not in name else "does not exist") in result.output
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -140,7 +140,7 @@ def test_a_sheet_of_odd_names_says_once_what_it_lacks(
     tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A newline in a key is no failure, and what no font has is told on stderr with the packages that help."""
-    monkeypatch.setattr("server.sheet.unknown", lambda texts: "中")
+    monkeypatch.setattr("server.drawing.sheet.unknown", lambda texts: "中")
     make(home := Home(tmp_path / "home"), ["a\nb.jpg", "中/文.jpg", "c.jpg"])
     with reached(home, backend) as options:
         asked = ("search", "odd", "--view", "v", "--key", "c.jpg", "--sheet", tmp_path / "sheet.png", *options)

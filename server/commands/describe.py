@@ -1,0 +1,192 @@
+"""Commands that look: list, and show."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from server.commands.common import (
+    HomeOption,
+    JsonOption,
+    NameArgument,
+    ServerOption,
+    opened_backend,
+    opened_collection,
+    print_json,
+    shortened,
+    show,
+    size,
+    table,
+    tuning,
+)
+from server.commands.csv_output import CsvOption, check_format, print_csv
+
+if TYPE_CHECKING:
+    from engine.info import CollectionInfo, SpaceInfo
+    from engine.item import Item
+    from engine.query import Filter
+    from server.backend import CollectionBackend
+
+DEFAULT_LIMIT = 100
+LABELS_SHOWN = 12
+COLUMNS = ("key", "labels", "attributes", "text", "source", "views")
+"""Of the CSV."""
+_PAGE = 1_000
+
+
+@dataclass(frozen=True)
+class ItemSelection:
+    """Which items are listed."""
+
+    prefix: Annotated[str, typer.Option(help="Items whose keys begin with this.")] = ""
+    label: Annotated[list[str] | None, typer.Option(help="Items with this label; repeat for any of several.")] = None
+    after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = ""
+    limit: Annotated[int | None, typer.Option(min=1, help="Items to list (default: 100; with --csv all).")] = None
+
+    def filter(self) -> "Filter":
+        """Returns the condition on items."""
+        from engine.query import Filter
+
+        return Filter(labels=tuple(self.label or ()), key_prefix=self.prefix)
+
+
+def list_(
+    selection: ItemSelection,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """List collections, or the items of one."""
+    check_format(as_json, as_csv)
+    if name is None:
+        _list_collections(home, server, as_json, as_csv)
+        return
+    condition = selection.filter()
+    with opened_collection(name, home, server) as collection:
+        if as_csv:
+            print_csv(COLUMNS, _lines(collection, selection))
+            return
+        items = collection.items(condition, after=selection.after, limit=selection.limit or DEFAULT_LIMIT)
+        total = collection.count(condition)
+    if as_json:
+        print_json(items)
+    else:
+        _print_items(items, total)
+
+
+def _list_collections(home: Path | None, server: str | None, as_json: bool, as_csv: bool) -> None:
+    with opened_backend(home, server) as backend:
+        found = backend.names()
+    if server is None and not found:
+        from engine.home import Home
+
+        typer.echo(f"note: {Home(home).emptiness()}", err=True)
+    if as_json:
+        print_json(found)
+    elif as_csv:
+        print_csv(["name"], ([one] for one in found))
+    else:
+        typer.echo("\n".join(found) if found else "no collections; create one with: crossview create NAME")
+
+
+def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:
+    """Yields the selected items in order of key, fetched page by page; all of them where there is no limit."""
+    condition, after, left = selection.filter(), selection.after, selection.limit or sys.maxsize
+    while left and (page := collection.items(condition, after=after, limit=min(left, _PAGE))):
+        yield from (tuple(getattr(item, name) for name in COLUMNS) for item in page)
+        after, left = page[-1].key, left - len(page)
+
+
+def _print_items(items: "list[Item]", total: int) -> None:
+    texts = ["text"] if any(item.text for item in items) else []
+    rows = table("key", "labels", ">size", "views", *texts)
+    for item in items:
+        cells = item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views)
+        rows.add_row(*cells, *[shortened(item.text) for _ in texts])
+    show(rows)
+    typer.echo(f"{len(items)} of {total} items")
+
+
+def show_(
+    name: NameArgument,
+    item: Annotated[str | None, typer.Option(metavar="KEY", help="Describe this item instead.")] = None,
+    home: HomeOption = None,
+    server: ServerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Describe a collection, or one of its items."""
+    with opened_collection(name, home, server) as collection:
+        if item is not None:
+            found = collection.item(item)
+            print_json(found) if as_json else _show_item(found)
+            return
+        info, findings = collection.info(), collection.findings()
+    if as_json:
+        print_json({**vars(info), "findings": findings})
+        return
+    _show_collection(info)
+    for finding in findings:
+        typer.echo(f"note: {finding}")
+
+
+def _show_item(item: "Item") -> None:
+    rows = table("item", "")
+    for field, value in (
+        ("key", item.key),
+        ("labels", ", ".join(item.labels)),
+        ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
+        ("text", item.text),
+        ("source", item.source),
+        ("size", _pixels(item)),
+        ("views", ", ".join(item.views)),
+        ("content hash", item.content_hash),
+    ):
+        rows.add_row(field, value)
+    show(rows)
+
+
+def _show_collection(info: "CollectionInfo") -> None:
+    show(f"{info.name}: {info.items} items, {size(info.bytes_on_disk)}, created {info.created}")
+    if info.description:
+        show(info.description)
+    common = sorted(info.labels.items(), key=lambda pair: (-pair[1], pair[0]))
+    if common:
+        more = f", and {len(common) - LABELS_SHOWN} more" if len(common) > LABELS_SHOWN else ""
+        show("labels: " + ", ".join(f"{label} ({count})" for label, count in common[:LABELS_SHOWN]) + more)
+    views = table("view", "extractor", ">dim", "fitted", title="Views")
+    for view in info.views:
+        parameters = ", ".join(f"{name}={value}" for name, value in view.params.items())
+        fitted = "yes" if view.fitted else "not yet"
+        views.add_row(view.name, f"{view.extractor}({parameters})", str(view.dim), fitted)
+    spaces = table("space", ">generation", "learner", "targets", ">items", ">held out", title="Spaces")
+    for space in info.spaces:
+        name = f"{space.name} (active)" if space.active else space.name
+        targets = ", ".join(f"{target} ({space.size(target)})" for target in space.targets)
+        counts = str(space.trained_items), str(space.held_out)
+        spaces.add_row(name, str(space.generation), space.spec or "-", targets, *counts)
+    show(views, spaces)
+    for space in info.spaces:
+        show(*(f"{space.name}: {fact}" for fact in _training(space)))
+
+
+def _training(space: "SpaceInfo") -> Iterator[str]:
+    """Yields what is known of a space's training beyond its line in the table."""
+    if space.added:
+        yield f"{', '.join(space.added)} added later"
+    if space.pairs:
+        yield f"learned from {space.pairs} pairs of similar items"
+    if space.rerank:
+        yield f"{space.rerank} codes found for each hit are ordered by their float vectors"
+    if space.constraints is not None:
+        yield space.constraints.sentence()
+    if space.tuning is not None:
+        yield tuning(space.tuning)
+
+
+def _pixels(item: "Item") -> str:
+    return f"{item.width} x {item.height}" if item.width else ""

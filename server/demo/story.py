@@ -1,0 +1,160 @@
+"""The run of the demo: create, index, train, serve, search and evaluate, each announced by its command."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from engine.evaluation import Evaluation, EvaluationRequest
+from engine.home import Home
+from engine.item import IndexOptions
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+from server.backend import Backend, CollectionBackend
+from server.demo.captions import caption, write_captions
+from server.demo.pictures import STYLES, write_pictures
+from server.drawing.results import strips
+from server.drawing.sheet import Strip, write_sheet
+from server.errors import ServerUnavailableError
+
+NAME = "demo"
+CAPTIONS = "captions.csv"
+VIEWS = ("color", "sift")
+EXTRACTORS = ("color", "sift:words=150", "text:dim=40")
+"""Views of the collection; few pictures need few visual words."""
+WORDS = "words"
+"""Name of the space in which texts find pictures."""
+PER_CLASS = 24
+QUERIES_PER_CLASS = 2
+HITS = 8
+SHOWN = {"leaves": "color", "bricks": "sift", "rings": "color"}
+"""Classes on the contact sheet, and the view that each is searched by."""
+TEXT_QUERY = "waves", "surf and tide, an ocean swell"
+"""A class, and the text that it is searched by on the contact sheet."""
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder of the packages, so that the server's process imports the same ones."""
+
+Echo = Callable[[str], None]
+"""Prints a line."""
+Connect = Callable[[str], AbstractContextManager[Backend]]
+"""Reaches the server at an address ``HOST:PORT``."""
+
+
+def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
+    """Runs the demo in ``folder`` (pictures, queries, home), draws ``sheet``, and prints every step with its command.
+
+    Raises ServerUnavailableError where the server does not start.
+    """
+    pictures, queries, home = folder / "pictures", folder / "queries", folder / "home"
+    began = time.monotonic()
+    count = write_pictures(pictures, PER_CLASS, seed=0)
+    write_captions(folder / CAPTIONS, pictures)
+    write_pictures(queries, QUERIES_PER_CLASS, seed=1)
+    echo(f"Drew {count} pictures of {len(STYLES)} classes, and {QUERIES_PER_CLASS * len(STYLES)} more to search with.")
+    echo("Each has a caption, which does not name its class.")
+    _build(home, pictures, folder / CAPTIONS, echo)
+    with _served(home, folder / "server.log", echo) as address, connect(address) as server:
+        collection = server.open(NAME)
+        rows = _search(collection, address, queries, echo)
+        rows += _search_texts(collection, address, echo)
+        write_sheet(sheet, rows, "New pictures and texts, and what the server found by colour and by texture")
+        echo(f"wrote {sheet}")
+        _evaluate(collection, address, echo)
+    echo(f"\nDone in {time.monotonic() - began:.0f} s.")
+
+
+def _build(home: Path, pictures: Path, captions: Path, echo: Echo) -> None:
+    _command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
+    with Home(home).create(NAME, views=EXTRACTORS, description="Pictures drawn by the demo") as collection:
+        _command(echo, f"index {NAME} {pictures} --labels folder --captions {captions}")
+        report = collection.index([pictures], IndexOptions(labels="folder", captions=captions))
+        done = report.added + report.updated
+        echo(f"{done} pictures in {report.seconds:.1f} s, {len(report.failures)} could not be read; views were fitted")
+        _command(echo, f"train {NAME} --learner hybrid --views {','.join(VIEWS)} --holdout 0.2")
+        space = collection.train(Recipe(spec="hybrid", views=VIEWS, holdout=0.2))
+        dims = ", ".join(f"{target} ({space.dim[target]} numbers)" for target in space.targets)
+        echo(f"space {space.name}: learned from {space.trained_items} pictures, {space.held_out} held out; {dims}")
+        _command(echo, f"train {NAME} --learner cca --views text,color --space {WORDS} --no-activate")
+        space = collection.train(Recipe(spec="cca", views=("text", "color")), space=WORDS, activate=False)
+        echo(f"space {space.name}: learned from {space.trained_items} pictures and their captions")
+
+
+@contextmanager
+def _served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
+    """Runs a server in its own process, on a free port, with its log in a file; yields its address."""
+    _command(echo, f"serve --home {home} --port 0")
+    command = [sys.executable, "-m", "server.cli", "serve", "--home", str(home), "--port", "0"]
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT) as server,
+    ):
+        try:
+            ready = server.stdout.readline().strip() if server.stdout else ""
+            if not ready:
+                raise ServerUnavailableError(f"the demo's server did not start: {log.read_text().strip()}")
+            echo(ready)
+            yield ready.rsplit(" ", 1)[-1]
+        finally:
+            server.terminate()
+
+
+def _search(collection: CollectionBackend, address: str, queries: Path, echo: Echo) -> list[Strip]:
+    example = queries / "leaves" / "leaves-00.jpg"
+    _command(echo, f"search {NAME} {example} --view color --targets sift -k {HITS} --server {address}")
+    rows: list[Strip] = []
+    correct = dict.fromkeys(((view, target) for view in VIEWS for target in VIEWS), 0)
+    for path in sorted(queries.rglob("*.jpg")):
+        name = path.parent.name
+        asked = [Query(view, image=path.read_bytes()) for view in VIEWS]
+        found = collection.search(SearchRequest(asked, k=HITS))
+        for answer in found:
+            correct[asked[answer.query].view, answer.target] += sum(name in hit.labels for hit in answer.hits)
+        if path.stem.endswith("-00"):
+            shown = [answer for answer in found if asked[answer.query].view == SHOWN.get(name)]
+            rows += strips(collection, asked, shown, truth=name)
+    pictures = len(STYLES) * QUERIES_PER_CLASS
+    echo(f"share of {HITS} hits in the query's class, over {pictures} pictures that are not indexed:")
+    for (view, target), count in correct.items():
+        echo(f"{view:>6} -> {target:<6} {count / (pictures * HITS):4.0%}")
+    return rows
+
+
+def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
+    """Searches pictures by captions that none of them has."""
+    rng = np.random.default_rng(1)
+    captions = [(name, caption(name, rng)) for name in STYLES for _ in range(QUERIES_PER_CLASS)]
+    asked = [Query("text", text=text) for _, text in (*captions, TEXT_QUERY)]
+    where = f"--view text --targets color --space {WORDS} -k {HITS}"
+    _command(echo, f'search {NAME} --text "{asked[-1].text}" {where} --server {address}')
+    found = collection.search(SearchRequest(asked, targets=("color",), k=HITS, space=WORDS))
+    correct = sum(name in hit.labels for (name, _), answer in zip(captions, found, strict=False) for hit in answer.hits)
+    echo(f"share of {HITS} hits in the class that a caption was made for, over {len(captions)} new captions:")
+    echo(f"  text -> color  {correct / (HITS * len(captions)):4.0%}")
+    return strips(collection, asked, found[-1:], truth=TEXT_QUERY[0])
+
+
+def _evaluate(collection: CollectionBackend, address: str, echo: Echo) -> None:
+    echo("")
+    for view in VIEWS:
+        echo(f"$ crossview evaluate {NAME} --view {view} -k 5,10 --server {address}")
+    for view in VIEWS:
+        _print_evaluation(collection.evaluate(EvaluationRequest(view=view, k=(5, 10))), echo)
+
+
+def _print_evaluation(evaluation: Evaluation, echo: Echo) -> None:
+    targets = dict.fromkeys((row.query_view, row.database_view) for row in evaluation.rows)
+    for query, database in targets:
+        measures = (
+            f"{row.metric}{f'@{row.k}' if row.k else ''} {row.value:.3f}"
+            for row in evaluation.rows
+            if (row.query_view, row.database_view) == (query, database)
+        )
+        echo(f"{query:>6} -> {database:<6} {', '.join(measures)}")
+
+
+def _command(echo: Echo, command: str) -> None:
+    echo(f"\n$ crossview {command}")

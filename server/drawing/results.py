@@ -1,0 +1,61 @@
+"""Search results as a contact sheet."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from engine.errors import NotFoundError
+from engine.item import Item
+from engine.query import Hit, HitList, Query
+from server.drawing.sheet import Strip, Tile
+
+
+class Items(Protocol):
+    """What is drawn of a collection: its items and their thumbnails, by key."""
+
+    def item(self, key: str) -> Item:
+        """Returns an item; NotFoundError where no item has the key."""
+
+    def thumbnail(self, key: str) -> bytes:
+        """Returns an item's thumbnail, JPEG; NotFoundError where it has no picture."""
+
+
+def strips(
+    collection: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None
+) -> list[Strip]:
+    """Returns a row for each list of hits; ``truth`` is the class of queries that are not items."""
+    pictures: dict[str, bytes | None] = {}
+    rows = []
+    for found in results:
+        query = queries[found.query]
+        labels, tile = _query_tile(collection, query, truth)
+        hits = [_hit_tile(collection, hit, labels, pictures) for hit in found.hits]
+        rows.append(Strip(f"{query.view} query -> {found.target or 'merged'} database", tile, hits))
+    return rows
+
+
+def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set[str], Tile]:
+    if query.key is not None:
+        item = collection.item(query.key)
+        labels = set(item.labels)
+        return labels, Tile(_thumbnail(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
+    labels = {truth} if truth else set()
+    if query.text is not None:
+        return labels, Tile(None, truth or "text", text=query.text)
+    return labels, Tile(query.image, truth or ("vector" if query.image is None else ""))
+
+
+def _hit_tile(collection: Items, hit: Hit, labels: set[str], pictures: dict[str, bytes | None]) -> Tile:
+    if hit.key not in pictures:
+        pictures[hit.key] = _thumbnail(collection, hit.key)
+    correct = bool(labels.intersection(hit.labels)) if labels and hit.labels else None
+    return Tile(
+        pictures[hit.key], ", ".join(hit.labels) or hit.key, distance=hit.distance, correct=correct, text=hit.text
+    )
+
+
+def _thumbnail(collection: Items, key: str) -> bytes | None:
+    """Returns None for an item without a picture."""
+    try:
+        return collection.thumbnail(key)
+    except NotFoundError:
+        return None

@@ -1,0 +1,53 @@
+"""Everything that a server can be configured with, as one value."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import InvalidInputError
+from server.limits import MESSAGE_BYTES
+
+_RANGES = {
+    "port": (0, 65_535),
+    "workers": (1, math.inf),
+    "threads": (1, math.inf),
+    "message_bytes": (1, 2**31 - 1),
+    "grace_seconds": (0.0, math.inf),
+    "answer_seconds": (0.0, math.inf),
+    "deletion_seconds": (0.0, math.inf),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """The settings of a server; raises InvalidInputError for a value that cannot be used."""
+
+    home: Path | None = None
+    """Folder of the collections; None: $CROSSVIEW_HOME, or ~/.crossview."""
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: int = 50051
+    """0 takes a free port."""
+    workers: int = 1
+    """Processes that compute feature rows for one import."""
+    threads: int = 16
+    """Calls served at once; further ones wait."""
+    message_bytes: int = MESSAGE_BYTES
+    """Size of the largest message received or sent."""
+    grace_seconds: float = 10.0
+    """How long calls under way may continue when the server stops."""
+    answer_seconds: float = 2.0
+    """How long, after that, the calls that were given up have to answer that the server stopped."""
+    deletion_seconds: float = 30.0
+    """How long the deletion of a collection waits for the calls that use it."""
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            number = int if isinstance(least, int) else int | float
+            if not isinstance(value, number) or not least <= value <= most or value == math.inf:
+                limits = f"from {least} to {most}" if most < math.inf else f"of at least {least:g}"
+                kind = "whole number" if number is int else "number"
+                raise InvalidInputError(f"the server's {name} is {value!r}; it must be a {kind} {limits}")
