@@ -189,9 +189,9 @@ class Collection:
         whose items were deleted stay out, unless they are named themselves, have changed, or ``include_deleted``.
 
         ``labels`` is ``folder`` (each picture has the name of the folder that it is in; labels that somebody chose
-        stay), a CSV file (see ``engine.ingest.annotations.AnnotationFile``), or None; ``captions`` a CSV file of texts.
-        What they do not name stays, an empty value clears; with ``replace_labels``, pictures that ``labels`` do not
-        name lose theirs, and folders replace chosen ones. A line of no picture is a failure, too.
+        stay), a CSV file (see ``engine.ingest.annotation_file``), or None; ``captions`` a CSV file of texts. What they
+        do not name stays, an empty value clears; with ``replace_labels``, pictures that ``labels`` do not name lose
+        theirs, and folders replace chosen ones. A line of no picture is a failure, too.
 
         A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
 
@@ -231,7 +231,7 @@ class Collection:
             return import_items(self._catalog, items, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
-        """Give items what a CSV file says of them: labels, captions and attributes (``engine.ingest.annotations``).
+        """Give items what a CSV file says of them: labels, captions and attributes (``engine.ingest.annotation_file``).
 
         Items go by key, path below the root, or full path, with or without pictures. What the file does not name stays,
         an empty cell clears; with ``replace_labels``, items that it gives no label lose theirs. Without a first line
@@ -239,7 +239,7 @@ class Collection:
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
-        from engine.ingest.annotating import annotate
+        from engine.ingest.annotations import annotate
 
         with self._write():
             return annotate(self, path, cell, replace_labels)

@@ -11,16 +11,6 @@ from engine.catalog.checks import check_labels
 from engine.catalog.items import NewRecord
 from engine.catalog.keys import normal
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError
-
-_MAX_KEY = 1024
-
-
-def check_key(key: str) -> str:
-    """Return the key of an item; InvalidInputError if it cannot be one."""
-    if not key or len(key) > _MAX_KEY or "\0" in key:
-        raise InvalidInputError(f"a key has 1 to {_MAX_KEY} characters and no NUL")
-    return key
 
 
 def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:

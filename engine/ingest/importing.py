@@ -17,10 +17,9 @@ from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
-from engine.ingest.entry import check_entry
 from engine.ingest.extraction import content_hash, extract
 from engine.ingest.texts import text_rows
-from engine.ingest.updating import changed_record
+from engine.ingest.updating import changed_record, check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
 from features import ImageError, ImageExtractor, TextExtractor

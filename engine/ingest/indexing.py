@@ -13,7 +13,7 @@ from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.extractors import image_extractors, text_extractors, views_of
 from engine.catalog.items import NewRecord, PictureRecord, Stored
 from engine.catalog.writing import put_records
-from engine.ingest.annotations import Annotations, annotation_update
+from engine.ingest.annotations import Annotations
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
 from engine.ingest.file_keys import deleted_before, is_unchanged, match_files, moved_items
 from engine.ingest.fitting import fit_missing_texts, fit_view, sample_size, unfitted
@@ -97,7 +97,7 @@ def index_files(
 
 def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
     """Return a sentence where labels were asked for and no picture has got any."""
-    if not keyed or not annotations.speak_of_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
+    if not keyed or not annotations.have_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
         return ()
     return ("no picture got a label",)
 
@@ -117,7 +117,7 @@ def _plan(
         else:
             there.append(key)
     known_of = {key: annotations.of(keyed[key], key) for key in there}
-    updates = [annotation_update(key, one, annotations.given) for key, one in known_of.items() if one]
+    updates = [one.update(key, annotations.labels_given) for key, one in known_of.items() if one]
     plan.change.update((record.key, record) for record in changed_records(tx, updates, text_extractors(tx)))
     return plan
 
@@ -250,7 +250,7 @@ def _record(
     return NewRecord(
         key,
         known.labels,
-        annotations.given,
+        annotations.labels_given,
         known.attributes or None,
         known.removed_attributes,
         known.text,

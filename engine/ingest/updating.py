@@ -1,22 +1,43 @@
-"""Updating items that are there: labels, attributes and texts, without their pictures."""
+"""Updating existing items: labels, attributes and texts, without their pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, check_labels, check_text
 from engine.catalog.extractors import text_extractors
 from engine.catalog.items import NewRecord, changed_attributes
-from engine.catalog.keys import normal
+from engine.catalog.keys import check_key, normal
 from engine.catalog.writing import put_records
-from engine.ingest.entry import check_entry
+from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
-from engine.item import Failure, ImportReport, Item, ItemUpdate
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
 from features import TextExtractor
 
 _AT_ONCE = 1_000
 _NO_TEXTS: Mapping[str, TextExtractor] = {}
+
+Entry = TypeVar("Entry", NewItem, ItemUpdate)
+
+
+def check_entry(entry: Entry) -> Entry | Failure:
+    """Return an entry with its attributes as plain JSON, or why it cannot be stored; pictures and rows may be bad."""
+    try:
+        if isinstance(entry, NewItem):
+            check_key(entry.key)
+        else:
+            for name in entry.removed_attributes:
+                check_characters(name, "the name of an attribute", MAX_LABEL)
+        if entry.text is not None:
+            check_text(entry.text)
+        labels = None if entry.labels is None else check_labels(entry.labels)
+        attributes = None if entry.attributes is None else check_attributes(entry.attributes)
+    except InvalidInputError as error:
+        return Failure(entry.key, str(error))
+    return replace(entry, labels=labels, attributes=attributes)
 
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Catalog
 from engine.catalog.extractors import check_fitted, find_view
 from engine.catalog.items import NewRecord
-from engine.catalog.keys import normal
+from engine.catalog.keys import check_key, normal
 from engine.catalog.values import to_rows
-from engine.catalog.writing import check_key, put_records
+from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
 from engine.info import ViewInfo
 from engine.ingest.interruption import interruptible

@@ -135,7 +135,9 @@ class ClassValidation:
             of_items = labels[held_out if unseen else train]
             return [measure(distances(queries[q], items[d]), labels[held_out], of_items) for q, d in crossings]
 
-        self._validation = CrossValidation([_fold(views, labels, *split, unseen) for split in splits], measured)
+        self._validation = CrossValidation(
+            [_fold(views, labels, train, held_out, unseen) for train, held_out in splits], measured
+        )
         self._scores: dict[tuple[str, str], dict[Crossing, float]] = {}
 
     def score(self, spec: str, settings: Mapping[str, Any], crossings: Sequence[Crossing] = ()) -> float:

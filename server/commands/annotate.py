@@ -12,7 +12,7 @@ class AnnotationFiles:
     """Labels and captions, each from a CSV file or None. A bad one is InvalidInputError before anything is written."""
 
     def __init__(self, labels: Path | str | None, captions: Path | str | None) -> None:
-        from engine.ingest.annotations import AnnotationFile
+        from engine.ingest.annotation_file import AnnotationFile
 
         self._files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
         for path, cell in self._files:

@@ -120,7 +120,7 @@ def _check(extend: str | None, given: dict[str, Any]) -> None:
 def _pairs(path: Path | None) -> "tuple[Pair, ...]":
     if path is None:
         return ()
-    from engine.training.neighborhoods import read_pairs
+    from engine.ingest.comparison_files import read_pairs
 
     return read_pairs(path)
 
@@ -128,7 +128,7 @@ def _pairs(path: Path | None) -> "tuple[Pair, ...]":
 def _constraints(path: Path | None) -> "ItemComparisons | None":
     if path is None:
         return None
-    from engine.training.comparison_file import read_comparisons
+    from engine.ingest.comparison_files import read_comparisons
 
     return read_comparisons(path)
 

@@ -6,10 +6,10 @@ from drawn import CLASSES, draw, encode
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError
+from engine.ingest.comparison_files import read_pairs
 from engine.item import NewItem
 from engine.query import Query
 from engine.recipe import Pair
-from engine.training.neighborhoods import read_pairs
 
 BOTH = ("color", "gist")
 
