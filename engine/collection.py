@@ -202,7 +202,15 @@ class Collection:
 
         annotations = Annotations(labels, captions, replace_labels)
         with self._write():
-            return index_files(self._catalog, paths, annotations, workers, progress, seed, include_deleted)
+            return index_files(
+                self._catalog,
+                paths,
+                annotations,
+                workers=workers,
+                progress=progress,
+                seed=seed,
+                include_deleted=include_deleted,
+            )
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
         """Change labels, attributes and texts of items that are there; what an update does not name stays.
@@ -585,7 +593,10 @@ class Collection:
                 live = LiveSpace(fitted, self._folder / INDEX_FOLDER, (fitted.generation, sequence))
                 live.follow(tx, fitted.targets)
             with self._catalog.write() as tx:
-                tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
+                generation = Generation(
+                    space=name, generation=fitted.generation, created=now(), sequence=sequence, summary=summary
+                )
+                tx.spaces.add(generation, fitted.to_state())
                 if activate:
                     self._switch(tx, name, fitted.generation)
                     self._live[name] = live

@@ -23,7 +23,7 @@ from engine.query import Filter
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PictureRecord:
     """What is written of an item's picture."""
 
@@ -35,7 +35,7 @@ class PictureRecord:
     thumbnail: bytes | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NewRecord:
     """What is written of one item; None keeps what it has."""
 

@@ -118,16 +118,22 @@ def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewR
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
             rows |= found.rows
-            picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
+            picture = PictureRecord(
+                size=len(item.image),
+                content_hash=found.content_hash,
+                width=found.width,
+                height=found.height,
+                thumbnail=found.thumbnail,
+            )
             if stored is None or stored.content_hash != found.content_hash:
                 source = item.source  # where another picture came from is not known any more
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
     return NewRecord(
-        item.key,
-        item.labels,
-        item.labels_given,
-        item.attributes,
+        key=item.key,
+        labels=item.labels,
+        labels_given=item.labels_given,
+        attributes=item.attributes,
         text=item.text,
         source=source,
         picture=picture,

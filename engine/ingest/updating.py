@@ -78,7 +78,13 @@ def changed_record(
         labels = None
     text = None if one.text == item.text else one.text
     record = NewRecord(
-        one.key, labels, one.labels_given, one.attributes, one.removed_attributes, text, rows=text_rows(texts, text)
+        key=one.key,
+        labels=labels,
+        labels_given=one.labels_given,
+        attributes=one.attributes,
+        removed_attributes=one.removed_attributes,
+        text=text,
+        rows=text_rows(texts, text),
     )
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())

@@ -110,7 +110,7 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
         known = tx.items.ids_of(keys)
         stored = dict(zip(*_by_id(tx.rows.get(view, known.values())), strict=True))
     same = {key for key, item in known.items() if item in stored and np.array_equal(stored[item], wanted[key])}
-    records = [NewRecord(key, rows={name: row}) for key, row in wanted.items() if key not in same]
+    records = [NewRecord(key=key, rows={name: row}) for key, row in wanted.items() if key not in same]
     added = 0
     if records:
         with catalog.write() as tx:

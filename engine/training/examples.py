@@ -18,7 +18,7 @@ Chosen = NDArray[np.intp] | NDArray[np.bool_]
 """Some of several, by position or by a mask."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Examples:
     """Items with at least one of some views."""
 
@@ -41,13 +41,13 @@ class Examples:
         """Return some of the examples."""
         positions = np.arange(len(self))[chosen]
         return Examples(
-            self.ids[positions],
-            tuple(self.keys[position] for position in positions),
-            {view: rows[positions] for view, rows in self.rows.items()},
-            self.mask[positions],
-            tuple(self.labels[position] for position in positions),
-            None if self.similar is None else self.similar[positions][:, positions],
-            None if self.constraints is None else self.constraints.among(positions, len(self)),
+            ids=self.ids[positions],
+            keys=tuple(self.keys[position] for position in positions),
+            rows={view: rows[positions] for view, rows in self.rows.items()},
+            mask=self.mask[positions],
+            labels=tuple(self.labels[position] for position in positions),
+            similar=None if self.similar is None else self.similar[positions][:, positions],
+            constraints=None if self.constraints is None else self.constraints.among(positions, len(self)),
         )
 
     def seen_in(self, *views: str) -> "Examples":
@@ -105,11 +105,11 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     keys, labels = tx.items.keys(), tx.items.labels()
     numbers = ids.tolist()
     return Examples(
-        ids,
-        tuple(keys[item] for item in numbers),
-        whole,
-        mask,
-        tuple(labels.get(item, ()) for item in numbers),
+        ids=ids,
+        keys=tuple(keys[item] for item in numbers),
+        rows=whole,
+        mask=mask,
+        labels=tuple(labels.get(item, ()) for item in numbers),
     )
 
 

@@ -12,7 +12,7 @@ FILE = Path(__file__).with_name("learners.json")
 """Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SettingGuide:
     """One setting of a learner."""
 
@@ -25,7 +25,7 @@ class SettingGuide:
     """What ``train --tune`` tries; () where it leaves the setting alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LearnerGuide:
     """One learner or stage."""
 
