@@ -14,9 +14,8 @@ from engine.info import Evaluation, Overlap
 from engine.learners.metrics.comparisons import Comparisons
 from engine.spaces.pipeline import class_of, coded, filed, vectors
 from engine.spaces.space import Space
-from engine.training.estimate import Estimate, area_under_curve, in_order
+from engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 from engine.training.evaluator import codebooks
-from engine.training.figures import Figures, differences, rows
 
 _PAIRS_AT_ONCE = 65_536
 

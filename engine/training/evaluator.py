@@ -20,9 +20,8 @@ from engine.learners.chain import Chain
 from engine.spaces.pipeline import build, coded, distances, filed, vectors
 from engine.spaces.space import Space, source
 from engine.training.division import Division, divide
-from engine.training.estimate import Estimate, Sample
+from engine.training.estimate import Estimate, Figures, Sample, differences, rows
 from engine.training.examples import Examples, examples
-from engine.training.figures import Figures, differences, rows
 from engine.training.learning import learn, learn_later
 from engine.training.measures import (
     average_precision,

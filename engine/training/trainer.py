@@ -20,8 +20,8 @@ from engine.query import Filter
 from engine.recipe import Recipe
 from engine.spaces.pipeline import build
 from engine.spaces.space import Space
-from engine.training.dimensions import check_dimensions
 from engine.training.examples import Examples, examples, split
+from engine.training.grids import check_dimensions
 from engine.training.learning import learn, learn_later
 from engine.training.neighborhoods import check_pairs, count_constraints, told
 from engine.training.tuning import check_tried, tune
