@@ -375,7 +375,8 @@ class Collection:
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        from engine.training.trainer import add_views, check_space_name
+        from engine.training.extension import add_views
+        from engine.training.trainer import check_space_name
 
         made = space if name is None else check_space_name(name)
 
@@ -392,7 +393,7 @@ class Collection:
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
-        from engine.training.trainer import assign
+        from engine.training.extension import assign
 
         return self._add(space, activate, lambda tx, generation: assign(tx, _stored(tx, space), generation, label))
 
