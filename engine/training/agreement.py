@@ -98,7 +98,7 @@ def _distances(placed: NDArray[np.float32], there: NDArray[np.bool_], pairs: NDA
 def _overlap(space: Space, comparisons: Comparisons, keys: Sequence[str]) -> Overlap:
     trained = np.array([key in space.training_keys for key in keys], bool)
     learned: set[tuple[str, ...]] = set()
-    if space.constraints is not None and space.constraints.said.kind == comparisons.kind:
+    if space.constraints is not None and space.constraints.comparisons.kind == comparisons.kind:
         names = sorted(space.training_keys)
         learned = set(_named(space.constraints.of(names), names))
     return Overlap(

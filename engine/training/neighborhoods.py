@@ -91,7 +91,7 @@ def count_constraints(given: ItemComparisons | None, training: Examples, held_ou
         return None
     columns = zip(training.rows, training.mask.T, strict=True)
     used = {view: len(training.constraints.among(there, len(training))) for view, there in columns}
-    counts = ConstraintCounts(given.said.kind, len(given), given.naming(set(held_out.keys)), used)
+    counts = ConstraintCounts(given.comparisons.kind, len(given), given.naming(set(held_out.keys)), used)
     if lacking := [view for view, count in used.items() if not count]:
         raise InvalidInputError(
             f"view {lacking[0]!r} has nothing to learn from: each of the {counts.given} {counts.kind} names an item "
