@@ -95,7 +95,7 @@ class Items:
         return sorted(last.values(), key=lambda one: one.key)
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the ids of the keys that exist, by the keys as they are asked for."""
+        """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
         for batch in batches(keys, BATCH // 2):
             forms = sorted({form for key in batch for form in (key, normal(key))})
@@ -150,7 +150,7 @@ class Items:
         return {row.id: row.key for row in self._connection.execute(query)}
 
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
-        """Return the labels, sorted, of the items that have some, by id, among the ids, of all by default."""
+        """Return the labels, sorted, of the labelled items, by id; among the ids, of all by default."""
         return self._labels(ids)
 
     def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
@@ -212,25 +212,24 @@ class Items:
     def put(self, records: Sequence[NewRecord], sequence: int) -> tuple[list[int], int]:
         """Write items of different keys under one change; return their ids in order and how many of them are new."""
         known = self.ids_of(record.key for record in records)
-        fresh = [record for record in records if record.key not in known]
-        there = [record for record in records if record.key in known]
-        if fresh:
+        new = [record for record in records if record.key not in known]
+        existing = [record for record in records if record.key in known]
+        if new:
             inserted = self._connection.execute(
                 sa.insert(items).returning(items.c.id, items.c.key),
-                [_NEW | _identity(record) | {"sequence": sequence} | _columns(record) for record in fresh],
+                [_NEW | _identity(record) | {"sequence": sequence} | _columns(record) for record in new],
             )
             known |= {row.key: row.id for row in inserted}
-        self.touch([known[record.key] for record in there], sequence)
-        self._update(there, known)
+        self.touch([known[record.key] for record in existing], sequence)
+        self._update(existing, known)
         ids = [known[record.key] for record in records]
-        self._put_labels(records, ids, known_before={known[record.key] for record in there})
+        self._put_labels(records, ids, existing={known[record.key] for record in existing})
         self._put_thumbnails(records, ids)
-        return ids, len(fresh)
+        return ids, len(new)
 
     def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
-        """Write the columns of items that were there, their attributes beside those that they have."""
-        changing = [known[r.key] for r in records if r.attributes or r.removed_attributes]
-        attributes = self.attributes(changing)
+        """Write the columns of existing items, their attributes beside those that they have."""
+        attributes = self.attributes([known[r.key] for r in records if r.attributes or r.removed_attributes])
         for record in records:
             item, values = known[record.key], _columns(record)
             if item in attributes:
@@ -247,7 +246,7 @@ class Items:
         }
 
     def refresh(self, stamps: Mapping[int, int]) -> None:
-        """Note new modification times of files whose content is the same; no change for anybody who searches."""
+        """Write new modification times of files whose content is the same; no change that a search would follow."""
         for item, modified_ns in stamps.items():
             self._connection.execute(sa.update(items).where(items.c.id == item).values(modified_ns=modified_ns))
 
@@ -259,7 +258,7 @@ class Items:
             self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
 
     def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
-        """Note a change of items, such as new rows; ``values`` are their new columns."""
+        """Record a change of items, such as new rows; ``values`` are their new columns."""
         for batch in batches(ids):
             self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(sequence=sequence, **values))
 
@@ -274,20 +273,21 @@ class Items:
                 self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
             self._connection.execute(sa.insert(thumbnails), pictures)
 
-    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], known_before: set[int]) -> None:
+    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
         named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
-        kept = self.with_given_labels(
-            [item for record, item in named if item in known_before and not record.labels_given]
+        # The name of a folder does not replace labels that somebody chose.
+        chosen = self.with_given_labels(
+            [item for record, item in named if item in existing and not record.labels_given]
         )
-        tags = {item: record for record, item in named if item not in kept}
-        for batch in batches(tags):
+        written = {item: record for record, item in named if item not in chosen}
+        for batch in batches(written):
             self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
-        chosen = [item for item, record in tags.items() if item in known_before and record.labels_given]
-        for batch in batches(chosen):
+        given = [item for item, record in written.items() if item in existing and record.labels_given]
+        for batch in batches(given):
             self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(labels_given=True))
         pairs = [
             {"item_id": item, "label": label}
-            for item, record in tags.items()
+            for item, record in written.items()
             for label in sorted(set(record.labels or ()))
         ]
         if pairs:
@@ -314,7 +314,7 @@ _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _NEW: dict[str, Any] = {"deleted": False, "attributes": {}, "text": "", "source": ""} | {
     name: getattr(PictureRecord(), name) for name in _PICTURE
 }
-"""Columns of an item that nothing is said of."""
+"""Columns of a new item, where its record leaves them open."""
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -335,8 +335,8 @@ def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, A
     """Return the attributes of an item after a change."""
     if record.attributes is not None and not record.attributes:
         return {}
-    kept = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
-    return {**kept, **(record.attributes or {})}
+    remaining = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
+    return {**remaining, **(record.attributes or {})}
 
 
 def _columns(record: NewRecord) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class Generation:
     sequence: int
     """The collection's sequence that the training saw."""
     summary: Mapping[str, Any]
-    """What ``show`` tells of it, without reading the state."""
+    """What ``show`` reports of it, without reading the state."""
 
 
 _COLUMNS = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)

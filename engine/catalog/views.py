@@ -14,7 +14,7 @@ class ViewRecord:
     """One view of a collection."""
 
     id: int
-    """Never that of another view, even after a deletion: with the revision it tells whether derived data is current."""
+    """Never that of another view, even after a deletion: derived data is current if this and the revision match."""
     name: str
     extractor: str
     params: Mapping[str, Any]

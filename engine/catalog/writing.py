@@ -51,10 +51,10 @@ def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int) 
 
 def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
     """Write rows of a view by item, removing those that are None."""
-    there = {item: row for item, row in rows.items() if row is not None}
-    if there:
-        tx.rows.put(view, list(there), np.stack(list(there.values())))
-    tx.rows.remove([item for item in rows if item not in there], view)
+    written = {item: row for item, row in rows.items() if row is not None}
+    if written:
+        tx.rows.put(view, list(written), np.stack(list(written.values())))
+    tx.rows.remove([item for item in rows if item not in written], view)
 
 
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:

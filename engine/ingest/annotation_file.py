@@ -80,7 +80,7 @@ class AnnotationFile:
     def __init__(self, path: Path | str, cell: str = "label") -> None:
         self.path = Path(path)
         self._cell = cell
-        self._table = Table(path, f"{cell}s", f" (or say {FOLDER!r})" if cell == "label" else "")
+        self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r})" if cell == "label" else "")
         lines = list(self._table)
         header = self._header(*lines[0]) if lines else None
         columns = header or ["path", cell]

@@ -49,7 +49,7 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
     header = [cell.lower() for cell in next(lines, (0, [""]))[1]]
     keys = _key_columns(path, header)
     positions: dict[str, int] = {}
-    # Of a million comparisons only numbers and the names of items are kept.
+    # Of a million comparisons only numbers and the names of items are held in memory.
     items: list[int] = []
     values: dict[str, list[float]] = {name: [] for name in header if name not in keys}
     numbers: list[int] = []

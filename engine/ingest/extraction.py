@@ -52,7 +52,7 @@ def content_hash(data: bytes) -> str:
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
-    """Return everything that is kept of a picture; ImageError says why it cannot be read."""
+    """Return everything that the catalog keeps of a picture; ImageError says why it cannot be read."""
     picture = decode(data)
     rows = {view: extractor.extract(picture.image) for view, extractor in extractors.items()}
     return Extracted(

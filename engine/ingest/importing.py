@@ -40,23 +40,23 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
         same = _unchanged(tx, items, known, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        answers: list[NewRecord | Failure] = []
-        for answer in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
+        results: list[NewRecord | Failure] = []
+        for result in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
             checkpoint()  # leaving the loop, what the pool has not begun is dropped
-            answers.append(answer)
-    answers = list(_with_features(answers, known))
-    records = [answer for answer in answers if isinstance(answer, NewRecord)]
+            results.append(result)
+    results = list(_with_features(results, known))
+    records = [result for result in results if isinstance(result, NewRecord)]
     added = 0
     if records:
         with catalog.write() as tx:
             added = put_records(tx, records)
-    failures = tuple(answer for answer in (*checked, *answers) if isinstance(answer, Failure))
+    failures = tuple(result for result in (*checked, *results) if isinstance(result, Failure))
     updated = len({record.key for record in records}) - added
     return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
 
 
 def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
-    """Return the items that there are, by the keys of new ones."""
+    """Return the existing items, by the keys of new ones."""
     ids = tx.items.ids_of(item.key for item in items)
     stored = tx.items.by_id(list(ids.values()))
     return {key: stored[number] for key, number in ids.items()}
@@ -76,30 +76,30 @@ def _wants(item: NewItem, view: str) -> bool:
     return item.image is not None and view not in item.rows
 
 
-def _with_features(answers: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
-    """Yield the answers, a failure in place of a new item with nothing that it could be found by."""
-    there = {normal(key) for key in known}
-    for answer in answers:
-        if isinstance(answer, Failure):
-            yield answer
-        elif normal(answer.key) in there or answer.picture is not None or answer.text is not None or answer.rows:
-            there.add(normal(answer.key))
-            yield answer
+def _with_features(results: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
+    """Yield the results, a failure in place of a new item with nothing that it could be found by."""
+    existing = {normal(key) for key in known}
+    for one in results:
+        if isinstance(one, Failure):
+            yield one
+        elif normal(one.key) in existing or one.picture is not None or one.text is not None or one.rows:
+            existing.add(normal(one.key))
+            yield one
         else:
-            yield Failure(answer.key, "a new item needs an image, a text or feature rows")
+            yield Failure(one.key, "a new item needs an image, a text or feature rows")
 
 
 def _unchanged(
     tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
 ) -> set[str]:
-    """Return the keys of items with a picture and no ready rows that are already there just as they would become."""
+    """Return the keys of items with a picture and no ready rows that are already as they would become."""
     ids = tx.items.ids_of(known)
     complete = set(ids.values())
     for view in views:
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
     given = tx.items.with_given_labels(list(ids.values()))
-    times = Counter(item.key for item in items)
-    alone = [item for item in items if times[item.key] == 1 and ids.get(item.key) in complete]
+    counts = Counter(item.key for item in items)
+    alone = [item for item in items if counts[item.key] == 1 and ids.get(item.key) in complete]
     return {item.key for item in alone if _same(item, known[item.key], ids[item.key] in given)}
 
 

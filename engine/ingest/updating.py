@@ -41,10 +41,10 @@ def check_entry(entry: Entry) -> Entry | Failure:
 
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
-    """Change items that are there; see ``Collection.update_items``. The caller holds the writer lock."""
+    """Change existing items; see ``Collection.update_items``. The caller holds the writer lock."""
     failures: list[Failure] = []
     updated = set[str]()
-    meant = set[str]()
+    matched = set[str]()
     checked = [check_entry(one) for one in updates]
     failures += [one for one in checked if isinstance(one, Failure)]
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
@@ -54,15 +54,15 @@ def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: b
             put_records(tx, records)
             checkpoint()
         failures += missing
-        meant.update(one.key for one in found)
+        matched.update(one.key for one in found)
         updated.update(record.key for record in records)
-    return ImportReport(0, len(updated), len(meant - updated), tuple(failures))
+    return ImportReport(0, len(updated), len(matched - updated), tuple(failures))
 
 
 def changed_records(
     tx: Transaction, updates: Sequence[ItemUpdate], texts: Mapping[str, TextExtractor]
 ) -> list[NewRecord]:
-    """Return what is to be written of updates of items that are there; nothing of those that change nothing."""
+    """Return what is to be written of updates of existing items; nothing of those that change nothing."""
     ids = tx.items.ids_of(one.key for one in updates)
     stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
     records = (changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts) for one in updates)
@@ -88,14 +88,14 @@ def changed_record(
     )
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
-    silent = labels is None and text is None and record.attributes is None and not record.removed_attributes
-    return None if silent else record
+    unchanged = labels is None and text is None and record.attributes is None and not record.removed_attributes
+    return None if unchanged else record
 
 
 def _resolved(
     tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool
 ) -> tuple[list[ItemUpdate], list[Failure]]:
-    """Return the updates by the keys of the items that they mean, and those that mean none."""
+    """Return the updates by the keys of the items that they name, and failures for those that name none."""
     names = [one.key for one in updates]
     found = {name: [name] for name in tx.items.ids_of(names)}
     if match_paths and (left := [name for name in names if name not in found]):
@@ -107,9 +107,8 @@ def _resolved(
 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
-    tops = {
-        key.partition("/")[0] for key in tx.items.keys().values() if "/" in key
-    }  # a server's clients have the roots
+    # Not by the roots of the catalog: items that a server's client sent have none there.
+    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
     below = {f"{top}/{name}": name for top in tops for name in names}
     found: dict[str, list[str]] = {}
     for key in tx.items.ids_of(below):

@@ -1,4 +1,4 @@
-"""Agreement: how well the distances of spaces agree with comparisons that people made, where no labels are needed."""
+"""Agreement: how well the distances of spaces agree with comparisons that people made; it needs no labels."""
 
 import time
 from collections.abc import Sequence
@@ -43,15 +43,15 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     }
     overlaps = tuple(_overlap(space, comparisons, keys) for space in spaces)
     return Evaluation(
-        rows(view, measured),
-        0,
-        0,
-        "; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
-        codebooks(tx, {view}, set(keys), "compared items"),
-        time.monotonic() - began,
-        differences(view, measured),
-        overlaps,
-        len(comparisons),
+        rows=rows(view, measured),
+        queries=0,
+        database=0,
+        protocol="; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
+        codebook=codebooks(tx, {view}, set(keys), "compared items"),
+        seconds=time.monotonic() - began,
+        differences=differences(view, measured),
+        overlaps=overlaps,
+        comparisons=len(comparisons),
     )
 
 
@@ -75,23 +75,25 @@ def _agreement(
 ) -> Estimate:
     position = space.views.index(view)
     placed = coded(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
-    there = filed(space.pipeline, classes, position)
-    near = _distances(placed, there, comparisons.near)
+    metrics = filed(space.pipeline, classes, position)
+    near = _distances(placed, metrics, comparisons.near)
     if comparisons.similar is not None:
         return area_under_curve(near, comparisons.similar, comparisons.weights)
-    return in_order(near, _distances(placed, there, comparisons.far), comparisons.weights)
+    return in_order(near, _distances(placed, metrics, comparisons.far), comparisons.weights)
 
 
-def _distances(placed: NDArray[np.float32], there: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _distances(
+    placed: NDArray[np.float32], metrics: NDArray[np.bool_], pairs: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the distances of pairs of rows, (n,): the least over the metrics that the second row has."""
-    parts = np.split(placed.astype(np.float64), there.shape[1], axis=1)
+    embeddings = np.split(placed.astype(np.float64), metrics.shape[1], axis=1)
     found = np.full(len(pairs), np.inf)
     for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-        some = slice(start, start + _PAIRS_AT_ONCE)
-        first, second = pairs[some].T
-        for part, mine in zip(parts, there.T, strict=True):
-            gaps = np.linalg.norm(part[first] - part[second], axis=1)
-            found[some] = np.minimum(found[some], np.where(mine[second], gaps, np.inf))
+        chunk = slice(start, start + _PAIRS_AT_ONCE)
+        first, second = pairs[chunk].T
+        for embedded, has_metric in zip(embeddings, metrics.T, strict=True):
+            gaps = np.linalg.norm(embedded[first] - embedded[second], axis=1)
+            found[chunk] = np.minimum(found[chunk], np.where(has_metric[second], gaps, np.inf))
     return found
 
 

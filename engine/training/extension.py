@@ -34,13 +34,13 @@ def add_views(
     space.check_revisions(tx.views.all())
     names = (*space.views, *views)
     found = examples(tx, names)
-    aside = np.array([space.held_out > 0 and key not in space.training_keys for key in found.keys])
-    training = found.take(~aside)
+    held_out = np.array([space.held_out > 0 and key not in space.training_keys for key in found.keys])
+    training = found.take(~held_out)
     for column in range(len(space.views), len(names)):
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
     training = told(training, space.pairs, space.constraints)
-    counts = count_constraints(space.constraints, training, found.take(aside))
+    counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from
         counts = replace(counts, used=used)
@@ -52,7 +52,7 @@ def add_views(
         revisions={view: find_view(tx, view).revision for view in names},
         pipeline=learn_later(space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress),
         training_keys=space.training_keys | frozenset(training.keys),
-        held_out=int(aside.sum()),
+        held_out=int(held_out.sum()),
         added=(*space.added, *views),
         constraint_counts=counts,
     )

@@ -15,7 +15,7 @@ from engine.spaces.pipeline import build
 from engine.training.examples import Examples
 
 KERNEL = "kernel"
-"""The setting that is no learner's own: which kernel stage comes before the learner, or "none"."""
+"""A setting that no learner has: which kernel stage comes before the learner, or "none"."""
 NO_KERNEL = "none"
 OF_KERNEL = f"{KernelMap.name}__"
 """What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
@@ -77,8 +77,8 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
     """
     name, settled = main_learner(recipe.spec), fixed(recipe)
-    asked = dict(recipe.tune.values) if recipe.tune else {}
-    if twice := sorted(settled & set(asked)):
+    given = dict(recipe.tune.values) if recipe.tune else {}
+    if twice := sorted(settled & set(given)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
     main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
     defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
@@ -87,7 +87,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
         for setting, tried in GRIDS.get(name, {}).items()
         if setting not in settled
     }
-    values |= {setting: _once(tried) for setting, tried in asked.items()}
+    values |= {setting: _once(tried) for setting, tried in given.items()}
     if unknown := sorted(setting for setting in set(values) - set(defaults) if not setting.startswith(OF_KERNEL)):
         known = ", ".join(sorted(set(defaults) - {"view_slices", "random_state"}))
         raise InvalidInputError(f"{name!r} has no parameter {unknown[0]}; it has: {known}")

@@ -42,9 +42,9 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     pipeline = _checked_pipeline(tx, recipe, steps)  # mistakes are reported before any row is read
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
-    aside = split(len(found), recipe.holdout, recipe.seed)
-    training = told(found.take(~aside), pairs, recipe.constraints)
-    counts = count_constraints(recipe.constraints, training, found.take(aside))
+    held_out = split(len(found), recipe.holdout, recipe.seed)
+    training = told(found.take(~held_out), pairs, recipe.constraints)
+    counts = count_constraints(recipe.constraints, training, found.take(held_out))
     check_dimensions(recipe, pipeline, training)
     tuning = None
     if recipe.tune is not None:
@@ -59,7 +59,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         settings=recipe.all_settings(),
         seed=recipe.seed,
         training_keys=frozenset(training.keys),
-        held_out=int(aside.sum()),
+        held_out=int(held_out.sum()),
         pairs=pairs,
         tuning=tuning,
         constraints=recipe.constraints,
@@ -91,7 +91,7 @@ def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
         return ()
     note = (
         "no two training items have the same labels, so each is similar to nothing but itself: label them "
-        "(index --labels, or label --from), or say which are similar by --pairs"
+        "(index --labels, or label --from), or name similar items by --pairs"
     )
     return (note,)
 

@@ -39,12 +39,12 @@ def validate_order(training: Examples, comparisons: Comparisons, folds: int, see
     """Return folds of comparisons: distances are learned from the others and compared with those of the fold."""
     chosen = np.random.default_rng(seed).permutation(len(comparisons)) % folds
     rows, mask = _dense(training), training.mask
-    database = [view[there] for view, there in zip(rows, mask.T, strict=True)]
+    database = [view[present] for view, present in zip(rows, mask.T, strict=True)]
 
     def agreement(number: int, chain: Chain, _: list[Rows], placed: list[Rows]) -> Iterator[float]:
         held_out = comparisons.take(chosen == number)
-        for embedded, there in zip(placed, mask.T, strict=True):
-            of_view = held_out.among(there, len(there))
+        for embedded, present in zip(placed, mask.T, strict=True):
+            of_view = held_out.among(present, len(present))
             if len(of_view) and np.isfinite(found := of_view.agreement(within_reach(embedded))):
                 yield found
 
@@ -76,7 +76,7 @@ class _Retrieval:
         )
 
     def __call__(self, number: int, chain: Chain, probes: list[Rows], placed: list[Rows]) -> Iterator[float]:
-        """Yield the mean measure of the queries of a fold by query view and target, where there is any."""
+        """Yield the mean measure of the queries of a fold by query view and target, if any has relevant items."""
         queries, items = self._positions(number)
         classes = self.training.classes()
         for query, target in _crossings(chain, len(queries)):
@@ -147,7 +147,7 @@ def _fold(learned: Examples, queries: list[Rows], database: list[Rows]) -> Fold:
 def _dense(found: Examples) -> list[Rows]:
     """Return the rows by view as float64, (n, d_v), zeros where an item lacks the view."""
     rows = zip(found.rows.values(), found.mask.T, strict=True)
-    return [np.where(there[:, None], view, 0.0).astype(np.float64) for view, there in rows]
+    return [np.where(present[:, None], view, 0.0).astype(np.float64) for view, present in rows]
 
 
 def _crossings(chain: Chain, views: int) -> list[tuple[int, int]]:
