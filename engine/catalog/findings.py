@@ -18,7 +18,7 @@ def findings(tx: Transaction) -> tuple[str, ...]:
 def _equal_files(tx: Transaction) -> Iterator[str]:
     if groups := tx.items.with_equal_sources():
         what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
-        yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete the items that are too many"
+        yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete all but one"
 
 
 def _equal_keys(tx: Transaction) -> Iterator[str]:

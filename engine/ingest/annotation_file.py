@@ -46,7 +46,14 @@ class Annotation:
 
     def update(self, key: str, labels_given: bool = True) -> ItemUpdate:
         """Return the change of an item that the annotation means."""
-        return ItemUpdate(key, self.labels, self.attributes or None, self.removed_attributes, self.text, labels_given)
+        return ItemUpdate(
+            key=key,
+            labels=self.labels,
+            attributes=self.attributes or None,
+            removed_attributes=self.removed_attributes,
+            text=self.text,
+            labels_given=labels_given,
+        )
 
 
 def joined(annotations: Sequence[Annotation]) -> Annotation:

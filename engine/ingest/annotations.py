@@ -96,7 +96,7 @@ def annotate(
     file = AnnotationFile(path, cell)
     updates = [one.update(name) for name, one in file.items()]
     if replace_labels:
-        updates += [ItemUpdate(key, labels=()) for key in _without_label(collection, file)]
+        updates += [ItemUpdate(key=key, labels=()) for key in _without_label(collection, file)]
     report = collection.update_items(updates, match_paths=True)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]

@@ -52,7 +52,13 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
             added = put_records(tx, records)
     failures = tuple(result for result in (*checked, *results) if isinstance(result, Failure))
     updated = len({record.key for record in records}) - added
-    return ImportReport(added, updated, len(items) - len(todo), failures, time.monotonic() - began)
+    return ImportReport(
+        added=added,
+        updated=updated,
+        unchanged=len(items) - len(todo),
+        failures=failures,
+        seconds=time.monotonic() - began,
+    )
 
 
 def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
@@ -106,7 +112,9 @@ def _unchanged(
 def _same(new: NewItem, stored: Item, given: bool) -> bool:
     if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
         return False
-    update = ItemUpdate(new.key, new.labels, new.attributes, (), new.text, new.labels_given)
+    update = ItemUpdate(
+        key=new.key, labels=new.labels, attributes=new.attributes, text=new.text, labels_given=new.labels_given
+    )
     return changed_record(update, stored, given) is None
 
 

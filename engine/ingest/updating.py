@@ -56,7 +56,7 @@ def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: b
         failures += missing
         matched.update(one.key for one in found)
         updated.update(record.key for record in records)
-    return ImportReport(0, len(updated), len(matched - updated), tuple(failures))
+    return ImportReport(updated=len(updated), unchanged=len(matched - updated), failures=tuple(failures))
 
 
 def changed_records(

@@ -92,7 +92,7 @@ def index_vectors(
             if progress:
                 progress("indexing", min(part.stop, len(names)), len(names))
     added, updated, unchanged = counts.tolist()
-    return ImportReport(added, updated, unchanged, (), time.monotonic() - began)
+    return ImportReport(added=added, updated=updated, unchanged=unchanged, seconds=time.monotonic() - began)
 
 
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
@@ -115,7 +115,9 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
     if records:
         with catalog.write() as tx:
             added = put_records(tx, records)
-    return ImportReport(added, len(records) - added, len(same), (), time.monotonic() - began)
+    return ImportReport(
+        added=added, updated=len(records) - added, unchanged=len(same), seconds=time.monotonic() - began
+    )
 
 
 def _by_id(found: Any) -> tuple[list[int], NDArray[np.float32]]:
