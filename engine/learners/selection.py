@@ -187,8 +187,8 @@ def search(
     *,
     exhaustive: bool = True,
     progress: Callable[[int, int, Candidate | None], None] | None = None,
-) -> tuple[Candidate, list[Candidate]]:
-    """Returns the point of a grid, a value by name, whose score is largest, and every point tried, in order.
+) -> tuple[dict[str, Any], float, list[Candidate]]:
+    """Returns the point of a grid, a value by name, whose score is largest, that score, and all that was tried.
 
     Of equal scores the first wins.
 
@@ -224,9 +224,10 @@ def search(
         for axis, size in enumerate(sizes):
             others = [i for i in range(size) if i != best[axis]]
             best = max(((*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *others)), key=scored)
-    if tried[best].score is None:
-        raise ValueError(f"none of the settings can be used: {next(iter(tried.values())).error}")
-    return tried[best], list(tried.values())
+    candidates = list(tried.values())
+    if (score_of_best := tried[best].score) is None:
+        raise ValueError(f"none of the settings can be used: {candidates[0].error}")
+    return tried[best].settings, score_of_best, candidates
 
 
 def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float]) -> Candidate:
@@ -277,13 +278,12 @@ def select(
         settings = {**(fixed or {}), **point}
         return settings.pop(SPEC), settings
 
-    best, tried = search(grid, lambda point: validation.score(*whole(point), crossings), exhaustive=exhaustive)
-    assert best.score is not None  # ``search`` returns one that can be used
+    best, score, tried = search(grid, lambda point: validation.score(*whole(point), crossings), exhaustive=exhaustive)
     described = [
         {"spec": spec, "settings": settings, "score": one.score} | ({"error": one.error} if one.error else {})
         for one, (spec, settings) in ((one, whole(one.settings)) for one in tried)
     ]
-    return Selection(*whole(best.settings), best.score, described)
+    return Selection(*whole(best), score, described)
 
 
 def distances(queries: Rows, items: Rows) -> Rows:

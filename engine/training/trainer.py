@@ -15,13 +15,12 @@ from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import MOST_DIMENSIONS
 from engine.progress import Progress
 from engine.recipe import Recipe
-from engine.spaces.pipeline import build
 from engine.spaces.space import Space
 from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
 from engine.training.learning import learn
 from engine.training.neighborhoods import check_pairs, count_constraints, told
-from engine.training.tuning import check_tried, tune
+from engine.training.tuning import assemble, check_tried, tune
 from features import EXTRACTORS
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
@@ -114,11 +113,6 @@ def _usable(pipeline: Chain, found: Examples) -> Examples:
     if not len(whole):
         raise NotReadyError(f"no item has all of {', '.join(found.rows)}, as {pipeline.steps[-1].name} needs")
     return whole
-
-
-def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:
-    """Return the recipe's unfitted pipeline; ``steps`` are the views' own."""
-    return build(recipe.spec, recipe.views, steps, recipe.settings, recipe.dim, recipe.seed)
 
 
 def own_steps(views: Sequence[ViewRecord]) -> list[tuple[str, ...]]:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Trial, Tuning
 from engine.learners.chain import Chain
-from engine.learners.selection import Candidate, CrossValidation, search
+from engine.learners.selection import Candidate, search
 from engine.progress import Progress
 from engine.recipe import MEASURES, ORDER, Recipe, Tune
 from engine.spaces.pipeline import build
@@ -36,10 +36,13 @@ def tune(
     _check(asked, training)
     values = grid(recipe, training)
     sample = training if asked.measure == ORDER else _sample(training, recipe.seed)
-    validation = _validation(asked, sample, recipe.seed)
+    if asked.measure == ORDER and training.constraints is not None:
+        validation = validate_order(training, training.constraints, asked.folds, recipe.seed)
+    else:
+        validation = validate_retrieval(sample, asked.folds, asked.measure, recipe.seed)
 
     def score(settings: dict[str, Any]) -> float:
-        found = validation.values(lambda: _pipeline(_with_settings(recipe, settings), steps))
+        found = validation.values(lambda: assemble(_with_settings(recipe, settings), steps))
         if not any(found):
             raise InvalidInputError("no query has a similar item that it could find")
         return float(np.mean([value for fold in found for value in fold]))
@@ -50,18 +53,18 @@ def tune(
             progress("tuning", done, total, *notes)
 
     try:
-        best, tried = search(values, score, exhaustive=False, progress=report)
+        best, best_score, tried = search(values, score, exhaustive=False, progress=report)
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
     tuning = Tuning(
         measure=asked.measure,
         folds=asked.folds,
         items=len(sample),
-        score=float("nan") if best.score is None else best.score,
-        chosen={name: value for name, value in best.settings.items() if len(values[name]) > 1},
+        score=best_score,
+        chosen={name: value for name, value in best.items() if len(values[name]) > 1},
         tried=tuple(map(_trial, tried)),
     )
-    return _with_settings(recipe, best.settings), tuning
+    return _with_settings(recipe, best), tuning
 
 
 def check_tried(recipe: Recipe, steps: Sequence[Sequence[str]]) -> None:
@@ -69,20 +72,15 @@ def check_tried(recipe: Recipe, steps: Sequence[Sequence[str]]) -> None:
     for setting, tried in (recipe.tune or Tune()).values.items():
         for value in tried:
             kernel = {KERNEL: "rbf"} if setting.startswith(OF_KERNEL) else {}
-            _pipeline(_with_settings(recipe, {**kernel, setting: value}), steps)
-
-
-def _validation(asked: Tune, training: Examples, seed: int) -> CrossValidation:
-    if asked.measure == ORDER and training.constraints is not None:
-        return validate_order(training, training.constraints, asked.folds, seed)
-    return validate_retrieval(training, asked.folds, asked.measure, seed)
+            assemble(_with_settings(recipe, {**kernel, setting: value}), steps)
 
 
 def _trial(candidate: Candidate) -> Trial:
     return Trial(candidate.settings, candidate.score, candidate.error)
 
 
-def _pipeline(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:
+def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:
+    """Return the recipe's unfitted pipeline; ``steps`` are the views' own."""
     return build(recipe.spec, recipe.views, steps, recipe.settings, recipe.dim, recipe.seed)
 
 

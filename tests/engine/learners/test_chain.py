@@ -116,9 +116,9 @@ def test_settings_that_cannot_be_used_are_passed_over():
 def test_search_reports_its_progress():
     """Progress is reported before the first candidate and after each, with how many there are in all."""
     seen = []
-    best, tried = search({"a": [1, 2], "b": [1, 2, 3]}, lambda point: -point["a"] - point["b"], exhaustive=False,
+    best, score, tried = search({"a": [1, 2], "b": [1, 2, 3]}, lambda point: -point["a"] - point["b"], exhaustive=False,
                          progress=lambda done, total, one: seen.append((done, total, one)))  # fmt: skip
-    assert best.settings == {"a": 1, "b": 1}
+    assert (best, score) == ({"a": 1, "b": 1}, -2)
     assert seen == [(0, 4, None), *((number, 4, one) for number, one in enumerate(tried, 1))]
 
 
