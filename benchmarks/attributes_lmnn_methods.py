@@ -108,8 +108,8 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
         found = [accuracy(method.predict(part, **settings), part.answers) for part in images.folds(weight)]
         return float(np.mean(found))
 
-    best, tried = search(method.grid, score, exhaustive=False)
-    return {**fixed, **best}, max(value for _, value in tried)
+    best, its_score, _ = search(method.grid, score, exhaustive=False)
+    return {**fixed, **best}, its_score
 
 
 def measure(method: Method, images: Images, settings: Mapping[str, Any]) -> float:

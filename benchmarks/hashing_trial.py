@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from benchmarks.multi_npp_features import photographs
 from benchmarks.ties import average_precision, precision_at_k
 from benchmarks.wikipedia import read_documents
 from engine.learners.chain import Chain, parse_chain
-from engine.learners.selection import Kept, Selection, distances, select
+from engine.learners.selection import ClassValidation, Selection, distances, select
 
 CROSSINGS = ((0, 1), (1, 0))
 WITHIN = ((0, 0), (1, 1))
@@ -46,11 +47,15 @@ class Split:
     test_labels: Labels
     unseen: bool
     """Whether the database is the test rows as well, else the training rows."""
-    kept: Kept = field(default_factory=Kept)
 
     def steps_of(self, method: Method) -> str:
         """Returns the steps before a method's own."""
         return self.steps[method.kernel]
+
+    @cached_property
+    def across(self) -> ClassValidation:
+        """Measures chains across the views."""
+        return _validation(self, CROSSINGS, self.unseen)
 
 
 def corel(data: Path, cache: Path, seed: int) -> Split:
@@ -103,18 +108,19 @@ def tuned(method: Method, split: Split) -> Selection:
     spec = method.written(split.steps_of(method), TUNED_BITS)
     if not method.grid:
         return Selection(spec, dict(method.fixed), np.nan)
-    return select(
-        {"spec": [spec], **method.grid},
+    validation = split.across if method.across else _validation(split, WITHIN, False)
+    return select({"spec": [spec], **method.grid}, validation, fixed=method.fixed, exhaustive=method.exhaustive)
+
+
+def _validation(split: Split, crossings: Sequence[tuple[int, int]], unseen: bool) -> ClassValidation:
+    return ClassValidation(
         split.train,
         split.train_labels,
-        fixed=method.fixed,
-        exhaustive=method.exhaustive,
         measure=mean_average_precision,
-        crossings=CROSSINGS if method.across else WITHIN,
+        crossings=crossings,
         folds=FOLDS,
         seed=split.seed,
-        unseen=split.unseen and method.across,
-        kept=split.kept if method.across else None,
+        unseen=unseen,
     )
 
 

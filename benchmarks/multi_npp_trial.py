@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from benchmarks.multi_npp_features import Photographs
 from benchmarks.multi_npp_methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
 from engine.learners.chain import Chain, parse_chain
-from engine.learners.selection import Crossing, Kept, Measure, distances, select
+from engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
 from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
 
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
@@ -35,7 +35,8 @@ class Trial:
     seed: int
     measure: Measure
     """What settings are chosen by."""
-    kept: dict[tuple[Sequence[str], bool], Kept] = field(default_factory=dict)
+    validations: dict[tuple[Sequence[str], bool], ClassValidation] = field(default_factory=dict)
+    """By the views of methods, and whether these share a space."""
     fitted: dict[str, Chain] = field(default_factory=dict)
     """The learner fitted last, which the next query view may have chosen too."""
 
@@ -128,19 +129,22 @@ def _split(photographs: Photographs, seed: int) -> Trial:
 def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:
     """Settings chosen inside the training part for queries of one view, and the learner fitted on all of it."""
     rows = [trial.train[name] for name in method.views]
+    key = method.views, method.shared
+    if key not in trial.validations:
+        trial.validations[key] = ClassValidation(
+            rows,
+            trial.train_labels,
+            measure=trial.measure,
+            crossings=[one for name in method.views for one in _crossings(method, name)],
+            folds=FOLDS,
+            seed=trial.seed,
+        )
     selection = select(
         method.grid,
-        rows,
-        trial.train_labels,
+        trial.validations[key],
+        crossings=_crossings(method, view),
         fixed={**method.fixed, **({} if dim is None else {"n_components": dim})},
         exhaustive=method.exhaustive,
-        measure=trial.measure,
-        crossings=_crossings(method, view),
-        folds=FOLDS,
-        seed=trial.seed,
-        kept=trial.kept.setdefault(
-            (method.views, method.shared), Kept([one for name in method.views for one in _crossings(method, name)])
-        ),
     )
     name = repr((method.views, selection.spec, selection.settings))
     if name not in trial.fitted:

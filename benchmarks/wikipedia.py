@@ -25,7 +25,7 @@ from benchmarks import wikipedia_report as report
 from benchmarks.record import Row, record, write_json
 from benchmarks.wikipedia_methods import METHODS, Method
 from engine.learners.chain import parse_chain
-from engine.learners.selection import distances, select
+from engine.learners.selection import ClassValidation, distances, select
 from engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
 
 NAME = "wikipedia"
@@ -90,18 +90,16 @@ def read_documents(data: Path) -> Documents:
 def run(method: Method, documents: Documents) -> tuple[list[Row], dict[str, Any]]:
     """Returns a method's figures, and what was chosen for it in the training part."""
     started = time.monotonic()
-    selection = select(
-        method.grid,
+    validation = ClassValidation(
         documents.train,
         documents.train_labels,
-        fixed=method.fixed,
-        exhaustive=method.exhaustive,
         measure=mean_average_precision,
         crossings=CROSSINGS,
         folds=FOLDS,
         seed=SEED,
         unseen=True,
     )
+    selection = select(method.grid, validation, fixed=method.fixed, exhaustive=method.exhaustive)
     chain = parse_chain(selection.spec, selection.settings).fit(documents.train, documents.train_labels)
     embeddings = [chain.transform(rows, view=view) for view, rows in enumerate(documents.test)]
     rows: list[Row] = [{"method": method.name, **row} for row in _figures(embeddings, documents.test_labels)]

@@ -79,9 +79,7 @@ class Collection(Contents):
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels)
         with self._write():
-            return index_files(
-                self._catalog, paths, annotations, options.workers, progress, options.seed, options.include_deleted
-            )
+            return index_files(self._catalog, paths, annotations, options, progress)
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
         """Change labels, attributes and texts of existing items; what an update does not name stays.
@@ -110,7 +108,7 @@ class Collection(Contents):
             return import_items(self._catalog, items, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
-        """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotations``).
+        """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
         Items go by key, path below the root, or full path, with or without pictures. What the file does not name stays,
         an empty cell clears; with ``replace_labels``, items that it gives no label lose theirs. Without a first line
@@ -118,7 +116,7 @@ class Collection(Contents):
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
-        from engine.ingest.annotating import annotate
+        from engine.ingest.annotations import annotate
 
         with self._write():
             return annotate(self, path, cell, replace_labels)
@@ -219,7 +217,8 @@ class Collection(Contents):
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        from engine.training.trainer import add_views, check_space_name
+        from engine.training.extension import add_views
+        from engine.training.trainer import check_space_name
 
         made = space if name is None else check_space_name(name)
 
@@ -236,7 +235,7 @@ class Collection(Contents):
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
-        from engine.training.trainer import assign
+        from engine.training.extension import assign
 
         return self._add(space, activate, lambda tx, generation: assign(tx, stored_space(tx, space), generation, label))
 

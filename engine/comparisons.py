@@ -1,7 +1,7 @@
-"""Comparisons of items by key: which are alike, or nearer to each other than others, as somebody said."""
+"""Comparisons of items by key: which people found similar, or nearer to each other than others."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from engine.errors import InvalidInputError, NotFoundError
 from engine.learners.metrics.comparisons import KINDS, Comparisons
 from features.vectors import MAX_VALUE
 
-_PARTS = ("similar", "weights", "margins")
+_COLUMNS = ("similar", "weights", "margins")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,48 +23,50 @@ class ItemComparisons:
 
     keys: tuple[str, ...]
     """The items that are named, each once."""
-    said: Comparisons
-    """What is said of them, by their positions in ``keys``."""
+    comparisons: Comparisons
+    """They name items by their positions in ``keys``."""
     lines: NDArray[np.int64] | None = None
     """Lines of the file that they were read from, (n,), for messages; None where there is none."""
 
     def __post_init__(self) -> None:
-        items, count = self.said.items, len(self.said)
+        items, count = self.comparisons.items, len(self)
         if items.ndim != 2 or items.shape[1] not in KINDS or not count:
             raise InvalidInputError(f"constraints are {', '.join(KINDS.values())}, and at least one, not {items.shape}")
-        for name, part in (*((name, getattr(self.said, name)) for name in _PARTS), ("lines", self.lines)):
-            if part is not None and part.shape != (count,):
-                raise InvalidInputError(f"there are {count} {self.said.kind}, but {part.shape} {name}")
-        if (items.shape[1] == 2) != (self.said.similar is not None):
-            raise InvalidInputError("pairs, and only pairs, say whether they are similar")
-        if items.shape[1] == 2 and self.said.margins is not None:
+        columns = {name: getattr(self.comparisons, name) for name in _COLUMNS} | {"lines": self.lines}
+        for name, values in columns.items():
+            if values is not None and values.shape != (count,):
+                raise InvalidInputError(f"there are {count} {self.comparisons.kind}, but {values.shape} {name}")
+        if (items.shape[1] == 2) != (self.comparisons.similar is not None):
+            raise InvalidInputError("pairs, and only pairs, have a column similar: whether each is")
+        if items.shape[1] == 2 and self.comparisons.margins is not None:
             raise InvalidInputError(
                 "pairs have no margins: the learner's settings upper and lower bound their distances"
             )
         if len(set(self.keys)) < len(self.keys):
-            raise InvalidInputError("the items that constraints name are listed once each, by key")
+            raise InvalidInputError("the items that constraints name must be listed once each, by key")
         if items.min() < 0 or items.max() >= len(self.keys):
             raise InvalidInputError(f"constraints name items by their position among the {len(self.keys)} keys")
 
     def __len__(self) -> int:
-        return len(self.said)
+        return len(self.comparisons)
 
     def check(self, known: Collection[str]) -> None:
-        """Raise NotFoundError for a key that is not among the known, InvalidInputError for what cannot be meant.
+        """Raise NotFoundError for a key that is not among the known, InvalidInputError for what makes no sense.
 
-        Triplets and quadruplets may contradict each other, because people do; a pair may not be similar and dissimilar.
+        Triplets and quadruplets may contradict each other, because people do. A pair may not be both similar and
+        dissimilar.
         """
         unknown = np.array([key not in known for key in self.keys], bool)
-        if (row := _first(unknown[self.said.items].any(axis=1))) is not None:
-            key = next(self.keys[item] for item in self.said.items[row] if unknown[item])
+        if (row := _first(unknown[self.comparisons.items].any(axis=1))) is not None:
+            key = next(self.keys[item] for item in self.comparisons.items[row] if unknown[item])
             raise NotFoundError(f"{self._where(row)}: there is no item {key!r}")
         for name in ("weights", "margins"):
-            values = getattr(self.said, name)
+            values = getattr(self.comparisons, name)
             if values is not None and (row := _first(~(np.abs(values) < MAX_VALUE))) is not None:
                 raise InvalidInputError(
                     f"{self._where(row)}: {name[:-1]} {values[row]:g} is no finite number below {MAX_VALUE:g}"
                 )
-        if (weights := self.said.weights) is not None:
+        if (weights := self.comparisons.weights) is not None:
             if (row := _first(weights < 0)) is not None:
                 raise InvalidInputError(f"{self._where(row)}: weight {weights[row]} is negative")
             if not weights.any():
@@ -72,17 +74,16 @@ class ItemComparisons:
         self._check_sense()
 
     def _check_sense(self) -> None:
-        """Raise InvalidInputError for an item or a pair that is compared with itself, and pairs that are said twice."""
-        near, far = self.said.near, self.said.far
-        alone = (near[:, 0] == near[:, 1]) | (far[:, 0] == far[:, 1])
-        if (row := _first(alone)) is not None:
+        """Raise InvalidInputError for an item or a pair that is compared with itself, and pairs that contradict."""
+        near, far = self.comparisons.near, self.comparisons.far
+        if (row := _first((near[:, 0] == near[:, 1]) | (far[:, 0] == far[:, 1]))) is not None:
             pair = near[row] if near[row, 0] == near[row, 1] else far[row]
             raise InvalidInputError(f"{self._where(row)}: {self.keys[pair[0]]!r} is compared with itself")
-        if self.said.similar is not None:
-            self._check_pairs(np.sort(near, axis=1), self.said.similar)
+        if self.comparisons.similar is not None:
+            self._check_pairs(np.sort(near, axis=1), self.comparisons.similar)
         elif (row := _first((np.sort(near, axis=1) == np.sort(far, axis=1)).all(axis=1))) is not None:
             names = " and ".join(repr(self.keys[item]) for item in near[row])
-            raise InvalidInputError(f"{self._where(row)}: {names} are said to be nearer than themselves")
+            raise InvalidInputError(f"{self._where(row)}: the pair {names} is compared with itself")
 
     def _check_pairs(self, pairs: NDArray[np.int64], similar: NDArray[np.bool_]) -> None:
         codes = pairs[:, 0] * len(self.keys) + pairs[:, 1]
@@ -101,26 +102,26 @@ class ItemComparisons:
     def of(self, keys: Sequence[str]) -> Comparisons:
         """Return those that name only items of these keys, by their positions in them."""
         places = {key: place for place, key in enumerate(keys)}
-        found = np.array([places.get(key, -1) for key in self.keys], np.int64)
-        there = found >= 0
-        said = self.said.among(there, len(self.keys))
-        return Comparisons(found[there][said.items], said.similar, said.weights, said.margins)
+        positions = np.array([places.get(key, -1) for key in self.keys], np.int64)
+        known = positions >= 0
+        found = self.comparisons.among(known, len(self.keys))
+        return replace(found, items=positions[known][found.items])
 
     def naming(self, keys: Collection[str]) -> int:
         """Return how many name an item of these keys."""
         named = np.array([key in keys for key in self.keys], bool)
-        return int(named[self.said.items].any(axis=1).sum())
+        return int(named[self.comparisons.items].any(axis=1).sum())
 
     def to_state(self) -> dict[str, Any]:
         """Return keys and arrays by name; lines are of use only while a file is read."""
-        items = self.said.items.astype(np.int32)  # half the size: of a million comparisons this is what weighs
-        return {"keys": self.keys, "items": items} | {name: getattr(self.said, name) for name in _PARTS}
+        items = self.comparisons.items.astype(np.int32)  # half the size: of a million comparisons this is what weighs
+        return {"keys": self.keys, "items": items} | {name: getattr(self.comparisons, name) for name in _COLUMNS}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return the comparisons that ``to_state`` described."""
         return cls(
-            tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), *(state[name] for name in _PARTS))
+            tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), *(state[name] for name in _COLUMNS))
         )
 
 

@@ -103,7 +103,7 @@ class IndexOptions:
 
     labels: str | Path | None = None
     """``folder``: each picture has the name of the folder that it is in, but labels that somebody chose stay. Or a CSV
-    file (see ``engine.ingest.annotations.AnnotationFile``). What it does not name stays, an empty value clears."""
+    file (see ``engine.ingest.annotation_file.AnnotationFile``). What it does not name stays, an empty value clears."""
     captions: str | Path | None = None
     """A CSV file of texts."""
     replace_labels: bool = False

@@ -73,11 +73,15 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
 
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
     """The message of comparisons of items."""
-    columns = {"similar": given.said.similar, "weights": given.said.weights, "margins": given.said.margins}
+    columns = {
+        "similar": given.comparisons.similar,
+        "weights": given.comparisons.weights,
+        "margins": given.comparisons.margins,
+    }
     return pb.Comparisons(
         keys=given.keys,
-        size=given.said.items.shape[1],
-        items=given.said.items.ravel().tolist(),
+        size=given.comparisons.items.shape[1],
+        items=given.comparisons.items.ravel().tolist(),
         lines=None if given.lines is None else given.lines.tolist(),
         **{name: None if column is None else column.tolist() for name, column in columns.items()},
     )

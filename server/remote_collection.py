@@ -116,7 +116,7 @@ class RemoteCollection:
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
         """Annotates items from a file of this machine; see ``Collection.annotate``."""
-        from engine.ingest.annotating import annotate
+        from engine.ingest.annotations import annotate
 
         return annotate(self, path, cell, replace_labels)
 
@@ -284,7 +284,7 @@ def _messages(
     entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
     """The messages of items; those that no message can hold join ``failures``."""
-    from engine.ingest.entry import check_entry
+    from engine.ingest.updating import check_entry
 
     for entry in entries:
         checked = check_entry(entry)

@@ -10,7 +10,7 @@ import numpy as np
 from engine.catalog.extractors import input_of
 from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
-from engine.ingest.annotations import Annotations, annotation_update
+from engine.ingest.annotations import Annotations
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
 from engine.ingest.fitting import sample_size
@@ -178,13 +178,13 @@ def _entries(
             yield None
             continue
         stored, annotation = known.get(key), annotations.of(file, key)
-        update = annotation_update(key, annotation, annotations.given)
+        update = annotation.update(key, annotations.labels_given)
         if stored is None or stored.content_hash != content_hash(data) or not views <= set(stored.views):
             yield _new_item(data, file, update)
             if stored is not None and annotation.removed_attributes:
                 yield ItemUpdate(key, removed_attributes=annotation.removed_attributes)
         else:
-            yield update if changed_record(update, stored, annotations.given) else None
+            yield update if changed_record(update, stored, annotations.labels_given) else None
 
 
 def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:

@@ -11,7 +11,7 @@ from engine.catalog.schema import items
 def attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
     """Return the condition that an item has a top-level attribute which equals a JSON scalar and has its type.
 
-    Numbers are one type: 1 equals 1.0. An attribute that is not there equals nothing, not even None.
+    Numbers are one type: 1 equals 1.0. A missing attribute equals nothing, not even None.
 
     Raises TypeError for a value that is no string, number, boolean or None.
     """

@@ -10,7 +10,7 @@ from engine.catalog import schema
 from engine.catalog.database import Database
 from engine.catalog.items import Items
 from engine.catalog.roots import Roots
-from engine.catalog.rows import Rows, SqlRows
+from engine.catalog.rows import Rows
 from engine.catalog.spaces import Spaces
 from engine.catalog.views import Views
 from engine.learners.cancellation import checkpoint
@@ -23,7 +23,7 @@ class Transaction:
         self._connection = connection
         self.items = Items(connection)
         self.roots = Roots(connection)
-        self.rows: Rows = SqlRows(connection)
+        self.rows = Rows(connection)
         self.spaces = Spaces(connection)
         self.views = Views(connection)
 

@@ -18,7 +18,7 @@ MAX_NAME = 1024
 MAX_DEPTH = 16
 """Lists and objects inside each other; protobuf refuses messages that are nested 100 deep, and each takes up to 3."""
 MAX_INTEGER = 2**63 - 1
-"""SQLite rounds larger integers, so that filters could not tell them apart."""
+"""SQLite rounds larger integers, so that filters would take different ones for equal."""
 _QUOTED = 40
 
 

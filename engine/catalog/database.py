@@ -137,7 +137,7 @@ def _version(connection: sa.Connection) -> str:
 
 
 def _readable(url: sa.URL) -> sa.URL:
-    """Return the URL that can be read where the file system is read-only: SQLite's log cannot be kept there.
+    """Return the URL that can be read where the file system is read-only: SQLite cannot write its log there.
 
     What a killed process left in the log is read too, if its index was left beside it.
     """

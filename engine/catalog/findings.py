@@ -18,19 +18,19 @@ def findings(tx: Transaction) -> tuple[str, ...]:
 def _equal_files(tx: Transaction) -> Iterator[str]:
     if groups := tx.items.with_equal_sources():
         what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
-        yield f"{what} indexed under more than one key, such as {_some(groups[0])}: delete the items that are too many"
+        yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete all but one"
 
 
 def _equal_keys(tx: Transaction) -> Iterator[str]:
     if groups := tx.items.with_equal_keys():
         what = "1 key stands" if len(groups) == 1 else f"{len(groups)} keys stand"
-        yield f"{what} for several items, in different Unicode forms, such as {_some(groups[0])}: delete all but one"
+        yield f"{what} for several items, in different Unicode forms, such as {_listed(groups[0])}: delete all but one"
 
 
 def _other_forms(tx: Transaction) -> Iterator[str]:
     if keys := tx.items.in_other_forms():
         what = "1 key is" if len(keys) == 1 else f"{len(keys)} keys are"
-        yield f"{what} not in Unicode normal form C, such as {_some(keys)}: these items are found by either form"
+        yield f"{what} not in Unicode normal form C, such as {_listed(keys)}: these items are found by either form"
 
 
 def _large_rows(tx: Transaction) -> Iterator[str]:
@@ -46,9 +46,9 @@ def _large_rows(tx: Transaction) -> Iterator[str]:
             what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
             yield (
                 f"{what} of view {view.name!r} cannot be compared, the values are too large: give other rows to "
-                f"{_some(keys)}"
+                f"{_listed(keys)}"
             )
 
 
-def _some(keys: Sequence[str]) -> str:
+def _listed(keys: Sequence[str]) -> str:
     return ", ".join(map(repr, keys[:_SHOWN])) + (", ..." if len(keys) > _SHOWN else "")

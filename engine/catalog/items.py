@@ -4,7 +4,7 @@ Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form t
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from engine.query import Filter
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PictureRecord:
     """What is written of an item's picture."""
 
@@ -35,7 +35,7 @@ class PictureRecord:
     thumbnail: bytes | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NewRecord:
     """What is written of one item; None keeps what it has."""
 
@@ -83,7 +83,7 @@ class Items:
         """Return every item by key, in the order of ids."""
         picture = (items.c.size, items.c.modified_ns, items.c.content_hash, items.c.source)
         found = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(_live).order_by(items.c.id))
-        tags = self._labels(None)
+        tags = self.labels()
         return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source) for r in found}
 
     def deleted_pictures(self) -> list[DeletedPicture]:
@@ -95,7 +95,7 @@ class Items:
         return sorted(last.values(), key=lambda one: one.key)
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the ids of the keys that exist, by the keys as they are asked for."""
+        """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
         for batch in batches(keys, BATCH // 2):
             forms = sorted({form for key in batch for form in (key, normal(key))})
@@ -128,8 +128,7 @@ class Items:
 
     def with_given_labels(self, ids: Sequence[int]) -> set[int]:
         """Return those of the items whose labels somebody chose."""
-        query = sa.select(items.c.id).where(items.c.labels_given.is_(True))
-        return {item for batch in batches(ids) for item in self._connection.scalars(query.where(items.c.id.in_(batch)))}
+        return {row.id for row in self._among(sa.select(items.c.id).where(items.c.labels_given.is_(True)), ids)}
 
     def with_sources(self, paths: Collection[str]) -> dict[str, list[str]]:
         """Return the keys of the items that were read from files, by the path's normal form; they are all read."""
@@ -150,14 +149,17 @@ class Items:
         return {row.id: row.key for row in self._connection.execute(query)}
 
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
-        """Return the labels, sorted, of the items that have some, by id, among the ids, of all by default."""
-        return self._labels(ids)
+        """Return the labels, sorted, of the labelled items, by id; among the ids, of all by default."""
+        query = sa.select(labels.c.item_id, labels.c.label).order_by(labels.c.item_id, labels.c.label)
+        found: dict[int, list[str]] = defaultdict(list)
+        for row in self._among(query, ids, labels.c.item_id):
+            found[row.item_id].append(row.label)
+        return {item: tuple(group) for item, group in found.items()}
 
     def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
         """Return the texts of the items that have one, among the ids, of all by default, in the order of ids."""
         query = sa.select(items.c.id, items.c.text).where(_live, items.c.text != "").order_by(items.c.id)
-        parts = [query] if ids is None else [query.where(items.c.id.in_(batch)) for batch in batches(sorted(ids))]
-        return {row.id: row.text for part in parts for row in self._connection.execute(part)}
+        return {row.id: row.text for row in self._among(query, None if ids is None else sorted(ids))}
 
     def with_text(self) -> list[int]:
         """Return the ids of the items that have a text, ascending."""
@@ -173,18 +175,14 @@ class Items:
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
-        found: dict[int, Item] = {}
-        for batch in batches(ids):
-            rows = self._connection.execute(sa.select(items.c.id, *_ITEM).where(_live, items.c.id.in_(batch)))
-            tags = self._labels(batch)
-            found |= {row.id: _item(row, tags) for row in rows}
-        return found
+        tags = self.labels(ids)
+        return {row.id: _item(row, tags) for row in self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)}
 
     def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
         """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
         query = sa.select(items.c.id, *_ITEM).where(*_conditions(chosen), items.c.key > after)
         rows = self._connection.execute(query.order_by(items.c.key).limit(limit)).all()
-        tags = self._labels([row.id for row in rows])
+        tags = self.labels([row.id for row in rows])
         return {row.id: _item(row, tags) for row in rows}
 
     def count(self, chosen: Filter) -> int:
@@ -212,25 +210,24 @@ class Items:
     def put(self, records: Sequence[NewRecord], sequence: int) -> tuple[list[int], int]:
         """Write items of different keys under one change; return their ids in order and how many of them are new."""
         known = self.ids_of(record.key for record in records)
-        fresh = [record for record in records if record.key not in known]
-        there = [record for record in records if record.key in known]
-        if fresh:
+        new = [record for record in records if record.key not in known]
+        existing = [record for record in records if record.key in known]
+        if new:
             inserted = self._connection.execute(
                 sa.insert(items).returning(items.c.id, items.c.key),
-                [_NEW | _identity(record) | {"sequence": sequence} | _columns(record) for record in fresh],
+                [_NEW | _identity(record) | {"sequence": sequence} | _columns(record) for record in new],
             )
             known |= {row.key: row.id for row in inserted}
-        self.touch([known[record.key] for record in there], sequence)
-        self._update(there, known)
+        self.touch([known[record.key] for record in existing], sequence)
+        self._update(existing, known)
         ids = [known[record.key] for record in records]
-        self._put_labels(records, ids, known_before={known[record.key] for record in there})
+        self._put_labels(records, ids, existing={known[record.key] for record in existing})
         self._put_thumbnails(records, ids)
-        return ids, len(fresh)
+        return ids, len(new)
 
     def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
-        """Write the columns of items that were there, their attributes beside those that they have."""
-        changing = [known[r.key] for r in records if r.attributes or r.removed_attributes]
-        attributes = self.attributes(changing)
+        """Write the columns of existing items, their attributes beside those that they have."""
+        attributes = self.attributes([known[r.key] for r in records if r.attributes or r.removed_attributes])
         for record in records:
             item, values = known[record.key], _columns(record)
             if item in attributes:
@@ -240,67 +237,66 @@ class Items:
 
     def attributes(self, ids: Sequence[int]) -> dict[int, Attributes]:
         """Return the attributes of items by id."""
-        return {
-            row.id: row.attributes
-            for batch in batches(ids)
-            for row in self._connection.execute(sa.select(items.c.id, items.c.attributes).where(items.c.id.in_(batch)))
-        }
+        return {row.id: row.attributes for row in self._among(sa.select(items.c.id, items.c.attributes), ids)}
 
     def refresh(self, stamps: Mapping[int, int]) -> None:
-        """Note new modification times of files whose content is the same; no change for anybody who searches."""
+        """Write new modification times of files whose content is the same; no change that a search would follow."""
         for item, modified_ns in stamps.items():
             self._connection.execute(sa.update(items).where(items.c.id == item).values(modified_ns=modified_ns))
 
     def delete(self, ids: Sequence[int], sequence: int) -> None:
         """Turn items into tombstones; their rows are the row store's to remove."""
         self.touch(ids, sequence, deleted=True, attributes={}, text="")
-        for batch in batches(ids):
-            self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
-            self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
+        self._execute(sa.delete(labels), ids, labels.c.item_id)
+        self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
 
     def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
-        """Note a change of items, such as new rows; ``values`` are their new columns."""
-        for batch in batches(ids):
-            self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(sequence=sequence, **values))
+        """Record a change of items, such as new rows; ``values`` are their new columns."""
+        self._execute(sa.update(items).values(sequence=sequence, **values), ids)
 
     def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
-        pictures = [
-            {"item_id": item, "jpeg": record.picture.thumbnail}
+        pictures = {
+            item: record.picture.thumbnail
             for record, item in zip(records, ids, strict=True)
             if record.picture is not None and record.picture.thumbnail is not None
-        ]
+        }
         if pictures:
-            for batch in batches(picture["item_id"] for picture in pictures):
-                self._connection.execute(sa.delete(thumbnails).where(thumbnails.c.item_id.in_(batch)))
-            self._connection.execute(sa.insert(thumbnails), pictures)
+            self._execute(sa.delete(thumbnails), pictures, thumbnails.c.item_id)
+            new = [{"item_id": item, "jpeg": jpeg} for item, jpeg in pictures.items()]
+            self._connection.execute(sa.insert(thumbnails), new)
 
-    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], known_before: set[int]) -> None:
+    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
         named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
-        kept = self.with_given_labels(
-            [item for record, item in named if item in known_before and not record.labels_given]
+        # The name of a folder does not replace labels that somebody chose.
+        chosen = self.with_given_labels(
+            [item for record, item in named if item in existing and not record.labels_given]
         )
-        tags = {item: record for record, item in named if item not in kept}
-        for batch in batches(tags):
-            self._connection.execute(sa.delete(labels).where(labels.c.item_id.in_(batch)))
-        chosen = [item for item, record in tags.items() if item in known_before and record.labels_given]
-        for batch in batches(chosen):
-            self._connection.execute(sa.update(items).where(items.c.id.in_(batch)).values(labels_given=True))
+        written = {item: record for record, item in named if item not in chosen}
+        self._execute(sa.delete(labels), written, labels.c.item_id)
+        given = [item for item, record in written.items() if item in existing and record.labels_given]
+        self._execute(sa.update(items).values(labels_given=True), given)
         pairs = [
             {"item_id": item, "label": label}
-            for item, record in tags.items()
+            for item, record in written.items()
             for label in sorted(set(record.labels or ()))
         ]
         if pairs:
             self._connection.execute(sa.insert(labels), pairs)
 
-    def _labels(self, ids: Sequence[int] | None) -> dict[int, tuple[str, ...]]:
-        query = sa.select(labels.c.item_id, labels.c.label).order_by(labels.c.item_id, labels.c.label)
-        found: dict[int, list[str]] = defaultdict(list)
-        queries = [query] if ids is None else [query.where(labels.c.item_id.in_(batch)) for batch in batches(ids)]
-        for part in queries:
-            for item, label in self._connection.execute(part):
-                found[item].append(label)
-        return {item: tuple(group) for item, group in found.items()}
+    def _among(
+        self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
+    ) -> "Iterator[sa.Row[Any]]":
+        """Yield the rows of a query whose column is among the ids; all by default."""
+        parts = [query] if ids is None else (query.where(column.in_(batch)) for batch in batches(ids))
+        for part in parts:
+            yield from self._connection.execute(part)
+
+    def _execute(
+        self, statement: "sa.Update | sa.Delete", ids: Iterable[int], column: "sa.ColumnElement[int]" = items.c.id
+    ) -> None:
+        """Change or delete the rows whose column is among the ids."""
+        for batch in batches(ids):
+            self._connection.execute(statement.where(column.in_(batch)))
 
 
 _live = items.c.deleted.is_(False)
@@ -314,7 +310,7 @@ _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _NEW: dict[str, Any] = {"deleted": False, "attributes": {}, "text": "", "source": ""} | {
     name: getattr(PictureRecord(), name) for name in _PICTURE
 }
-"""Columns of an item that nothing is said of."""
+"""Columns of a new item, where its record leaves them open."""
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -335,8 +331,8 @@ def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, A
     """Return the attributes of an item after a change."""
     if record.attributes is not None and not record.attributes:
         return {}
-    kept = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
-    return {**kept, **(record.attributes or {})}
+    remaining = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
+    return {**remaining, **(record.attributes or {})}
 
 
 def _columns(record: NewRecord) -> dict[str, Any]:

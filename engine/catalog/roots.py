@@ -26,8 +26,8 @@ class Roots:
 
 def free_alias(wanted: str, taken: Iterable[str]) -> str:
     """Return the alias that is wanted, with the first free number behind it where it is taken."""
-    there, alias, number = set(taken), wanted, 1
-    while alias in there:
+    aliases, alias, number = set(taken), wanted, 1
+    while alias in aliases:
         number += 1
         alias = f"{wanted}-{number}"
     return alias

@@ -1,8 +1,8 @@
-"""The row store: float32 feature rows by view and item, behind a protocol so that their home can move."""
+"""The row store: float32 feature rows by view and item."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -22,46 +22,14 @@ class ViewRows(NamedTuple):
     """Shape (n, d)."""
 
 
-class Rows(Protocol):
-    """Feature rows by view and item id; only rows of a view's current revision are ever returned."""
-
-    def put(self, view: ViewRecord, ids: Sequence[int], values: NDArray[np.float32]) -> None:
-        """Store rows, shape (n, d), replacing those of the same items."""
-        ...
-
-    def get(self, view: ViewRecord, ids: Iterable[int] | None = None) -> ViewRows:
-        """Return the rows of the given items that have one; of every item by default."""
-        ...
-
-    def ids(self, view: ViewRecord) -> NDArray[np.int64]:
-        """Return the ids of the items that have a row, ascending."""
-        ...
-
-    def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """Return, by item, the ids of the views that it has a row for, of whichever revision."""
-        ...
-
-    def suspects(self, view: ViewRecord) -> list[int]:
-        """Return the ids of items whose rows of a view may be too large, as an earlier version let them in."""
-        ...
-
-    def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
-        """Remove the items' rows of a view, of every view by default."""
-        ...
-
-    def remove_view(self, view: ViewRecord) -> None:
-        """Remove every row of a view, of whichever revision."""
-        ...
-
-
-class SqlRows:
-    """``Rows`` in the catalog's own database."""
+class Rows:
+    """The rows of one transaction, by view and item id; only those of a view's current revision are ever returned."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def put(self, view: ViewRecord, ids: Sequence[int], values: NDArray[np.float32]) -> None:
-        """Store rows, replacing those of the same items."""
+        """Store rows, shape (n, d), replacing those of the same items."""
         if not ids:
             return
         for batch in batches(ids):

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from engine.catalog.schema import generations, spaces
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Generation:
     """One training of a space."""
 
@@ -19,7 +19,7 @@ class Generation:
     sequence: int
     """The collection's sequence that the training saw."""
     summary: Mapping[str, Any]
-    """What ``show`` tells of it, without reading the state."""
+    """What ``show`` reports of it, without reading the state."""
 
 
 _COLUMNS = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)
@@ -40,7 +40,7 @@ class Spaces:
         """Return a space's generations, oldest first; those of every space by default."""
         query = sa.select(*_COLUMNS).order_by(generations.c.space, generations.c.generation)
         chosen = query if space is None else query.where(generations.c.space == space)
-        return [Generation(*row) for row in self._connection.execute(chosen)]
+        return [Generation(**row._mapping) for row in self._connection.execute(chosen)]
 
     def identity(self, space: str) -> tuple[int, int] | None:
         """Return the number of the generation that answers and the sequence that its training saw; None for no space.

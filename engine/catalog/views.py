@@ -9,18 +9,21 @@ import sqlalchemy as sa
 from engine.catalog.schema import collection, view_revisions, views
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ViewRecord:
     """One view of a collection."""
 
     id: int
-    """Never that of another view, even after a deletion: with the revision it tells whether derived data is current."""
+    """Never that of another view, even after a deletion: derived data is current if this and the revision match."""
     name: str
     extractor: str
     params: Mapping[str, Any]
     dim: int
     revision: int
     """The current revision of the fitted extractor; 0 until it is fitted."""
+
+
+_COLUMNS = tuple(getattr(views.c, name) for name in ViewRecord.__dataclass_fields__)
 
 
 class Views:
@@ -31,8 +34,8 @@ class Views:
 
     def all(self) -> tuple[ViewRecord, ...]:
         """Return every view in the order of its creation."""
-        found = self._connection.execute(sa.select(views).order_by(views.c.id))
-        return tuple(ViewRecord(r.id, r.name, r.extractor, r.params, r.dim, r.revision) for r in found)
+        found = self._connection.execute(sa.select(*_COLUMNS).order_by(views.c.id))
+        return tuple(ViewRecord(**row._mapping) for row in found)
 
     def add(self, name: str, extractor: str, params: Mapping[str, Any], dim: int, revision: int) -> None:
         """Add a view."""

@@ -11,16 +11,6 @@ from engine.catalog.checks import check_labels
 from engine.catalog.items import NewRecord
 from engine.catalog.keys import normal
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError
-
-_MAX_KEY = 1024
-
-
-def check_key(key: str) -> str:
-    """Return the key of an item; InvalidInputError if it cannot be one."""
-    if not key or len(key) > _MAX_KEY or "\0" in key:
-        raise InvalidInputError(f"a key has 1 to {_MAX_KEY} characters and no NUL")
-    return key
 
 
 def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:
@@ -61,10 +51,10 @@ def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int) 
 
 def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
     """Write rows of a view by item, removing those that are None."""
-    there = {item: row for item, row in rows.items() if row is not None}
-    if there:
-        tx.rows.put(view, list(there), np.stack(list(there.values())))
-    tx.rows.remove([item for item in rows if item not in there], view)
+    written = {item: row for item, row in rows.items() if row is not None}
+    if written:
+        tx.rows.put(view, list(written), np.stack(list(written.values())))
+    tx.rows.remove([item for item in rows if item not in written], view)
 
 
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:

@@ -35,7 +35,7 @@ _FILES_A_TASK = 4
 _TASKS_A_WORKER = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Extracted:
     """What was read from one picture."""
 
@@ -52,10 +52,16 @@ def content_hash(data: bytes) -> str:
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
-    """Return everything that is kept of a picture; ImageError says why it cannot be read."""
+    """Return everything that the catalog keeps of a picture; ImageError says why it cannot be read."""
     picture = decode(data)
     rows = {view: extractor.extract(picture.image) for view, extractor in extractors.items()}
-    return Extracted(content_hash(data), picture.width, picture.height, thumbnail(picture.image), rows)
+    return Extracted(
+        content_hash=content_hash(data),
+        width=picture.width,
+        height=picture.height,
+        thumbnail=thumbnail(picture.image),
+        rows=rows,
+    )
 
 
 def read_file(path: Path) -> bytes:

@@ -57,8 +57,8 @@ def moved_items(gone: Iterable[str], content: Mapping[str, str], found: Iterable
 
     ``content`` is the hash of each item's file by key.
     """
-    there = {content[key]: key for key in found if content.get(key)}
-    return {key: there[content[key]] for key in gone if content.get(key) in there}
+    by_content = {content[key]: key for key in found if content.get(key)}
+    return {key: by_content[content[key]] for key in gone if content.get(key) in by_content}
 
 
 def _prefix(root: Path, aliases: dict[str, str], add_alias: Callable[[str, str], str]) -> str:

@@ -23,10 +23,8 @@ from features import Extractor, ImageError, ImageExtractor, Labels, extractor
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as
 well as those of 800 (77 % of 5-NN accuracy on 1,000 photographs in 10 classes, both)."""
-
-
 MAX_TEXTS = 50_000
-"""Texts that a view is fitted on at most; of more, so many drawn by chance."""
+"""Texts that a view is fitted on at most; of more, a random sample."""
 
 
 def sample_size(count: int) -> int:
@@ -139,7 +137,7 @@ def fit_view(
 ) -> None:
     """Fit a view on the samples of pictures, with their labels where some are known, or on texts, and store it.
 
-    It is the current revision then. ``keys`` are remembered, so that an evaluation can say whether its queries were
+    It is the current revision then. ``keys`` are stored, so that an evaluation can report whether its queries were
     among them.
     """
     checkpoint()
@@ -150,8 +148,8 @@ def fit_view(
     except ValueError as error:
         raise NotReadyError(f"view {name!r} cannot be fitted: {error}") from error
     with catalog.write() as tx:
-        kept = {"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind}
-        tx.views.add_revision(view, state.pack(kept))
+        fit = {"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind}
+        tx.views.add_revision(view, state.pack(fit))
         tx.next_sequence()
 
 

@@ -17,10 +17,9 @@ from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
-from engine.ingest.entry import check_entry
 from engine.ingest.extraction import content_hash, extract
 from engine.ingest.texts import text_rows
-from engine.ingest.updating import changed_record
+from engine.ingest.updating import changed_record, check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
 from features import ImageError, ImageExtractor, TextExtractor
@@ -41,17 +40,17 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
         same = _unchanged(tx, items, known, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        answers: list[NewRecord | Failure] = []
-        for answer in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
+        results: list[NewRecord | Failure] = []
+        for result in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
             checkpoint()  # leaving the loop, what the pool has not begun is dropped
-            answers.append(answer)
-    answers = list(_with_features(answers, known))
-    records = [answer for answer in answers if isinstance(answer, NewRecord)]
+            results.append(result)
+    results = list(_with_features(results, known))
+    records = [result for result in results if isinstance(result, NewRecord)]
     added = 0
     if records:
         with catalog.write() as tx:
             added = put_records(tx, records)
-    failures = tuple(answer for answer in (*checked, *answers) if isinstance(answer, Failure))
+    failures = tuple(result for result in (*checked, *results) if isinstance(result, Failure))
     updated = len({record.key for record in records}) - added
     return ImportReport(
         added=added,
@@ -63,7 +62,7 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
 
 
 def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
-    """Return the items that there are, by the keys of new ones."""
+    """Return the existing items, by the keys of new ones."""
     ids = tx.items.ids_of(item.key for item in items)
     stored = tx.items.by_id(list(ids.values()))
     return {key: stored[number] for key, number in ids.items()}
@@ -83,30 +82,30 @@ def _wants(item: NewItem, view: str) -> bool:
     return item.image is not None and view not in item.rows
 
 
-def _with_features(answers: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
-    """Yield the answers, a failure in place of a new item with nothing that it could be found by."""
-    there = {normal(key) for key in known}
-    for answer in answers:
-        if isinstance(answer, Failure):
-            yield answer
-        elif normal(answer.key) in there or answer.picture is not None or answer.text is not None or answer.rows:
-            there.add(normal(answer.key))
-            yield answer
+def _with_features(results: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
+    """Yield the results, a failure in place of a new item with nothing that it could be found by."""
+    existing = {normal(key) for key in known}
+    for one in results:
+        if isinstance(one, Failure):
+            yield one
+        elif normal(one.key) in existing or one.picture is not None or one.text is not None or one.rows:
+            existing.add(normal(one.key))
+            yield one
         else:
-            yield Failure(answer.key, "a new item needs an image, a text or feature rows")
+            yield Failure(one.key, "a new item needs an image, a text or feature rows")
 
 
 def _unchanged(
     tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
 ) -> set[str]:
-    """Return the keys of items with a picture and no ready rows that are already there just as they would become."""
+    """Return the keys of items with a picture and no ready rows that are already as they would become."""
     ids = tx.items.ids_of(known)
     complete = set(ids.values())
     for view in views:
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
     given = tx.items.with_given_labels(list(ids.values()))
-    times = Counter(item.key for item in items)
-    alone = [item for item in items if times[item.key] == 1 and ids.get(item.key) in complete]
+    counts = Counter(item.key for item in items)
+    alone = [item for item in items if counts[item.key] == 1 and ids.get(item.key) in complete]
     return {item.key for item in alone if _same(item, known[item.key], ids[item.key] in given)}
 
 
@@ -114,7 +113,7 @@ def _same(new: NewItem, stored: Item, given: bool) -> bool:
     if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
         return False
     update = ItemUpdate(
-        new.key, labels=new.labels, attributes=new.attributes, text=new.text, labels_given=new.labels_given
+        key=new.key, labels=new.labels, attributes=new.attributes, text=new.text, labels_given=new.labels_given
     )
     return changed_record(update, stored, given) is None
 
@@ -127,16 +126,22 @@ def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewR
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
             rows |= found.rows
-            picture = PictureRecord(len(item.image), 0, found.content_hash, found.width, found.height, found.thumbnail)
+            picture = PictureRecord(
+                size=len(item.image),
+                content_hash=found.content_hash,
+                width=found.width,
+                height=found.height,
+                thumbnail=found.thumbnail,
+            )
             if stored is None or stored.content_hash != found.content_hash:
                 source = item.source  # where another picture came from is not known any more
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
     return NewRecord(
-        item.key,
-        item.labels,
-        item.labels_given,
-        item.attributes,
+        key=item.key,
+        labels=item.labels,
+        labels_given=item.labels_given,
+        attributes=item.attributes,
         text=item.text,
         source=source,
         picture=picture,

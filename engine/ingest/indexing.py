@@ -13,7 +13,7 @@ from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.extractors import image_extractors, text_extractors, views_of
 from engine.catalog.items import NewRecord, PictureRecord, Stored
 from engine.catalog.writing import put_records
-from engine.ingest.annotations import Annotations, annotation_update
+from engine.ingest.annotations import Annotations
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
 from engine.ingest.file_keys import deleted_before, is_unchanged, match_files, moved_items
 from engine.ingest.fitting import fit_missing_texts, fit_view, sample_size, unfitted
@@ -21,13 +21,16 @@ from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.texts import place_texts, text_rows
 from engine.ingest.updating import changed_records
 from engine.ingest.walk import SourceFile, readable, walk
-from engine.item import Failure, ImportReport
+from engine.item import Failure, ImportReport, IndexOptions
 from engine.progress import Progress
 from features import ImageExtractor, TextExtractor
 
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 2.0
 _CHANGES_AT_ONCE = 1_000
+
+_Result = tuple[str, Extracted | Failure]
+"""A key, and what was read of its file."""
 
 DELETED = "deleted from the collection earlier"
 """The kind of files that are left out because their items were deleted."""
@@ -39,21 +42,20 @@ class _Plan:
 
     extract: dict[str, SourceFile] = field(default_factory=dict)
     """Files to read, by key."""
-    lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The views that those of them lack whose pictures are known; the others are computed in every view."""
+    missing_views: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By key, the views that a known picture lacks; files that are not named here are computed in every view."""
     change: dict[str, NewRecord] = field(default_factory=dict)
     """New annotations of items whose pictures need not be read, by key."""
     stamps: dict[int, int] = field(default_factory=dict)
+    """New modification times of files whose content is the same, by item."""
 
 
 def index_files(
     catalog: Catalog,
     paths: Sequence[Path | str],
     annotations: Annotations,
-    workers: int | None = None,
+    options: IndexOptions,
     progress: Progress | None = None,
-    seed: int = 0,
-    include_deleted: bool = False,
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``. The caller holds the writer lock."""
     began = time.monotonic()
@@ -64,21 +66,25 @@ def index_files(
         matched = match_files(found.files, found.folders, sources, tx.roots.aliases(), tx.roots.add)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    if not include_deleted:
-        with catalog.read() as tx:
-            left_out = deleted_before(keyed, known, tx.items.deleted_pictures())
+    with catalog.read() as tx:
+        left_out = set() if options.include_deleted else deleted_before(keyed, known, tx.items.deleted_pictures())
         keyed = {key: file for key, file in keyed.items() if key not in left_out}
         found.skipped[DELETED] += len(left_out)
-    with catalog.read() as tx:
         plan = _plan(tx, keyed, known, annotations)
-        missing = unfitted(tx.views.all())
     with interruptible() as committed:
-        with Workers(workers) as processes:
-            if missing and plan.extract:
-                _fit(catalog, plan, annotations, missing, processes, progress, seed)
-            _change(catalog, plan, committed)
-            added, updated, failures = _extract(catalog, plan, annotations, processes, progress, committed)
-        unfit = fit_missing_texts(catalog, seed)
+        with Workers(options.workers) as processes:
+            run = _Run(
+                catalog=catalog,
+                annotations=annotations,
+                plan=plan,
+                processes=processes,
+                progress=progress,
+                committed=committed,
+            )
+            run.fit(options.seed)
+            run.change()
+            added, updated, failures = run.extract()
+        unfitted_texts = fit_missing_texts(catalog, options.seed)
         place_texts(catalog, progress)
     with catalog.read() as tx:
         content = {key: stored.content_hash for key, stored in tx.items.known().items()} if matched.gone else {}
@@ -86,7 +92,7 @@ def index_files(
         added=added,
         updated=updated + len(plan.change),
         unchanged=len(keyed) - len(plan.extract) - len(plan.change),
-        failures=(*failures, *unused, *unfit),
+        failures=(*failures, *unused, *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         gone=matched.gone,
@@ -97,7 +103,7 @@ def index_files(
 
 def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
     """Return a sentence where labels were asked for and no picture has got any."""
-    if not keyed or not annotations.speak_of_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
+    if not keyed or not annotations.have_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
         return ()
     return ("no picture got a label",)
 
@@ -106,155 +112,150 @@ def _plan(
     tx: Transaction, keyed: Mapping[str, SourceFile], known: Mapping[str, Stored], annotations: Annotations
 ) -> _Plan:
     plan = _Plan()
-    having = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
-    there: list[str] = []
+    ids_by_view = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
+    complete: list[str] = []
     for key, file in keyed.items():
         stored = known.get(key)
-        if stored is None or not _same(file, stored, plan):
+        if stored is None or not is_unchanged(file, stored):
             plan.extract[key] = file
-        elif lacking := tuple(view for view, ids in having.items() if stored.id not in ids):
-            plan.extract[key], plan.lacking[key] = file, lacking
+            continue
+        if file.modified_ns != stored.modified_ns:
+            plan.stamps[stored.id] = file.modified_ns
+        if missing := tuple(view for view, ids in ids_by_view.items() if stored.id not in ids):
+            plan.extract[key], plan.missing_views[key] = file, missing
         else:
-            there.append(key)
-    known_of = {key: annotations.of(keyed[key], key) for key in there}
-    updates = [annotation_update(key, one, annotations.given) for key, one in known_of.items() if one]
+            complete.append(key)
+    annotated = {key: annotations.of(keyed[key], key) for key in complete}
+    updates = [one.update(key, annotations.labels_given) for key, one in annotated.items() if one]
     plan.change.update((record.key, record) for record in changed_records(tx, updates, text_extractors(tx)))
     return plan
 
 
-def _same(file: SourceFile, stored: Stored, plan: _Plan) -> bool:
-    """Whether the file is the one that was extracted; notes its time where only that is new."""
-    same = is_unchanged(file, stored)
-    if same and file.modified_ns != stored.modified_ns:
-        plan.stamps[stored.id] = file.modified_ns
-    return same
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """Carries out a plan."""
 
+    catalog: Catalog
+    annotations: Annotations
+    plan: _Plan
+    processes: Workers
+    progress: Progress | None
+    committed: Committed
 
-def _fit(
-    catalog: Catalog,
-    plan: _Plan,
-    annotations: Annotations,
-    missing: Mapping[str, ImageExtractor],
-    processes: Workers,
-    progress: Progress | None,
-    seed: int,
-) -> None:
-    """Fit the views that need it on a random sample of the files, which have the labels that they are to have."""
-    keys = list(plan.extract)
-    chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
-    sampled = [keys[number] for number in sorted(chosen)]
-    answers = processes.run(sample_file, [plan.extract[key].path for key in sampled], missing)
-    samples = {}
-    for done, (key, (_, sample)) in enumerate(zip(sampled, answers, strict=True), 1):
-        if isinstance(sample, dict) and sample:
-            samples[key] = sample
-        if progress:
-            progress("fitting", done, len(sampled))
-    with catalog.read() as tx:
-        known = tx.items.known()
-    labels = [_labels(annotations.of(plan.extract[key], key).labels, known.get(key)) for key in samples]
-    for view in missing:
-        fit_view(catalog, view, [sample[view] for sample in samples.values()], seed, list(samples), labels=labels)
+    def fit(self, seed: int) -> None:
+        """Fit the views that need it on a random sample of the files, which have the labels that they are to have."""
+        with self.catalog.read() as tx:
+            missing, known = unfitted(tx.views.all()), tx.items.known()
+        if not missing or not self.plan.extract:
+            return
+        keys = list(self.plan.extract)
+        chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
+        sampled = [keys[number] for number in sorted(chosen)]
+        results = self.processes.run(sample_file, [self.plan.extract[key].path for key in sampled], missing)
+        samples = {}
+        for done, (key, (_, sample)) in enumerate(zip(sampled, results, strict=True), 1):
+            if isinstance(sample, dict) and sample:
+                samples[key] = sample
+            self._report("fitting", done, len(sampled))
+        labels = [self._labels(key, known.get(key)) for key in samples]
+        for view in missing:
+            rows = [sample[view] for sample in samples.values()]
+            fit_view(self.catalog, view, rows, seed, list(samples), labels=labels)
 
+    def _labels(self, key: str, stored: Stored | None) -> tuple[str, ...]:
+        """Return the labels that an item is to have."""
+        labels = self.annotations.of(self.plan.extract[key], key).labels
+        return labels if labels is not None else stored.labels if stored else ()
 
-def _labels(new: tuple[str, ...] | None, stored: Stored | None) -> tuple[str, ...]:
-    return new if new is not None else stored.labels if stored else ()
+    def change(self) -> None:
+        """Write what is known without reading pictures."""
+        with self.catalog.write() as tx:
+            tx.items.refresh(self.plan.stamps)
+        for batch in batches(self.plan.change.values(), _CHANGES_AT_ONCE):
+            with self.catalog.write() as tx:
+                put_records(tx, batch)
+            self.committed.items += len(batch)
 
-
-def _change(catalog: Catalog, plan: _Plan, committed: Committed) -> None:
-    """Write what is known without reading pictures."""
-    with catalog.write() as tx:
-        tx.items.refresh(plan.stamps)
-    for batch in batches(plan.change.values(), _CHANGES_AT_ONCE):
-        with catalog.write() as tx:
-            put_records(tx, batch)
-        committed.items += len(batch)
-
-
-def _extract(
-    catalog: Catalog,
-    plan: _Plan,
-    annotations: Annotations,
-    processes: Workers,
-    progress: Progress | None,
-    committed: Committed,
-) -> tuple[int, int, list[Failure]]:
-    added = updated = 0
-    failures: list[Failure] = []
-    if not plan.extract:
+    def extract(self) -> tuple[int, int, list[Failure]]:
+        """Read the files and write their items; return how many are new, how many are updated, and the failures."""
+        added = updated = 0
+        failures: list[Failure] = []
+        if not self.plan.extract:
+            return added, updated, failures
+        with self.catalog.read() as tx:
+            extractors, texts = image_extractors(tx), text_extractors(tx)
+        for done, batch in self._batches(self._results(extractors)):
+            records = []
+            for key, result in batch:
+                if isinstance(result, Failure):
+                    failures.append(Failure(readable(self.plan.extract[key].path), result.reason))
+                else:
+                    records.append(self._record(key, result, texts))
+            if records:
+                with self.catalog.write() as tx:
+                    new = put_records(tx, records)
+                added, updated = added + new, updated + len(records) - new
+                self.committed.items += len(records)
+            self._report("indexing", done, len(self.plan.extract))
         return added, updated, failures
-    with catalog.read() as tx:
-        extractors, texts = image_extractors(tx), text_extractors(tx)
-    for done, batch in _batches(_results(plan, extractors, processes), len(plan.extract), progress):
-        records = []
-        for key, result in batch:
-            file = plan.extract[key]
-            if isinstance(result, Failure):
-                failures.append(Failure(readable(file.path), result.reason))
-            else:
-                records.append(_record(key, file, annotations, result, texts))
-        if records:
-            with catalog.write() as tx:
-                new = put_records(tx, records)
-            added, updated = added + new, updated + len(records) - new
-            committed.items += len(records)
-        if progress:
-            progress("indexing", done, len(plan.extract))
-    return added, updated, failures
 
+    def _results(self, extractors: Mapping[str, ImageExtractor]) -> Iterator[_Result]:
+        """Yield what is extracted of every file, each in the views that it lacks."""
+        groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for key in self.plan.extract:
+            groups[self.plan.missing_views.get(key, tuple(extractors))].append(key)
+        for views, keys in groups.items():
+            paths = [self.plan.extract[key].path for key in keys]
+            results = self.processes.run(extract_file, paths, {view: extractors[view] for view in views})
+            for key, (_, result) in zip(keys, results, strict=True):
+                yield key, result
 
-def _results(plan: _Plan, extractors: Mapping[str, ImageExtractor], processes: Workers) -> "Iterator[Answer]":
-    """Yield what every file to read gives, each computed in the views that it lacks."""
-    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for key in plan.extract:
-        groups[plan.lacking.get(key, tuple(extractors))].append(key)
-    for views, keys in groups.items():
-        paths = [plan.extract[key].path for key in keys]
-        answers = processes.run(extract_file, paths, {view: extractors[view] for view in views})
-        for key, (_, result) in zip(keys, answers, strict=True):
-            yield key, result
+    def _batches(self, results: Iterator[_Result]) -> Iterator[tuple[int, list[_Result]]]:
+        """Yield (how many are done, results to commit) every so many results or seconds.
 
-
-Answer = tuple[str, Extracted | Failure]
-
-
-def _batches(results: Iterator[Answer], total: int, progress: Progress | None) -> Iterator[tuple[int, list[Answer]]]:
-    """Yield (how many are done, results to commit) every so many results or seconds.
-
-    An interruption hands over what was finished before it goes on its way, so that nothing is extracted in vain.
-    """
-    batch: list[Answer] = []
-    done, last = 0, time.monotonic()
-    try:
-        for result in results:
-            batch.append(result)
-            done += 1
-            if len(batch) >= _COMMIT_ITEMS or time.monotonic() - last > _COMMIT_SECONDS:
+        On an interruption, what was finished is still yielded before it is raised, so that nothing is extracted in
+        vain.
+        """
+        batch: list[_Result] = []
+        done, last = 0, time.monotonic()
+        try:
+            for result in results:
+                batch.append(result)
+                done += 1
+                if len(batch) >= _COMMIT_ITEMS or time.monotonic() - last > _COMMIT_SECONDS:
+                    yield done, batch
+                    batch, last = [], time.monotonic()
+                else:
+                    self._report("indexing", done, len(self.plan.extract))
+        except KeyboardInterrupt:
+            if batch:
                 yield done, batch
-                batch, last = [], time.monotonic()
-            elif progress:
-                progress("indexing", done, total)
-    except KeyboardInterrupt:
+            raise
         if batch:
             yield done, batch
-        raise
-    if batch:
-        yield done, batch
 
+    def _record(self, key: str, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
+        file = self.plan.extract[key]
+        annotation = self.annotations.of(file, key)
+        return NewRecord(
+            key=key,
+            labels=annotation.labels,
+            labels_given=self.annotations.labels_given,
+            attributes=annotation.attributes or None,
+            removed_attributes=annotation.removed_attributes,
+            text=annotation.text,
+            source=readable(file.path),
+            picture=PictureRecord(
+                size=file.size,
+                modified_ns=file.modified_ns,
+                content_hash=found.content_hash,
+                width=found.width,
+                height=found.height,
+                thumbnail=found.thumbnail,
+            ),
+            rows={**found.rows, **text_rows(texts, annotation.text)},
+        )
 
-def _record(
-    key: str, file: SourceFile, annotations: Annotations, found: Extracted, texts: Mapping[str, TextExtractor]
-) -> NewRecord:
-    known = annotations.of(file, key)
-    picture = PictureRecord(file.size, file.modified_ns, found.content_hash, found.width, found.height, found.thumbnail)
-    return NewRecord(
-        key,
-        known.labels,
-        annotations.given,
-        known.attributes or None,
-        known.removed_attributes,
-        known.text,
-        readable(file.path),
-        picture,
-        {**found.rows, **text_rows(texts, known.text)},
-    )
+    def _report(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)

@@ -1,4 +1,4 @@
-"""Texts of items: what may be one, and the rows of the text views, which are made from what the catalog keeps."""
+"""Texts of items: the rows of the text views, which are computed from the texts in the catalog."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
-    """Return a text's row of each view, None where it says nothing there; nothing of a text that is not given."""
+    """Return a text's row of each view, None where the view knows none of its words; no rows of None."""
     return {} if text is None else {view: one.extract(text) for view, one in extractors.items()}
 
 
@@ -26,8 +26,8 @@ def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
     """Write the rows that the items' texts lack in the fitted text views: of a view that is new or fitted again."""
     with catalog.read() as tx:
         extractors = text_extractors(tx)
-        having = tx.items.with_text() if extractors else []
-        lacking = {view: sorted(set(having) - set(tx.rows.ids(find_view(tx, view)).tolist())) for view in extractors}
+        with_text = tx.items.with_text() if extractors else []
+        lacking = {view: sorted(set(with_text) - set(tx.rows.ids(find_view(tx, view)).tolist())) for view in extractors}
     for name, ids in lacking.items():
         done = 0
         for batch in batches(ids, _TEXTS_AT_ONCE):

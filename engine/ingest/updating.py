@@ -1,29 +1,50 @@
-"""Updating items that are there: labels, attributes and texts, without their pictures."""
+"""Updating existing items: labels, attributes and texts, without their pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, check_labels, check_text
 from engine.catalog.extractors import text_extractors
 from engine.catalog.items import NewRecord, changed_attributes
-from engine.catalog.keys import normal
+from engine.catalog.keys import check_key, normal
 from engine.catalog.writing import put_records
-from engine.ingest.entry import check_entry
+from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
-from engine.item import Failure, ImportReport, Item, ItemUpdate
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
 from features import TextExtractor
 
 _AT_ONCE = 1_000
 _NO_TEXTS: Mapping[str, TextExtractor] = {}
 
+Entry = TypeVar("Entry", NewItem, ItemUpdate)
+
+
+def check_entry(entry: Entry) -> Entry | Failure:
+    """Return an entry with its attributes as plain JSON, or why it cannot be stored; pictures and rows may be bad."""
+    try:
+        if isinstance(entry, NewItem):
+            check_key(entry.key)
+        else:
+            for name in entry.removed_attributes:
+                check_characters(name, "the name of an attribute", MAX_LABEL)
+        if entry.text is not None:
+            check_text(entry.text)
+        labels = None if entry.labels is None else check_labels(entry.labels)
+        attributes = None if entry.attributes is None else check_attributes(entry.attributes)
+    except InvalidInputError as error:
+        return Failure(entry.key, str(error))
+    return replace(entry, labels=labels, attributes=attributes)
+
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
-    """Change items that are there; see ``Collection.update_items``. The caller holds the writer lock."""
+    """Change existing items; see ``Collection.update_items``. The caller holds the writer lock."""
     failures: list[Failure] = []
     updated = set[str]()
-    meant = set[str]()
+    matched = set[str]()
     checked = [check_entry(one) for one in updates]
     failures += [one for one in checked if isinstance(one, Failure)]
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
@@ -33,15 +54,15 @@ def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: b
             put_records(tx, records)
             checkpoint()
         failures += missing
-        meant.update(one.key for one in found)
+        matched.update(one.key for one in found)
         updated.update(record.key for record in records)
-    return ImportReport(updated=len(updated), unchanged=len(meant - updated), failures=tuple(failures))
+    return ImportReport(updated=len(updated), unchanged=len(matched - updated), failures=tuple(failures))
 
 
 def changed_records(
     tx: Transaction, updates: Sequence[ItemUpdate], texts: Mapping[str, TextExtractor]
 ) -> list[NewRecord]:
-    """Return what is to be written of updates of items that are there; nothing of those that change nothing."""
+    """Return what is to be written of updates of existing items; nothing of those that change nothing."""
     ids = tx.items.ids_of(one.key for one in updates)
     stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
     records = (changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts) for one in updates)
@@ -57,18 +78,24 @@ def changed_record(
         labels = None
     text = None if one.text == item.text else one.text
     record = NewRecord(
-        one.key, labels, one.labels_given, one.attributes, one.removed_attributes, text, rows=text_rows(texts, text)
+        key=one.key,
+        labels=labels,
+        labels_given=one.labels_given,
+        attributes=one.attributes,
+        removed_attributes=one.removed_attributes,
+        text=text,
+        rows=text_rows(texts, text),
     )
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
-    silent = labels is None and text is None and record.attributes is None and not record.removed_attributes
-    return None if silent else record
+    unchanged = labels is None and text is None and record.attributes is None and not record.removed_attributes
+    return None if unchanged else record
 
 
 def _resolved(
     tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool
 ) -> tuple[list[ItemUpdate], list[Failure]]:
-    """Return the updates by the keys of the items that they mean, and those that mean none."""
+    """Return the updates by the keys of the items that they name, and failures for those that name none."""
     names = [one.key for one in updates]
     found = {name: [name] for name in tx.items.ids_of(names)}
     if match_paths and (left := [name for name in names if name not in found]):
@@ -80,9 +107,8 @@ def _resolved(
 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
-    tops = {
-        key.partition("/")[0] for key in tx.items.keys().values() if "/" in key
-    }  # a server's clients have the roots
+    # Not by the roots of the catalog: items that a server's client sent have none there.
+    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
     below = {f"{top}/{name}": name for top in tops for name in names}
     found: dict[str, list[str]] = {}
     for key in tx.items.ids_of(below):

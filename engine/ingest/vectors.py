@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Catalog
 from engine.catalog.extractors import check_fitted, find_view
 from engine.catalog.items import NewRecord
-from engine.catalog.keys import normal
+from engine.catalog.keys import check_key, normal
 from engine.catalog.values import to_rows
-from engine.catalog.writing import check_key, put_records
+from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
 from engine.info import ViewInfo
 from engine.ingest.interruption import interruptible
@@ -29,13 +29,13 @@ _PAGE = 1_000
 _ZIP = b"PK\x03\x04"
 """How an .npz begins."""
 _CHECKED_BYTES = 1 << 26
-"""Memory that rows take while they are checked."""
+"""Memory for rows while they are checked."""
 
 Vectors = NDArray[Any]
 
 
-class Taker(Protocol):
-    """What takes vectors: a collection, here or on a server."""
+class VectorCollection(Protocol):
+    """A collection, here or on a server."""
 
     @property
     def name(self) -> str:
@@ -68,25 +68,25 @@ class _File:
 
 
 def index_vectors(
-    taker: Taker, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    collection: VectorCollection, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
 ) -> ImportReport:
     """Give a view of a collection the rows of a file; see ``Collection.index_vectors``."""
     began = time.monotonic()
     file = _read(path, keys)
     _check_rows(file)
-    known = {one.name: one.dim for one in taker.views()}
+    known = {one.name: one.dim for one in collection.views()}
     if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
         raise InvalidInputError(
             f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}: name a new view"
         )
-    names = _all_keys(taker, file) if file.keys is None else file.keys
+    names = _all_keys(collection, file) if file.keys is None else file.keys
     if view not in known:
-        taker.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
+        collection.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
     counts = np.zeros(3, np.int64)
     with interruptible() as committed:
         for start in range(0, len(names), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
-            report = taker.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
+            report = collection.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
             counts += (report.added, report.updated, report.unchanged)
             committed.items += report.added + report.updated
             if progress:
@@ -110,7 +110,7 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
         known = tx.items.ids_of(keys)
         stored = dict(zip(*_by_id(tx.rows.get(view, known.values())), strict=True))
     same = {key for key, item in known.items() if item in stored and np.array_equal(stored[item], wanted[key])}
-    records = [NewRecord(key, rows={name: row}) for key, row in wanted.items() if key not in same]
+    records = [NewRecord(key=key, rows={name: row}) for key, row in wanted.items() if key not in same]
     added = 0
     if records:
         with catalog.write() as tx:
@@ -205,15 +205,15 @@ def _parts(rows: Vectors) -> Iterator[tuple[int, Vectors]]:
         yield start, rows[start : start + size]
 
 
-def _all_keys(taker: Taker, file: _File) -> tuple[str, ...]:
+def _all_keys(collection: VectorCollection, file: _File) -> tuple[str, ...]:
     """Return the collection's keys in order, where they are as many as the rows."""
-    count = taker.count()
+    count = collection.count()
     if count != len(file.rows):
         raise InvalidInputError(
-            f"{file.path} has {len(file.rows):,} rows and collection {taker.name!r} {count:,} items: "
+            f"{file.path} has {len(file.rows):,} rows and collection {collection.name!r} {count:,} items: "
             "without keys they must be as many (rows then go to the items in the order of keys); give --keys FILE.txt"
         )
     keys: list[str] = []
-    while page := taker.items(after=keys[-1] if keys else "", limit=_PAGE):
+    while page := collection.items(after=keys[-1] if keys else "", limit=_PAGE):
         keys += [item.key for item in page]
     return tuple(keys)

@@ -23,7 +23,7 @@ _KINDS = {
 _KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceFile:
     """One file to index."""
 
@@ -92,7 +92,14 @@ def _source(root: Path, path: Path, named: bool = False) -> SourceFile:
         size, modified = found.st_size, found.st_mtime_ns
     except OSError:
         size, modified = -1, 0
-    return SourceFile(root, readable(path.relative_to(root)), path, size, modified, named)
+    return SourceFile(
+        root=root,
+        relative=readable(path.relative_to(root)),
+        path=path,
+        size=size,
+        modified_ns=modified,
+        named=named,
+    )
 
 
 def readable(path: Path) -> str:

@@ -1,6 +1,6 @@
-"""Choosing settings by cross-validation inside the training part."""
+"""Choosing settings by cross-validation: folds, what is measured in each, and the search through a grid."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from engine.learners.base import MultiViewLearner, Rows
+from engine.learners.base import Mask, MultiViewLearner, Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain, parse_chain
 
@@ -18,22 +18,223 @@ Measure = Callable[[Rows, Labels, Labels], float]
 Crossing = tuple[int, int]
 """The view of the queries and the view of the database, counted from 0."""
 SPEC = "spec"
+CACHED_BYTES = 1 << 29
+"""Memory for rows that the leading stages of chains have made."""
 
 
-@dataclass
-class Kept:
-    """What need not be computed twice: for calls with the same views, labels, measure, folds, seed and ``unseen``.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fold:
+    """What is learned from in one fold, and the rows that are embedded to measure it: an array (n, d_v) per view."""
 
-    A kernel is mapped once for all settings of the learner after it, and a chain that is measured for queries of one
-    view is measured for those of the others too.
+    training: Sequence[Rows]
+    """Equally many rows of every view."""
+    mask: Mask | None = None
+    """(n, V), which training items have which views; None: all of them."""
+    learn: Callable[[Chain, list[Rows]], object]
+    """Fits a chain on the training rows, as the leading stages made them."""
+    queries: Sequence[Rows]
+    database: Sequence[Rows]
+
+
+class CrossValidation:
+    """Fits chains in every fold and measures them there.
+
+    The leading stages of a chain, such as a kernel map, are fitted once in each fold for all chains that begin so.
+
+    Args:
+        folds: at least one.
+        measure: returns values of a fold from its position, the fitted chain without its leading stages, and the
+            embeddings of queries and of database by view; (0, d_v) arrays where a view has none.
     """
 
-    crossings: Sequence[Crossing] = ()
-    """What to measure beside the crossings that are asked for, because it will be."""
-    heads: dict[tuple[int, str], tuple[list[Rows], list[Rows]]] = field(default_factory=dict)
-    """A fold's training and held-out rows after the steps before a learner, by fold and steps."""
-    scores: dict[tuple[str, str], dict[Crossing, float]] = field(default_factory=dict)
-    """Mean measure over the folds, by spec and settings, and by crossing."""
+    def __init__(
+        self, folds: Sequence[Fold], measure: Callable[[int, Chain, list[Rows], list[Rows]], Iterable[float]]
+    ) -> None:
+        self.folds = folds
+        self.measure = measure
+        self._staged: dict[tuple[int, str], tuple[list[Rows], ...]] = {}
+
+    def values(self, make: Callable[[], Chain]) -> list[list[float]]:
+        """Returns what is measured in each fold of a chain that ``make`` returns unfitted, called once for each.
+
+        Raises:
+            ValueError: if the chain cannot be made, or cannot be fitted in some fold.
+        """
+        return [self._values(number, make().steps) for number in range(len(self.folds))]
+
+    def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[float]:
+        leading = next((i for i, step in enumerate(steps) if not step.stage or step.needs_labels), 0)
+        training, queries, database = self._after(steps[:leading], number)
+        chain = Chain(steps[leading:])
+        self.folds[number].learn(chain, training)
+        return list(self.measure(number, chain, *_transformed(chain, queries, database)))
+
+    def _after(self, stages: Sequence[MultiViewLearner], number: int) -> tuple[list[Rows], ...]:
+        """Returns training rows, queries and database of a fold after stages that are fitted on the first."""
+        key = number, repr([(stage.name, stage.get_params()) for stage in stages])
+        if key not in self._staged:
+            fold = self.folds[number]
+            chain = Chain(stages).fit(list(fold.training), mask=fold.mask)
+            found = _transformed(chain, fold.training, fold.queries, fold.database)
+            while self._staged and sum(map(_bytes, (found, *self._staged.values()))) > CACHED_BYTES:
+                del self._staged[next(iter(self._staged))]
+            self._staged[key] = found
+        return self._staged[key]
+
+
+def _transformed(chain: Chain, *groups: Sequence[Rows]) -> tuple[list[Rows], ...]:
+    """Returns groups of rows by view after a chain; a group that is given twice is transformed once."""
+    found: dict[int, list[Rows]] = {}
+    for group in groups:
+        if id(group) not in found:
+            found[id(group)] = [
+                chain.transform(rows, view=view) if len(rows) else rows for view, rows in enumerate(group)
+            ]
+    return tuple(found[id(group)] for group in groups)
+
+
+def _bytes(groups: Sequence[list[Rows]]) -> int:
+    return sum({id(rows): rows.nbytes for group in groups for rows in group}.values())
+
+
+class ClassValidation:
+    """Cross-validation of chains by the classes of rows.
+
+    In each fold a chain is fitted on the other folds, whose rows are the database unless ``unseen``, and the rows of
+    the fold are the queries. Nothing is computed twice: a chain is fitted once, and measured for all crossings.
+
+    Args:
+        views: (n, d_v) array per view.
+        labels: (n,) classes; folds are stratified where every class has as many members as there are folds.
+        measure: what to average.
+        crossings: all (query view, database view) pairs that will be asked for.
+        folds: at least 2.
+        seed: shuffles the folds.
+        unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
+            then be of two views, or an item would find itself.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[Rows],
+        labels: Labels,
+        *,
+        measure: Measure,
+        crossings: Sequence[Crossing],
+        folds: int = 3,
+        seed: int = 0,
+        unseen: bool = False,
+    ) -> None:
+        self.crossings = crossings
+        smallest = np.unique(labels, return_counts=True)[1].min()
+        splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
+        splits = list(splitter.split(views[0], labels))
+
+        def measured(number: int, chain: Chain, queries: list[Rows], items: list[Rows]) -> list[float]:
+            train, held_out = splits[number]
+            of_items = labels[held_out if unseen else train]
+            return [measure(distances(queries[q], items[d]), labels[held_out], of_items) for q, d in crossings]
+
+        self._validation = CrossValidation(
+            [_fold(views, labels, train, held_out, unseen) for train, held_out in splits], measured
+        )
+        self._scores: dict[tuple[str, str], dict[Crossing, float]] = {}
+
+    def score(self, spec: str, settings: Mapping[str, Any], crossings: Sequence[Crossing] = ()) -> float:
+        """Returns the mean measure of one chain over the folds and over some of the crossings, by default all.
+
+        Args:
+            spec: the chain, as ``parse_chain`` reads it.
+            settings: parameters of its learner.
+            crossings: of those that the validation was made for.
+
+        Raises:
+            ValueError: for an unknown learner, parameter or value of one, or too few rows.
+        """
+        key = spec, repr(sorted(settings.items()))
+        if key not in self._scores:
+            means = np.array(self._validation.values(lambda: parse_chain(spec, settings))).mean(axis=0)
+            self._scores[key] = dict(zip(self.crossings, means.tolist(), strict=True))
+        return float(np.mean([self._scores[key][crossing] for crossing in crossings or self.crossings]))
+
+
+def _fold(
+    views: Sequence[Rows], labels: Labels, train: NDArray[np.intp], held_out: NDArray[np.intp], unseen: bool
+) -> Fold:
+    training, queries = ([rows[chosen] for rows in views] for chosen in (train, held_out))
+    return Fold(
+        training=training,
+        learn=lambda chain, rows: chain.fit(rows, labels[train]),
+        queries=queries,
+        database=queries if unseen else training,
+    )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings that were tried."""
+
+    settings: dict[str, Any]
+    score: float | None
+    """None where the settings cannot be used."""
+    error: str = ""
+    """Why they cannot."""
+
+
+def search(
+    grid: Mapping[str, Sequence[Any]],
+    score: Callable[[dict[str, Any]], float],
+    *,
+    exhaustive: bool = True,
+    progress: Callable[[int, int, Candidate | None], None] | None = None,
+) -> tuple[dict[str, Any], float, list[Candidate]]:
+    """Returns the point of a grid, a value by name, whose score is largest, that score, and all that was tried.
+
+    Of equal scores the first wins.
+
+    Args:
+        grid: values to try by name, the likeliest first.
+        score: called once for each point that is tried; its ValueError is why a point cannot be used.
+        exhaustive: try every combination; or else start from every first value and choose the settings one after
+            another, in the order of the grid, which needs a sum of fits instead of a product.
+        progress: called with (done, total, candidate), before the first without one, and after each.
+
+    Raises:
+        ValueError: if no point can be used.
+    """
+    names, sizes = list(grid), [len(values) for values in grid.values()]
+    total = int(np.prod(sizes)) if exhaustive else 1 + sum(size - 1 for size in sizes)
+    tried: dict[tuple[int, ...], Candidate] = {}
+
+    def scored(point: tuple[int, ...]) -> float:
+        if point not in tried:
+            checkpoint()
+            tried[point] = _candidate({name: grid[name][i] for name, i in zip(names, point, strict=True)}, score)
+            if progress is not None:
+                progress(len(tried), total, tried[point])
+        found = tried[point].score
+        return -np.inf if found is None else found
+
+    if progress is not None:
+        progress(0, total, None)
+    if exhaustive:
+        best = max(np.ndindex(*sizes), key=scored)
+    else:
+        best = (0,) * len(sizes)
+        for axis, size in enumerate(sizes):
+            others = [i for i in range(size) if i != best[axis]]
+            best = max(((*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *others)), key=scored)
+    candidates = list(tried.values())
+    if (score_of_best := tried[best].score) is None:
+        raise ValueError(f"none of the settings can be used: {candidates[0].error}")
+    return tried[best].settings, score_of_best, candidates
+
+
+def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float]) -> Candidate:
+    try:
+        return Candidate(settings, score(settings))
+    except ValueError as error:
+        return Candidate(settings, None, str(error))
 
 
 @dataclass(frozen=True)
@@ -47,187 +248,45 @@ class Selection:
     score: float
     """Their mean measure over folds and crossings."""
     tried: list[dict[str, Any]] = field(default_factory=list)
-    """Every candidate, in order: "spec", "settings" and "score"."""
-
-
-def cross_validate(
-    spec: str,
-    settings: Mapping[str, Any],
-    views: Sequence[Rows],
-    labels: Labels,
-    *,
-    measure: Measure,
-    crossings: Sequence[Crossing],
-    folds: int = 3,
-    seed: int = 0,
-    unseen: bool = False,
-    kept: Kept | None = None,
-) -> float:
-    """Returns the mean measure of one chain over folds and crossings.
-
-    In each fold the chain is fitted on the other folds, whose rows are the database unless ``unseen``, and the rows of
-    the fold are the queries.
-
-    Args:
-        spec: the chain, as ``parse_chain`` reads it.
-        settings: parameters of its learner.
-        views: (n, d_v) array per view.
-        labels: (n,) classes; folds are stratified where every class has as many members as there are folds.
-        measure: what to average.
-        crossings: (query view, database view) pairs.
-        folds: at least 2.
-        seed: shuffles the folds.
-        unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
-            then be of two views, or an item would find itself.
-        kept: what earlier calls computed, which this one adds to.
-
-    Raises:
-        ValueError: for an unknown learner, parameter or value of one, or too few rows.
-    """
-    kept = Kept() if kept is None else kept
-    scores = kept.scores.setdefault((spec, repr(sorted(settings.items()))), {})
-    missing = [crossing for crossing in crossings if crossing not in scores]
-    if missing:
-        wanted = list(dict.fromkeys([*missing, *(one for one in kept.crossings if one not in scores)]))
-        found = np.array(list(_measured(spec, settings, views, labels, measure, wanted, folds, seed, unseen, kept)))
-        scores.update(zip(wanted, found.mean(axis=0).tolist(), strict=True))
-    return float(np.mean([scores[crossing] for crossing in crossings]))
-
-
-def _measured(
-    spec: str,
-    settings: Mapping[str, Any],
-    views: Sequence[Rows],
-    labels: Labels,
-    measure: Measure,
-    crossings: Sequence[Crossing],
-    folds: int,
-    seed: int,
-    unseen: bool,
-    kept: Kept,
-) -> Iterator[list[float]]:
-    """Yields, fold by fold, the measure of every crossing."""
-    smallest = np.unique(labels, return_counts=True)[1].min()
-    splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
-    for fold, (train, held) in enumerate(splitter.split(views[0], labels)):
-        steps = parse_chain(spec, settings).steps
-        learner = max((i for i, step in enumerate(steps) if not step.stage), default=0)
-        parts = [[rows[part] for rows in views] for part in (train, held)]
-        fitted_on, asked = _through(steps[:learner], parts[0], parts[1], labels[train], fold, kept)
-        chain = Chain(steps[learner:]).fit(fitted_on, labels[train])
-        stored, there = (asked, held) if unseen else (fitted_on, train)
-        queries, items = chain.transform(asked), chain.transform(stored)
-        yield [measure(distances(queries[q], items[d]), labels[held], labels[there]) for q, d in crossings]
-
-
-def _through(
-    steps: Sequence[MultiViewLearner],
-    train: list[Rows],
-    held: list[Rows],
-    labels: Labels,
-    fold: int,
-    kept: Kept,
-) -> tuple[list[Rows], list[Rows]]:
-    """Returns both parts after the steps, fitted on the first."""
-    key = fold, repr([(step.name, step.get_params()) for step in steps])
-    if key not in kept.heads:
-        chain = Chain(steps).fit(train, labels)
-        kept.heads[key] = chain.transform(train), chain.transform(held)
-    return kept.heads[key]
+    """Every candidate, in order: "spec", "settings" and "score"; and "error" where it cannot be used."""
 
 
 def select(
     grid: Mapping[str, Sequence[Any]],
-    views: Sequence[Rows],
-    labels: Labels,
+    validation: ClassValidation,
     *,
+    crossings: Sequence[Crossing] = (),
     fixed: Mapping[str, Any] | None = None,
     exhaustive: bool = True,
-    kept: Kept | None = None,
-    **how: Any,
 ) -> Selection:
-    """Returns the best settings of a grid by ``cross_validate``.
+    """Returns the best chain and settings of a grid.
 
     Args:
         grid: values to try by parameter name, "spec" among them, the likeliest first.
-        views: (n, d_v) array per view.
-        labels: (n,) classes.
+        validation: scores a candidate.
+        crossings: as in ``ClassValidation.score``.
         fixed: parameters that are the same throughout.
-        exhaustive: try every combination; or else start from every first value and choose the parameters one after
-            another, in the order of the grid, which needs a sum of fits instead of a product.
-        kept: as in ``cross_validate``; None: for this call alone.
-        how: ``measure``, ``crossings``, ``folds``, ``seed`` and ``unseen`` of ``cross_validate``.
-
-    Of equal scores the first wins.
+        exhaustive: as in ``search``.
 
     Raises:
-        ValueError: as ``cross_validate``, or for a grid without "spec".
+        ValueError: if no candidate can be used, or for a grid without "spec".
     """
     if SPEC not in grid:
         raise ValueError('a grid needs "spec", the chains to try')
-    stages = Kept() if kept is None else kept
 
-    def score(point: dict[str, Any]) -> float:
-        spec, settings = _parted(point, fixed)
-        return cross_validate(spec, settings, views, labels, kept=stages, **how)
+    def whole(point: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        settings = {**(fixed or {}), **point}
+        return settings.pop(SPEC), settings
 
-    best, tried = search(grid, score, exhaustive=exhaustive)
-    described = []
-    for point, value in tried:
-        spec, settings = _parted(point, fixed)
-        described.append({"spec": spec, "settings": settings, "score": value})
-    spec, settings = _parted(best, fixed)
-    return Selection(spec, settings, max(value for _, value in tried), described)
-
-
-def search(
-    grid: Mapping[str, Sequence[Any]], score: Callable[[dict[str, Any]], float], *, exhaustive: bool = True
-) -> tuple[dict[str, Any], list[tuple[dict[str, Any], float]]]:
-    """Returns the point of a grid, a value by name, whose score is largest, and every point tried with its score.
-
-    Args:
-        grid: values to try by name, the likeliest first.
-        score: called once for each point that is tried.
-        exhaustive: as in :func:`select`.
-    """
-    names = list(grid)
-    scores: dict[tuple[int, ...], float] = {}
-
-    def at(point: tuple[int, ...]) -> dict[str, Any]:
-        return {name: grid[name][i] for name, i in zip(names, point, strict=True)}
-
-    def scored(point: tuple[int, ...]) -> float:
-        if point not in scores:
-            checkpoint()
-            scores[point] = score(at(point))
-        return scores[point]
-
-    sizes = [len(values) for values in grid.values()]
-    if exhaustive:
-        best = max(np.ndindex(*sizes), key=scored)
-    else:
-        best = (0,) * len(sizes)
-        for axis, size in enumerate(sizes):
-            best = max((_with(best, axis, i) for i in _from(best[axis], size)), key=scored)
-    return at(best), [(at(point), value) for point, value in scores.items()]
+    best, score, tried = search(grid, lambda point: validation.score(*whole(point), crossings), exhaustive=exhaustive)
+    described = [
+        {"spec": spec, "settings": settings, "score": one.score} | ({"error": one.error} if one.error else {})
+        for one, (spec, settings) in ((one, whole(one.settings)) for one in tried)
+    ]
+    return Selection(*whole(best), score, described)
 
 
 def distances(queries: Rows, items: Rows) -> Rows:
     """Returns the (q, n) squared Euclidean distances, never below 0."""
     squared: Rows = (queries**2).sum(axis=1)[:, None] + (items**2).sum(axis=1)[None, :] - 2 * queries @ items.T
     return np.maximum(squared, 0.0)
-
-
-def _parted(point: Mapping[str, Any], fixed: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
-    """The chain, and its learner's parameters."""
-    settings = {**(fixed or {}), **point}
-    return settings.pop(SPEC), settings
-
-
-def _with(point: tuple[int, ...], axis: int, value: int) -> tuple[int, ...]:
-    return (*point[:axis], value, *point[axis + 1 :])
-
-
-def _from(first: int, size: int) -> list[int]:
-    """0..size - 1 with ``first`` in front."""
-    return [first, *(i for i in range(size) if i != first)]

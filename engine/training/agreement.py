@@ -1,4 +1,4 @@
-"""Agreement: how well the distances of spaces agree with comparisons that people made, where no labels are needed."""
+"""Agreement: how well the distances of spaces agree with comparisons that people made; it needs no labels."""
 
 import time
 from collections.abc import Sequence
@@ -14,9 +14,8 @@ from engine.evaluation import Evaluation, Overlap
 from engine.learners.metrics.comparisons import Comparisons
 from engine.spaces.pipeline import class_of, coded, filed, vectors
 from engine.spaces.space import Space
-from engine.training.estimate import Estimate, area_under_curve, in_order
+from engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 from engine.training.evaluator import codebooks
-from engine.training.figures import Figures, differences, rows
 
 _PAIRS_AT_ONCE = 65_536
 
@@ -76,30 +75,32 @@ def _agreement(
 ) -> Estimate:
     position = space.views.index(view)
     placed = coded(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
-    there = filed(space.pipeline, classes, position)
-    near = _distances(placed, there, comparisons.near)
+    metrics = filed(space.pipeline, classes, position)
+    near = _distances(placed, metrics, comparisons.near)
     if comparisons.similar is not None:
         return area_under_curve(near, comparisons.similar, comparisons.weights)
-    return in_order(near, _distances(placed, there, comparisons.far), comparisons.weights)
+    return in_order(near, _distances(placed, metrics, comparisons.far), comparisons.weights)
 
 
-def _distances(placed: NDArray[np.float32], there: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _distances(
+    placed: NDArray[np.float32], metrics: NDArray[np.bool_], pairs: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the distances of pairs of rows, (n,): the least over the metrics that the second row has."""
-    parts = np.split(placed.astype(np.float64), there.shape[1], axis=1)
+    embeddings = np.split(placed.astype(np.float64), metrics.shape[1], axis=1)
     found = np.full(len(pairs), np.inf)
     for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-        some = slice(start, start + _PAIRS_AT_ONCE)
-        first, second = pairs[some].T
-        for part, mine in zip(parts, there.T, strict=True):
-            gaps = np.linalg.norm(part[first] - part[second], axis=1)
-            found[some] = np.minimum(found[some], np.where(mine[second], gaps, np.inf))
+        chunk = slice(start, start + _PAIRS_AT_ONCE)
+        first, second = pairs[chunk].T
+        for embedded, has_metric in zip(embeddings, metrics.T, strict=True):
+            gaps = np.linalg.norm(embedded[first] - embedded[second], axis=1)
+            found[chunk] = np.minimum(found[chunk], np.where(has_metric[second], gaps, np.inf))
     return found
 
 
 def _overlap(space: Space, comparisons: Comparisons, keys: Sequence[str]) -> Overlap:
     trained = np.array([key in space.training_keys for key in keys], bool)
     learned: set[tuple[str, ...]] = set()
-    if space.constraints is not None and space.constraints.said.kind == comparisons.kind:
+    if space.constraints is not None and space.constraints.comparisons.kind == comparisons.kind:
         names = sorted(space.training_keys)
         learned = set(_named(space.constraints.of(names), names))
     return Overlap(

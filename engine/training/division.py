@@ -29,7 +29,7 @@ def divide(
 ) -> Division:
     """Divide the labelled items that have one of the views.
 
-    Queries are what none of the trained spaces was trained on, the database what all of them were; by chance where the
+    Queries are what none of the trained spaces was trained on, the database what all of them were; at random where the
     spaces are fitted anew, or where only ``raw`` is measured.
 
     Raises NotReadyError where there are no labels, or where queries or database would be empty.
@@ -37,12 +37,12 @@ def divide(
     ids = _labelled(tx, views)
     trained = [space for space in spaces if space.name != RAW]
     if refit or not trained:
-        aside = split(len(ids), test_size, seed)
-        found = Division(ids[aside], ids[~aside], _drawn(spaces, test_size, seed))
+        held_out = split(len(ids), test_size, seed)
+        found = Division(ids[held_out], ids[~held_out], _random_protocol(spaces, test_size, seed))
     else:
         keys = tx.items.keys()
         seen = np.array([[keys[item] in space.training_keys for space in trained] for item in ids.tolist()], bool)
-        found = Division(ids[~seen.any(axis=1)], ids[seen.all(axis=1)], _held_out(spaces, seen))
+        found = Division(ids[~seen.any(axis=1)], ids[seen.all(axis=1)], _held_out_protocol(spaces, seen))
     _check(spaces, found)
     return found
 
@@ -58,7 +58,7 @@ def _labelled(tx: Transaction, views: Sequence[str]) -> NDArray[np.int64]:
     return found
 
 
-def _drawn(spaces: Sequence[Space], test_size: float, seed: int) -> str:
+def _random_protocol(spaces: Sequence[Space], test_size: float, seed: int) -> str:
     fitted = "the space was fitted anew on the database only"
     if len(spaces) > 1:
         fitted = f"each of {_names(spaces)} was fitted anew on the database only"
@@ -67,8 +67,8 @@ def _drawn(spaces: Sequence[Space], test_size: float, seed: int) -> str:
     return f"{test_size:.0%} of the labelled items, drawn with seed {seed}, are the queries; {fitted}"
 
 
-def _held_out(spaces: Sequence[Space], seen: NDArray[np.bool_]) -> str:
-    """Say what the queries are where training held them out; ``seen`` is (items, trained spaces)."""
+def _held_out_protocol(spaces: Sequence[Space], seen: NDArray[np.bool_]) -> str:
+    """Return what the queries are where training held them out; ``seen`` is (items, trained spaces)."""
     if len(spaces) == 1:
         return (
             f"the queries are the labelled items that generation {spaces[0].generation} of space {spaces[0].name!r} "

@@ -1,10 +1,12 @@
-"""Estimates: the mean of a measure over queries or comparisons, its standard error, and paired differences."""
+"""Estimates: the mean of a measure over queries or comparisons, its standard error, and differences of spaces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.evaluation import EvaluationDifference, EvaluationRow
 
 Values = NDArray[np.float64]
 
@@ -21,8 +23,8 @@ class Sample:
     def moments(self) -> tuple[float, float]:
         """Return the weighted mean and the variance of it; NaN where the values are too few."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
-        there = ~np.isnan(self.values) & (weights > 0)
-        values, weights, count = self.values[there], weights[there], int(there.sum())
+        measured = ~np.isnan(self.values) & (weights > 0)
+        values, weights, count = self.values[measured], weights[measured], int(measured.sum())
         if not count:
             return float("nan"), float("nan")
         mean = float(weights @ values / weights.sum())
@@ -55,7 +57,7 @@ class Estimate:
     def less(self, other: "Estimate") -> "Estimate":
         """Return the paired difference to an estimate over the same queries or comparisons."""
         pairs = zip(self.samples, other.samples, strict=True)
-        return Estimate([Sample(mine.values - its.values, mine.weights) for mine, its in pairs])
+        return Estimate([Sample(one.values - baseline.values, one.weights) for one, baseline in pairs])
 
 
 def in_order(near: Values, far: Values, weights: Values | None = None) -> Estimate:
@@ -85,3 +87,51 @@ def _share_below(values: Values, others: Values, weights: Values) -> Values:
     below, up_to = (total[np.searchsorted(others[order], values, side)] for side in ("left", "right"))
     share: Values = (below + up_to) / (2 * total[-1])
     return share
+
+
+Figures = Mapping[tuple[str, str, int | None], Estimate]
+"""Estimates of one space by (view of the items to find, metric, k)."""
+
+
+def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
+    """Return every figure of the spaces, by their names, for queries of a view."""
+    return tuple(
+        EvaluationRow(
+            query_view=view,
+            database_view=target,
+            metric=metric,
+            k=k,
+            value=one.value,
+            space=space,
+            standard_error=one.standard_error,
+        )
+        for space, figures in measured.items()
+        for (target, metric, k), one in figures.items()
+    )
+
+
+def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationDifference, ...]:
+    """Return the paired differences of every space to the first one, where both have a figure."""
+    baseline, *others = measured
+    first = measured[baseline]
+    return tuple(
+        EvaluationDifference(
+            space=space,
+            baseline=baseline,
+            query_view=view,
+            database_view=target,
+            metric=metric,
+            k=k,
+            value=paired.value,
+            standard_error=paired.standard_error,
+        )
+        for space in others
+        for (target, metric, k), paired in _paired(measured[space], first)
+    )
+
+
+def _paired(figures: Figures, baseline: Figures) -> Iterator[tuple[tuple[str, str, int | None], Estimate]]:
+    """Yield the differences where both have a figure."""
+    for key, one in figures.items():
+        if key in baseline:
+            yield key, one.less(baseline[key])

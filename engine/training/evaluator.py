@@ -20,9 +20,8 @@ from engine.learners.chain import Chain
 from engine.spaces.pipeline import build, coded, distances, filed, vectors
 from engine.spaces.space import Space, source
 from engine.training.division import Division, divide
-from engine.training.estimate import Estimate, Sample
+from engine.training.estimate import Estimate, Figures, Sample, differences, rows
 from engine.training.examples import Examples, examples
-from engine.training.figures import Figures, differences, rows
 from engine.training.learning import learn, learn_later
 from engine.training.measures import (
     average_precision,
@@ -39,8 +38,8 @@ from features import EXTRACTORS
 
 _QUERIES_AT_ONCE = 256
 
-_Rows = tuple[NDArray[np.float32], int]
-"""Raw rows, and the position of their view."""
+_Key = tuple[str, str, int | None]
+"""View of the items to find, metric, k."""
 
 
 def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> Evaluation:
@@ -49,59 +48,61 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     view, targets, ks, refit = request.view, request.targets, request.k, request.refit
     if not ks or min(ks) < 1:
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
-    asked = _asked(spaces, view, targets)
-    parts = {space.name: _parts(space, (view, *asked[space.name]), refit) for space in spaces if asked[space.name]}
-    able = [space for space in spaces if space.name in parts]
-    division = divide(tx, able, list(dict.fromkeys(chain(*parts.values()))), refit, request.test_size, request.seed)
+    target_views = _target_views(spaces, view, targets)
+    compared = [space for space in spaces if target_views[space.name]]
+    views = {space.name: _views(space, (view, *target_views[space.name]), refit) for space in compared}
+    searched = list(dict.fromkeys(chain(*views.values())))
+    division = divide(tx, compared, searched, refit, request.test_size, request.seed)
     measured: dict[str, Figures] = {}
-    notes = [f"{space.name} answers within a view only" for space in spaces if space.name not in parts]
-    found: dict[str, Examples] = {}
-    for space in able:
-        trial = _trial(tx, space, parts[space.name], division, refit)
-        items = {target: _having(trial.database, target, "to be found") for target in asked[space.name]}
+    items: dict[str, Examples] = {}
+    notes = [f"{space.name} answers within a view only" for space in spaces if space not in compared]
+    for space in compared:
+        trial = _trial(tx, space, views[space.name], division, refit)
+        found = {target: _having(trial.database, target, "to be found") for target in target_views[space.name]}
         queries = _having(trial.queries, view, "that queries")
         measured[space.name] = {
-            key: figure
-            for target, those in items.items()
-            for key, figure in _measure(space, trial.pipeline, queries, those, view, target, ks)
+            key: estimate
+            for target, of_target in found.items()
+            for key, estimate in _measure(trial, (view, queries), (target, of_target), ks)
         }
-        found |= items
-        named = f"{space.name}: " if len(spaces) > 1 else ""
-        notes += [named + note for note in (_ties(space, ks), trial.note) if note]
+        items |= found
+        prefix = f"{space.name}: " if len(spaces) > 1 else ""
+        notes += [prefix + note for note in (_ranking_note(space, ks), trial.note) if note]
     return Evaluation(
         rows=rows(view, measured),
         queries=len(queries),
-        database=len(np.unique(np.concatenate([those.ids for those in found.values()]))),
-        protocol="; ".join([division.protocol, *_incomplete(found), *notes]),
-        codebook=codebooks(tx, {view, *found}, set(queries.keys)),
+        database=len(np.unique(np.concatenate([of_target.ids for of_target in items.values()]))),
+        protocol="; ".join([division.protocol, *_item_counts(items), *notes]),
+        codebook=codebooks(tx, {view, *items}, set(queries.keys)),
         seconds=time.monotonic() - began,
         differences=differences(view, measured),
     )
 
 
-def _asked(spaces: Sequence[Space], view: str, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _target_views(spaces: Sequence[Space], view: str, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return, by space, the views to find items in: of several spaces, what each can match with the query view.
 
     Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them.
     """
     found = {}
     for space in spaces:
-        mine = [target for target in targets if space.cross_view or source(target) == view]
-        space.check_reachable(view, mine)
-        found[space.name] = tuple(dict.fromkeys(map(source, mine if targets else space.reachable(view))))
+        matched = [target for target in targets if space.cross_view or source(target) == view]
+        space.check_reachable(view, matched)
+        found[space.name] = tuple(dict.fromkeys(map(source, matched if targets else space.reachable(view))))
     if not any(found.values()):
         spaces[0].check_reachable(view, targets)
     return found
 
 
-def _parts(space: Space, asked: Sequence[str], refit: bool) -> list[str]:
-    """Return the views that take part, in the order of the space's."""
-    return [name for name in space.views if name in asked or (space.spec and refit)]
+def _views(space: Space, measured: Sequence[str], refit: bool) -> list[str]:
+    """Return the views that take part, in the order of the space's: to be fitted again, it needs all."""
+    return [name for name in space.views if name in measured or (space.spec and refit)]
 
 
 class _Trial(NamedTuple):
     """One space to be measured, perhaps fitted anew, with the items of a division that have a view that takes part."""
 
+    space: Space
     pipeline: Chain
     queries: Examples
     database: Examples
@@ -109,8 +110,8 @@ class _Trial(NamedTuple):
     """What it was learned from, where that was comparisons."""
 
 
-def _trial(tx: Transaction, space: Space, parts: Sequence[str], division: Division, refit: bool) -> _Trial:
-    everything = examples(tx, parts)
+def _trial(tx: Transaction, space: Space, views: Sequence[str], division: Division, refit: bool) -> _Trial:
+    everything = examples(tx, views)
     queries, database = everything.of_ids(division.queries), everything.of_ids(division.database)
     pipeline, counts = space.pipeline, space.constraint_counts
     if refit and space.spec:
@@ -121,7 +122,7 @@ def _trial(tx: Transaction, space: Space, parts: Sequence[str], division: Divisi
         pipeline = _refitted(tx, space, training)
     else:
         space.check_revisions(tx.views.all())
-    return _Trial(pipeline, queries, database, "" if counts is None else counts.sentence())
+    return _Trial(space, pipeline, queries, database, "" if counts is None else counts.sentence())
 
 
 def _having(items: Examples, view: str, what: str) -> Examples:
@@ -132,11 +133,11 @@ def _having(items: Examples, view: str, what: str) -> Examples:
     return found
 
 
-def _incomplete(items: Mapping[str, Examples]) -> list[str]:
-    """Say how many items each target holds where they differ."""
-    if len({len(those) for those in items.values()}) < 2:
+def _item_counts(items: Mapping[str, Examples]) -> list[str]:
+    """Return a sentence on how many items each target holds where the numbers differ."""
+    if len({len(of_target) for of_target in items.values()}) < 2:
         return []
-    return ["items to find by view: " + ", ".join(f"{len(those)} {target}" for target, those in items.items())]
+    return ["items to find by view: " + ", ".join(f"{len(of_target)} {view}" for view, of_target in items.items())]
 
 
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
@@ -149,51 +150,50 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
 
 
 def _measure(
-    space: Space, pipeline: Chain, queries: Examples, database: Examples, view: str, target: str, ks: Sequence[int]
-) -> Iterator[tuple[tuple[str, str, int | None], Estimate]]:
-    """Yield the estimates of one target by (target, metric, k)."""
-    classes = sorted({label for labels in (*queries.labels, *database.labels) for label in labels})
-    wanted, there = members(queries.labels, classes), members(database.labels, classes)
+    trial: _Trial, queries: tuple[str, Examples], database: tuple[str, Examples], ks: Sequence[int]
+) -> Iterator[tuple[_Key, Estimate]]:
+    """Yield the estimates of one target by key; queries and database are each a view, and items that have it."""
+    labels = [items.labels for _, items in (queries, database)]
+    classes = sorted({label for of_item in chain(*labels) for label in of_item})
+    query_members, item_members = (members(one, classes) for one in labels)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
-    asked, stored = ((of.rows[name], space.views.index(name)) for of, name in ((queries, view), (database, target)))
-    metrics = filed(pipeline, database.classes(), space.views.index(target))
-    for part, order, lengths in _orders(pipeline, space.rerank, asked, stored, metrics, ks):
-        ranked = relevance(order, wanted[part], there)
+    for part, order, lengths in _orders(trial, queries, database, ks):
+        ranked = relevance(order, query_members[part], item_members)
         for k in lengths:
-            found["accuracy", k].append(knn_correct(order, wanted[part], there, k))
+            found["accuracy", k].append(knn_correct(order, query_members[part], item_members, k))
             found["precision", k].append(precision_at_k(ranked, k))
         if max(ks) in lengths:
             found["map", None].append(average_precision(ranked))
     for (metric, k_or_none), values in found.items():
-        yield (target, metric, k_or_none), Estimate([Sample(np.concatenate(values).astype(np.float64))])
+        key = database[0], metric, k_or_none
+        yield key, Estimate([Sample(np.concatenate(values).astype(np.float64))])
 
 
 def _orders(
-    pipeline: Chain, rerank: int, asked: _Rows, stored: _Rows, metrics: NDArray[np.bool_], ks: Sequence[int]
+    trial: _Trial, queries: tuple[str, Examples], database: tuple[str, Examples], ks: Sequence[int]
 ) -> Iterator[tuple[slice, NDArray[np.intp], Sequence[int]]]:
-    """Yield rankings of the stored rows, for some queries at a time and hit lists of these lengths.
-
-    ``metrics`` are those that each stored row is filed under.
-    """
-    random = np.random.default_rng(0)
-    if rerank:
-        (probes, probe_floats), (placed, placed_floats) = coded(pipeline, *asked), coded(pipeline, *stored)
+    """Yield rankings of the database, for some queries at a time and hit lists of these lengths."""
+    space, random = trial.space, np.random.default_rng(0)
+    raw = [(items.rows[view], space.views.index(view)) for view, items in (queries, database)]
+    if space.rerank:
+        (probes, probe_floats), (placed, placed_floats) = (coded(trial.pipeline, *one) for one in raw)
     else:
-        probes, placed = vectors(pipeline, *asked), vectors(pipeline, *stored)
+        probes, placed = (vectors(trial.pipeline, *one) for one in raw)
+    metrics = filed(trial.pipeline, database[1].classes(), space.views.index(database[0]))
     for start in range(0, len(probes), _QUERIES_AT_ONCE):
         checkpoint()
         part = slice(start, start + _QUERIES_AT_ONCE)
         order = ranking(distances(probes[part], placed, metrics), random)
-        if not rerank:
+        if not space.rerank:
             yield part, order, ks
             continue
         exact = cdist(probe_floats[part], placed_floats)
         for k in ks:
-            yield part, reranked(order, exact, rerank * k), [k]
+            yield part, reranked(order, exact, space.rerank * k), [k]
 
 
-def _ties(space: Space, ks: Sequence[int]) -> str:
-    """Say how codes are ranked."""
+def _ranking_note(space: Space, ks: Sequence[int]) -> str:
+    """Return how codes are ranked; "" for vectors."""
     if not space.binary:
         return ""
     sentence = "codes that differ in equally many bits rank by chance"
@@ -205,21 +205,21 @@ def _ties(space: Space, ks: Sequence[int]) -> str:
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
-    """Say what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
+    """Return what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
     sentences = []
     for view in [find_view(tx, name) for name in sorted(names)]:
         packed = tx.views.state(view, view.revision)
         if packed is None:
             continue
-        kept = state.unpack(packed)
+        fitted = state.unpack(packed)
         seen = (
             "which ones is not known"
-            if kept["keys"] is None
-            else f"{len(queries & set(kept['keys']))} {what} among them"
+            if fitted["keys"] is None
+            else f"{len(queries & set(fitted['keys']))} {what} among them"
         )
         labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
         sentences.append(
             f"{view.name}: revision {view.revision}, fitted with {labels} on "
-            f"{kept['pictures']} {kept.get('kind', 'pictures')}, {seen}"
+            f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {seen}"
         )
     return "; ".join(sentences) or "no view that takes part has a codebook"

@@ -15,10 +15,10 @@ from engine.learners.metrics.comparisons import Comparisons
 from engine.spaces.pipeline import class_of
 
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
-"""Some of several, by position or by a mask."""
+"""A choice among examples, by position or by a mask."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Examples:
     """Items with at least one of some views."""
 
@@ -32,22 +32,22 @@ class Examples:
     similar: Any = None
     """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
     constraints: Comparisons | None = None
-    """What is said of them by position where constraints were given."""
+    """Comparisons of them by position where constraints were given."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, chosen: Chosen) -> "Examples":
-        """Return some of the examples."""
+        """Return the chosen examples."""
         positions = np.arange(len(self))[chosen]
         return Examples(
-            self.ids[positions],
-            tuple(self.keys[position] for position in positions),
-            {view: rows[positions] for view, rows in self.rows.items()},
-            self.mask[positions],
-            tuple(self.labels[position] for position in positions),
-            None if self.similar is None else self.similar[positions][:, positions],
-            None if self.constraints is None else self.constraints.among(positions, len(self)),
+            ids=self.ids[positions],
+            keys=tuple(self.keys[position] for position in positions),
+            rows={view: rows[positions] for view, rows in self.rows.items()},
+            mask=self.mask[positions],
+            labels=tuple(self.labels[position] for position in positions),
+            similar=None if self.similar is None else self.similar[positions][:, positions],
+            constraints=None if self.constraints is None else self.constraints.among(positions, len(self)),
         )
 
     def seen_in(self, *views: str) -> "Examples":
@@ -67,7 +67,7 @@ class Examples:
         return self.take(~np.isin(self.ids, others.ids))
 
     def of_ids(self, ids: NDArray[np.int64]) -> "Examples":
-        """Return the examples among some items."""
+        """Return the examples with these ids."""
         return self.take(np.isin(self.ids, ids))
 
     def classes(self) -> NDArray[np.str_]:
@@ -105,21 +105,21 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     keys, labels = tx.items.keys(), tx.items.labels()
     numbers = ids.tolist()
     return Examples(
-        ids,
-        tuple(keys[item] for item in numbers),
-        whole,
-        mask,
-        tuple(labels.get(item, ()) for item in numbers),
+        ids=ids,
+        keys=tuple(keys[item] for item in numbers),
+        rows=whole,
+        mask=mask,
+        labels=tuple(labels.get(item, ()) for item in numbers),
     )
 
 
 def split(count: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which of ``count`` examples are kept aside, (count,): a share of them, by chance.
+    """Return which of ``count`` examples are held out, (count,): a random share of them.
 
     Raises InvalidInputError unless 0 <= share < 1.
     """
     if not 0 <= share < 1:
         raise InvalidInputError(f"the share that is held out must be at least 0 and below 1, not {share}")
-    aside = np.zeros(count, bool)
-    aside[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
-    return aside
+    held_out = np.zeros(count, bool)
+    held_out[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
+    return held_out

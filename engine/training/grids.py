@@ -1,21 +1,27 @@
-"""Grids: the values that tuning tries for each learner's main settings."""
+"""Grids: the values that tuning tries for each learner's main settings, and how many dimensions items allow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.errors import InvalidInputError
+from engine.learners.chain import Chain
 from engine.learners.kernels import KernelMap
 from engine.learners.registry import LEARNERS, learner_class
+from engine.learners.steps import L1, L2, Sqrt, Standardize
 from engine.recipe import Recipe
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
 
 KERNEL = "kernel"
-"""The setting that is no learner's own: which kernel stage comes before the learner, or "none"."""
+"""A setting that no learner has: which kernel stage comes before the learner, or "none"."""
 NO_KERNEL = "none"
 OF_KERNEL = f"{KernelMap.name}__"
 """What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
 
+_DIMENSIONS = "n_components"
+_SAME_WIDTH = (L1, L2, Sqrt, Standardize)
 _DIMS = (50, 20, 100)
 _WEIGHTS = (1e-6, 1e-2, 1e-1)
 _KERNELS = (NO_KERNEL, "chi2", "rbf")
@@ -71,8 +77,8 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
     """
     name, settled = main_learner(recipe.spec), fixed(recipe)
-    asked = dict(recipe.tune.values) if recipe.tune else {}
-    if twice := sorted(settled & set(asked)):
+    given = dict(recipe.tune.values) if recipe.tune else {}
+    if twice := sorted(settled & set(given)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
     main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
     defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
@@ -81,7 +87,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
         for setting, tried in GRIDS.get(name, {}).items()
         if setting not in settled
     }
-    values |= {setting: _once(tried) for setting, tried in asked.items()}
+    values |= {setting: _once(tried) for setting, tried in given.items()}
     if unknown := sorted(setting for setting in set(values) - set(defaults) if not setting.startswith(OF_KERNEL)):
         known = ", ".join(sorted(set(defaults) - {"view_slices", "random_state"}))
         raise InvalidInputError(f"{name!r} has no parameter {unknown[0]}; it has: {known}")
@@ -137,8 +143,38 @@ def _possible(setting: str, values: Sequence[Any], training: Examples, widened: 
     """
     if setting == KERNEL and any((rows < 0).any() for rows in training.rows.values()):
         return tuple(value for value in values if value != "chi2")
-    if setting == "n_components":
+    if setting == _DIMENSIONS:
         columns = [] if widened else [rows.shape[1] for rows in training.rows.values()]
         most = max(1, min([len(training) // 2, *columns]))
         return tuple(value for value in values if value is None or value <= most) or (most,)
     return tuple(values)
+
+
+def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> None:
+    """Raise InvalidInputError where a recipe asks for more dimensions than its learner can make of the examples.
+
+    A default is not asked for: the learner takes as many as there are.
+    """
+    main = pipeline.main
+    asked = list(recipe.tune.values.get(_DIMENSIONS, ())) if recipe.tune else []
+    if main is not None and _DIMENSIONS in fixed(recipe):
+        asked.append(main.get_params()[_DIMENSIONS])
+    if main is None or not (whole := [one for one in asked if isinstance(one, int)]):
+        return
+    items = dict(zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True))
+    ranks, reasons = items, [f"{count} training items have view {view}" for view, count in items.items()]
+    before = pipeline.steps[: pipeline.steps.index(main)]
+    if all(isinstance(step, _SAME_WIDTH) for step in before):  # others, such as kernels, make columns of items
+        ranks = {view: min(rows.shape[1], items[view]) for view, rows in training.rows.items()}
+        reasons = [f"view {view} has {rows.shape[1]} numbers" for view, rows in training.rows.items()] + reasons
+    most = main.most_dimensions(list(ranks.values()), _classes(training))
+    if max(whole) > most:
+        name = _DIMENSIONS if recipe.dim is None else "dim"
+        raise InvalidInputError(
+            f"{name} {max(whole)} is more than the {most} dimensions that {main.name} can have: {', '.join(reasons)}"
+        )
+
+
+def _classes(training: Examples) -> int:
+    """Return how many classes have two items or more."""
+    return int((np.unique(training.classes(), return_counts=True)[1] > 1).sum())

@@ -1,4 +1,4 @@
-"""What the learners say of themselves, for users: read from a file, so that none of them is loaded for it."""
+"""Descriptions of the learners for users, read from a file, so that no learner is loaded for it."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ FILE = Path(__file__).with_name("learners.json")
 """Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SettingGuide:
     """One setting of a learner."""
 
@@ -22,10 +22,10 @@ class SettingGuide:
     """Which ones it takes, in words."""
     default: Any
     tuned: tuple[Any, ...]
-    """What ``train --tune`` tries; () where it leaves the setting alone."""
+    """What ``train --tune`` tries; () where it does not tune the setting."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LearnerGuide:
     """One learner or stage."""
 
@@ -62,7 +62,7 @@ class LearnerGuide:
         views = "any number of views" if self.least_views == 1 else f"at least {self.least_views} views"
         if self.most_views is not None:
             views = f"exactly {self.most_views} views"
-        others = [name for name, there in (("pairs", self.pairs), ("comparisons", self.comparisons)) if there]
+        others = [name for name, taken in (("pairs", self.pairs), ("comparisons", self.comparisons)) if taken]
         if not self.labels:
             return ", ".join([views, *(f"{name} if given" for name in others)])
         return f"{views}, {' or '.join(['labels', *others])}"
@@ -77,12 +77,12 @@ class LearnerGuide:
 
 
 def learner_guides() -> tuple[LearnerGuide, ...]:
-    """Return what all learners and stages say of themselves: learners first, each in the order of names."""
+    """Return the descriptions of all learners and stages: learners first, each in the order of names."""
     return tuple(sorted(_read(), key=lambda one: (one.stage, one.name)))
 
 
 def learner_guide(name: str) -> LearnerGuide:
-    """Return what one says of itself; NotFoundError lists those that there are."""
+    """Return the description of a learner or stage; NotFoundError lists those that exist."""
     found = {one.name: one for one in learner_guides()}
     if name not in found:
         raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join(found)}")

@@ -22,22 +22,22 @@ def members(labels: Sequence[Sequence[str]], classes: Sequence[str]) -> Bools:
 
 
 def ranking(distances: ArrayLike, random: np.random.Generator | None = None) -> NDArray[np.intp]:
-    """Return the ranking by distances, (queries, n); equal ones in the order of the database, or drawn by chance.
+    """Return the ranking by distances, (queries, n); equal ones in the order of the database, or at random.
 
-    Codes tie so often that the order of the database would be measured, where items of a class stand together. An order
-    drawn by chance favours none: the measures are then those of all orders of the ties, in expectation.
+    Codes tie so often that the order of the database, where items of a class stand together, would decide the measures.
+    With a random order they are, in expectation, the means over all orders of the ties.
     """
     table = np.asarray(distances)
-    drawn = np.arange(table.shape[1]) if random is None else random.permutation(table.shape[1])
-    order: NDArray[np.intp] = drawn[np.argsort(table[:, drawn], axis=1, kind="stable")]
+    columns = np.arange(table.shape[1]) if random is None else random.permutation(table.shape[1])
+    order: NDArray[np.intp] = columns[np.argsort(table[:, columns], axis=1, kind="stable")]
     return order
 
 
 def reranked(order: NDArray[np.intp], distances: ArrayLike, count: int) -> NDArray[np.intp]:
     """Return a ranking with its first ``count`` sorted by other distances, (queries, n); equal ones stay in order."""
     first, rest = order[:, :count], order[:, count:]
-    again = np.argsort(np.take_along_axis(np.asarray(distances), first, axis=1), axis=1, kind="stable")
-    return np.hstack([np.take_along_axis(first, again, axis=1), rest])
+    within = np.argsort(np.take_along_axis(np.asarray(distances), first, axis=1), axis=1, kind="stable")
+    return np.hstack([np.take_along_axis(first, within, axis=1), rest])
 
 
 def relevance(order: NDArray[np.intp], query_members: Bools, database_members: Bools) -> Bools:
@@ -54,11 +54,11 @@ def knn_correct(order: NDArray[np.intp], query_members: Bools, database_members:
     the database holds fewer than k items, all of them vote.
     """
     pairs = zip(order, query_members, strict=True)
-    return np.array([mine[_elected(database_members[nearest[:k]])] for nearest, mine in pairs], bool)
+    return np.array([own[_elected(database_members[nearest[:k]])] for nearest, own in pairs], bool)
 
 
 def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
-    """Return, per query, the share of relevant items among the first k (among all, where there are fewer)."""
+    """Return, per query, the share of relevant items among the first k, or among all of fewer."""
     shares: NDArray[np.float64] = ranked[:, :k].mean(axis=1)
     return shares
 

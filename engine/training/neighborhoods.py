@@ -1,9 +1,7 @@
 """Neighbourhoods: which items a learner takes to be similar, by their labels, or by pairs or comparisons given."""
 
-import csv
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,31 +14,6 @@ from engine.learners.chain import Chain
 from engine.learners.registry import takers
 from engine.recipe import Pair
 from engine.training.examples import Examples
-
-
-def read_pairs(path: Path | str) -> tuple[Pair, ...]:
-    """Return the pairs of a CSV with two keys of similar items on each line; a first line ``key_a,key_b`` is a header.
-
-    Raises InvalidInputError for a file that cannot be read, holds no pair, or a line that is none.
-    """
-    pairs: list[Pair] = []
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(file)
-            for line in lines:
-                cells = [cell.strip() for cell in line]
-                if not any(cells) or (not pairs and [cell.lower() for cell in cells] == ["key_a", "key_b"]):
-                    continue
-                if len(cells) != 2 or not all(cells):
-                    raise InvalidInputError(
-                        f"{path}, line {lines.line_num}: expected key_a,key_b but found {','.join(line)!r}"
-                    )
-                pairs.append(Pair(cells[0], cells[1], lines.line_num))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"pairs cannot be read from {path}: {error}") from error
-    if not pairs:
-        raise InvalidInputError(f"{path} holds no pairs: each line names two similar items, key_a,key_b")
-    return tuple(pairs)
 
 
 def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
@@ -118,7 +91,7 @@ def count_constraints(given: ItemComparisons | None, training: Examples, held_ou
         return None
     columns = zip(training.rows, training.mask.T, strict=True)
     used = {view: len(training.constraints.among(there, len(training))) for view, there in columns}
-    counts = ConstraintCounts(given.said.kind, len(given), given.naming(set(held_out.keys)), used)
+    counts = ConstraintCounts(given.comparisons.kind, len(given), given.naming(set(held_out.keys)), used)
     if lacking := [view for view, count in used.items() if not count]:
         raise InvalidInputError(
             f"view {lacking[0]!r} has nothing to learn from: each of the {counts.given} {counts.kind} names an item "

@@ -74,7 +74,7 @@ def read_constraints(path: Path | None) -> "ItemComparisons | None":
     """The comparisons of a file; None without one."""
     if path is None:
         return None
-    from engine.training.comparison_file import read_comparisons
+    from engine.ingest.comparison_files import read_comparisons
 
     return read_comparisons(path)
 

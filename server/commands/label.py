@@ -32,7 +32,7 @@ class AnnotationFiles:
     """
 
     def __init__(self, labels: Path | str | None, captions: Path | str | None) -> None:
-        from engine.ingest.annotations import AnnotationFile
+        from engine.ingest.annotation_file import AnnotationFile
 
         self._files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
         for path, cell in self._files:

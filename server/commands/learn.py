@@ -92,7 +92,7 @@ class RecipeOptions:
     def _pairs(self) -> "tuple[Pair, ...]":
         if self.pairs is None:
             return ()
-        from engine.training.neighborhoods import read_pairs
+        from engine.ingest.comparison_files import read_pairs
 
         return read_pairs(self.pairs)
 

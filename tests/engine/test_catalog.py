@@ -36,7 +36,7 @@ def catalog(tmp_path):
 
 
 def record(key: str, value: float = 0.0, **more) -> NewRecord:
-    return NewRecord(key, rows={"color": np.full(64, value, np.float32)}, **more)
+    return NewRecord(key=key, rows={"color": np.full(64, value, np.float32)}, **more)
 
 
 @pytest.mark.parametrize("make", [make_tables, lambda connection: migrate(connection, "")], ids=["new", "migrated"])

@@ -6,8 +6,8 @@ import pytest
 from engine.catalog import state
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError
+from engine.ingest.comparison_files import read_comparisons
 from engine.learners.metrics.comparisons import Comparisons
-from engine.training.comparison_file import read_comparisons
 
 KNOWN = {"a", "b", "c", "d"}
 
@@ -21,7 +21,7 @@ def given(items, lines=None, **said) -> ItemComparisons:
 
 
 def named(found: ItemComparisons) -> list[tuple[str, ...]]:
-    return [tuple(found.keys[item] for item in row) for row in found.said.items]
+    return [tuple(found.keys[item] for item in row) for row in found.comparisons.items]
 
 
 def test_the_header_says_what_the_lines_are(tmp_path):
@@ -30,15 +30,23 @@ def test_the_header_says_what_the_lines_are(tmp_path):
     file.write_text('key_a,key_b,similar\na/1.jpg, a/2.jpg,1\n\n"b, c.jpg",d,no\n')
     pairs = read_comparisons(file)
     assert named(pairs) == [("a/1.jpg", "a/2.jpg"), ("b, c.jpg", "d")]
-    assert (pairs.said.kind, pairs.said.similar.tolist(), pairs.lines.tolist()) == ("pairs", [True, False], [2, 4])
+    assert (pairs.comparisons.kind, pairs.comparisons.similar.tolist(), pairs.lines.tolist()) == (
+        "pairs",
+        [True, False],
+        [2, 4],
+    )
     file.write_text("\ufeffWeight,far,near,anchor\n.5,c,b,a\n2,a,b,c\n")
     triplets = read_comparisons(file)
     assert named(triplets) == [("a", "b", "c"), ("c", "b", "a")]
-    assert (triplets.said.kind, triplets.said.weights.tolist(), triplets.said.margins) == ("triplets", [0.5, 2.0], None)
+    assert (triplets.comparisons.kind, triplets.comparisons.weights.tolist(), triplets.comparisons.margins) == (
+        "triplets",
+        [0.5, 2.0],
+        None,
+    )
     file.write_text("near_a,near_b,far_a,far_b,margin\na,b,c,d,0\na,c,a,d,1e-1\n")
     quadruplets = read_comparisons(file)
     assert named(quadruplets) == [("a", "b", "c", "d"), ("a", "c", "a", "d")]
-    assert (quadruplets.said.kind, quadruplets.said.margins.tolist()) == ("quadruplets", [0.0, 0.1])
+    assert (quadruplets.comparisons.kind, quadruplets.comparisons.margins.tolist()) == ("quadruplets", [0.0, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -77,8 +85,8 @@ def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
         (given(["aba"], lines=[9]), InvalidInputError, "line 9: 'a' is compared with itself"),
         (given(["abcc"]), InvalidInputError, "'c' is compared with itself"),
         (given(["aa"], similar=[False]), InvalidInputError, "'a' is compared with itself"),
-        (given(["abb"]), InvalidInputError, "'a' and 'b' are said to be nearer than themselves"),
-        (given(["abba"]), InvalidInputError, "nearer than themselves"),
+        (given(["abb"]), InvalidInputError, "the pair 'a' and 'b' is compared with itself"),
+        (given(["abba"]), InvalidInputError, "is compared with itself"),
         (
             given(["ab", "ac", "ba"], similar=[True, True, False], lines=[2, 3, 4]),
             InvalidInputError,
@@ -113,7 +121,7 @@ def test_people_may_disagree():
     ("make", "words"),
     [
         (lambda: given(["abcab"]), "pairs, triplets, quadruplets"),
-        (lambda: given(["abc"], similar=[True]), "only pairs, say"),
+        (lambda: given(["abc"], similar=[True]), "only pairs, have a column similar"),
         (lambda: given(["ab"]), "pairs, and only pairs"),
         (lambda: given(["ab"], similar=[True], margins=[1.0]), "upper and lower"),
         (lambda: given(["abc"], weights=[1.0, 2.0]), "1 triplets, but .* weights"),
@@ -146,4 +154,4 @@ def test_they_survive_being_stored():
         assert named(back) == named(said)
         assert back.lines is None
         for name in ("similar", "weights", "margins"):
-            np.testing.assert_array_equal(getattr(back.said, name), getattr(said.said, name))
+            np.testing.assert_array_equal(getattr(back.comparisons, name), getattr(said.comparisons, name))

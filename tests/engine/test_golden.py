@@ -66,7 +66,9 @@ def test_an_earlier_version_s_summary_is_told():
         "trained_items": 12,
         "held_out": 0,
     }
-    generation = Generation("golden", 1, "2026-01-02T03:04:05+00:00", 7, summary)
+    generation = Generation(
+        space="golden", generation=1, created="2026-01-02T03:04:05+00:00", sequence=7, summary=summary
+    )
     told = space_info(generation, [generation], active=True)
     assert (told.views, told.added, told.pairs, told.tuning) == (("color", "sift"), (), 0, None)
     assert (told.constraints, told.binary, told.rerank) == (None, False, 0)

@@ -153,7 +153,7 @@ def test_comparisons_measure_spaces_without_labels(liked):
     assert 0 < paired.standard_error < paired.value / 5
     assert (found.comparisons, found.queries) == (len(test), 0)
     embedded = np.array([one.vector for one in liked.embed([_query(number) for number in range(COUNT)])])
-    assert learned.value == pytest.approx(test.said.agreement(embedded))
+    assert learned.value == pytest.approx(test.comparisons.agreement(embedded))
 
 
 def _query(number):
@@ -174,7 +174,7 @@ def test_comparisons_that_a_space_knows_are_counted(liked):
     assert held.learned_from == len(given.of(sorted(trained)))
     assert (raw.trained_items, raw.learned_from) == (0, 0)
     assert f"held: {held.trained_items} name items that it was trained on" in found.protocol
-    turned = ItemComparisons(given.keys, Comparisons(given.said.items[:, [1, 0, 0, 2]]))
+    turned = ItemComparisons(given.keys, Comparisons(given.comparisons.items[:, [1, 0, 0, 2]]))
     as_quadruplets = liked.evaluate(EvaluationRequest(view="one", spaces=("held",), constraints=turned))
     assert as_quadruplets.overlaps[0].learned_from == 0  # of another kind
     assert as_quadruplets.rows[0].value == found.rows[0].value
@@ -200,7 +200,7 @@ def test_pairs_are_measured_by_the_area_under_the_curve(liked):
 def test_comparisons_of_items_that_lack_the_view_are_left_out_and_counted(liked):
     given = triplets()
     liked.import_items([NewItem("only", rows={"two": np.ones(1, np.float32)})])
-    more = np.vstack([given.said.items, [[COUNT, 1, 2]]])
+    more = np.vstack([given.comparisons.items, [[COUNT, 1, 2]]])
     found = liked.evaluate(
         EvaluationRequest(
             view="one", spaces=("raw",), constraints=ItemComparisons((*given.keys, "only"), Comparisons(more))
@@ -215,6 +215,6 @@ def test_comparisons_of_items_that_lack_the_view_are_left_out_and_counted(liked)
     with pytest.raises(NotFoundError, match="constraint 1: there is no item 'gone'"):
         liked.evaluate(
             EvaluationRequest(
-                view="one", spaces=("raw",), constraints=ItemComparisons(("gone", *given.keys[:2]), none.said)
+                view="one", spaces=("raw",), constraints=ItemComparisons(("gone", *given.keys[:2]), none.comparisons)
             )
         )

@@ -142,7 +142,7 @@ def test_comparisons_survive() -> None:
             given = ItemComparisons(tuple("abcdefgh"), said, lines)
             back = convert_training.to_comparisons(convert_training.from_comparisons(given))
             assert back.keys == given.keys
-            np.testing.assert_equal(vars(back.said) | {"lines": back.lines}, vars(said) | {"lines": lines})
+            np.testing.assert_equal(vars(back.comparisons) | {"lines": back.lines}, vars(said) | {"lines": lines})
     for message in ({"size": 3, "items": [0, 0]}, {"size": 5, "items": range(5)}, {"size": 2, "items": [0, 0]}, {}):
         with pytest.raises(InvalidInputError):
             convert_training.to_comparisons(collections_pb2.Comparisons(keys=["a"], **message))

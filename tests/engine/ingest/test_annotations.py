@@ -9,7 +9,7 @@ from drawn import draw, encode, write_pictures
 
 from engine.errors import InvalidInputError
 from engine.home import Home
-from engine.ingest.annotations import AnnotationFile
+from engine.ingest.annotation_file import AnnotationFile
 from engine.item import IndexOptions, ItemUpdate, NewItem
 from engine.query import Filter
 

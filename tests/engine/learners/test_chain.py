@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from engine.learners import selection
 from engine.learners.chain import Chain, parse_chain
 from engine.learners.kernels import KernelMap
-from engine.learners.selection import Kept, cross_validate, distances, select
+from engine.learners.selection import ClassValidation, distances, search, select
 from engine.learners.state import decode, encode
 from engine.learners.subspace.cca import CanonicalCorrelation
 
@@ -80,30 +81,52 @@ def accuracy(squared, query_labels, labels):
     return float((labels[squared.argmin(axis=1)] == query_labels).mean())
 
 
+def both_ways(views, labels, **how):
+    return ClassValidation(views, labels, measure=accuracy, crossings=[(0, 1), (1, 0)], **how)
+
+
 def test_selection_finds_the_better_settings():
     """The chosen settings have the best score of all tried, and trying one parameter after another tries fewer."""
     views, labels = two_views()
-    how = {"measure": accuracy, "crossings": [(0, 1), (1, 0)], "seed": 0}
+    validation = both_ways(views, labels)
     grid = {"spec": ["pca", "l1,cca"], "n_components": [1, 4], "view_slices": [None]}
     with pytest.raises(ValueError, match="no parameter view_slices"):
-        select(grid, views, labels, **how)
+        select(grid, validation)
     grid = {"spec": ["l1,cca", "l1,sqrt,cca"], "n_components": [1, 4], "power": [0.0, 1.0]}
-    whole = select(grid, views, labels, fixed={"shrinkage": 0.2}, **how)
+    whole = select(grid, validation, fixed={"shrinkage": 0.2})
     assert len(whole.tried) == 8
     assert whole.score == max(one["score"] for one in whole.tried)
     assert whole.settings["shrinkage"] == 0.2
-    again = cross_validate(whole.spec, whole.settings, views, labels, **how)
-    assert again == whole.score
-    quick = select(grid, views, labels, fixed={"shrinkage": 0.2}, exhaustive=False, **how)
+    assert both_ways(views, labels).score(whole.spec, whole.settings) == whole.score
+    quick = select(grid, validation, fixed={"shrinkage": 0.2}, exhaustive=False)
     assert len(quick.tried) == 4
     assert quick.score <= whole.score
     json.dumps(whole.tried)
 
 
-def test_selection_computes_nothing_twice(monkeypatch):
-    """Kernels are mapped once per fold for all settings; a second direction takes what the first measured too."""
+def test_settings_that_cannot_be_used_are_passed_over():
+    """A candidate that no chain can be made or fitted of has no score, and a reason; the others are still compared."""
     views, labels = two_views()
-    how = {"measure": accuracy, "folds": 3}
+    found = select({"spec": ["cca"], "power": [0.0, "much", 1.0]}, both_ways(views, labels))
+    assert [one["score"] is None for one in found.tried] == [False, True, False]
+    assert "power" in found.tried[1]["error"]
+    assert found.settings["power"] != "much"
+
+
+def test_search_reports_its_progress():
+    """Progress is reported before the first candidate and after each, with how many there are in all."""
+    seen = []
+    best, score, tried = search({"a": [1, 2], "b": [1, 2, 3]}, lambda point: -point["a"] - point["b"], exhaustive=False,
+                         progress=lambda done, total, one: seen.append((done, total, one)))  # fmt: skip
+    assert (best, score) == ({"a": 1, "b": 1}, -2)
+    assert seen == [(0, 4, None), *((number, 4, one) for number, one in enumerate(tried, 1))]
+
+
+@pytest.mark.parametrize("memory", [selection.CACHED_BYTES, 0])
+def test_selection_computes_nothing_twice(monkeypatch, memory):
+    """Kernels are mapped once per fold for all settings, memory allowing; all directions are measured at once."""
+    monkeypatch.setattr(selection, "CACHED_BYTES", memory)
+    views, labels = two_views()
     grid = {"spec": ["l1,kernel:rbf,cca,l2", "l1,kernel:chi2,cca"], "power": [0.0, 1.0, 2.0]}
     fitted = []
 
@@ -113,33 +136,29 @@ def test_selection_computes_nothing_twice(monkeypatch):
 
     counted(KernelMap)
     counted(CanonicalCorrelation)
-    kept = Kept(crossings=[(0, 1), (1, 0)])
-    there = select(grid, views, labels, kept=kept, crossings=[(0, 1)], **how)
-    assert (fitted.count("kernel"), fitted.count("cca")) == (2 * 3, 6 * 3)
-    back = select(grid, views, labels, kept=kept, crossings=[(1, 0)], **how)
-    assert len(fitted) == 8 * 3
+    validation = both_ways(views, labels)
+    there = select(grid, validation, crossings=[(0, 1)])
+    assert (fitted.count("kernel"), fitted.count("cca")) == ((2 if memory else 6) * 3, 6 * 3)
+    count = len(fitted)
+    back = select(grid, validation, crossings=[(1, 0)])
+    assert len(fitted) == count
     for found, crossing in ((there, (0, 1)), (back, (1, 0))):
+        alone = ClassValidation(views, labels, measure=accuracy, crossings=[crossing])
         for one in found.tried:
-            assert (
-                cross_validate(one["spec"], one["settings"], views, labels, crossings=[crossing], **how) == one["score"]
-            )
+            assert alone.score(one["spec"], one["settings"]) == one["score"]
 
 
 def test_held_out_rows_are_not_trained_on():
     """Cross-validation measures rows that the chain was not fitted on: on noise it finds chance."""
     generator = np.random.default_rng(0)
     views, labels = [generator.normal(size=(90, 40)) for _ in range(2)], np.arange(90) % 3
-    score = cross_validate(
-        "multi-npp", {"random_state": 0}, views, labels, measure=accuracy, crossings=[(0, 1)], folds=3
-    )
-    assert score < 0.6
+    assert both_ways(views, labels).score("multi-npp", {"random_state": 0}, [(0, 1)]) < 0.6
 
 
 def test_selection_needs_chains():
     """A grid without chains is refused."""
-    views, labels = two_views()
     with pytest.raises(ValueError, match='"spec"'):
-        select({"power": [1.0]}, views, labels, measure=accuracy, crossings=[(0, 1)])
+        select({"power": [1.0]}, both_ways(*two_views()))
 
 
 def test_distances_are_squared_euclidean():
@@ -174,6 +193,7 @@ def test_the_database_of_cross_validation_is_seen_or_unseen(unseen):
         shapes.append((squared.shape, len(query_labels), len(item_labels)))
         return 1.0
 
-    cross_validate("cca:2", {}, views, labels, measure=measure, crossings=[(0, 1)], folds=4, unseen=unseen)
+    validation = ClassValidation(views, labels, measure=measure, crossings=[(0, 1)], folds=4, unseen=unseen)
+    validation.score("cca:2", {})
     items = 10 if unseen else 30
     assert shapes == [((10, items), 10, items)] * 4

@@ -7,10 +7,10 @@ from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.evaluation import EvaluationRequest
+from engine.ingest.comparison_files import read_pairs
 from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Pair, Recipe
-from engine.training.neighborhoods import read_pairs
 
 BOTH = ("color", "gist")
 

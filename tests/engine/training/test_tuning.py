@@ -9,7 +9,7 @@ from engine.evaluation import EvaluationRequest
 from engine.learners.registry import learner_class
 from engine.recipe import Pair, Recipe, Tune
 from engine.training.grids import GRIDS, KERNEL
-from engine.training.tuning import _folds
+from engine.training.validation import spread
 
 BOTH = ("color", "gist")
 
@@ -152,7 +152,7 @@ def test_classes_smaller_than_the_folds_are_spread_over_them(groups):
             return 10
 
     for seed in range(20):
-        folds = _folds(Known(), 3, seed)
+        folds = spread(Known(), 3, seed)
         assert folds[0] != folds[1]
         assert sorted(np.bincount(folds)) == [3, 3, 4]
 

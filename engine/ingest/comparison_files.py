@@ -1,0 +1,96 @@
+"""Comparison files: CSV files of pairs of similar items, and of pairs, triplets or quadruplets with a header."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError
+from engine.ingest.table import Table
+from engine.learners.metrics.comparisons import Comparisons
+from engine.recipe import Pair
+
+_PAIR = ("key_a", "key_b")
+_KEYS = (_PAIR, ("anchor", "near", "far"), ("near_a", "near_b", "far_a", "far_b"))
+_SIMILAR, _WEIGHT, _MARGIN = "similar", "weight", "margin"
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
+
+
+def read_pairs(path: Path | str) -> tuple[Pair, ...]:
+    """Return the pairs of a CSV with two keys of similar items on each line; a first line ``key_a,key_b`` is a header.
+
+    Raises InvalidInputError for a file that cannot be read, holds no pair, or has a line that is none.
+    """
+    pairs: list[Pair] = []
+    table = Table(path, "pairs")
+    for line, cells in table:
+        if not pairs and [cell.lower() for cell in cells] == [*_PAIR]:
+            continue
+        if len(cells) != 2 or not all(cells):
+            raise table.unexpected(line, ",".join(_PAIR), cells)
+        pairs.append(Pair(cells[0], cells[1], line))
+    if not pairs:
+        raise InvalidInputError(f"{path} holds no pairs: each line names two similar items, key_a,key_b")
+    return tuple(pairs)
+
+
+def read_comparisons(path: Path | str) -> ItemComparisons:
+    """Return the comparisons of a CSV whose first line names its columns, in any order.
+
+    ``key_a,key_b,similar`` (1 or 0, true or false, yes or no) are pairs; ``anchor,near,far`` triplets; and
+    ``near_a,near_b,far_a,far_b`` quadruplets. Columns ``weight`` and, but for pairs, ``margin`` may be added.
+
+    Raises InvalidInputError for a file that cannot be read, has another header, holds no comparison, or has a line that
+    is none.
+    """
+    table = Table(path, "constraints")
+    lines = iter(table)
+    header = [cell.lower() for cell in next(lines, (0, [""]))[1]]
+    keys = _key_columns(path, header)
+    positions: dict[str, int] = {}
+    # Of a million comparisons only numbers and the names of items are held in memory.
+    items: list[int] = []
+    values: dict[str, list[float]] = {name: [] for name in header if name not in keys}
+    numbers: list[int] = []
+    for line, cells in lines:
+        if len(cells) != len(header) or not all(cells):
+            raise table.unexpected(line, ",".join(header), cells)
+        named = dict(zip(header, cells, strict=True))
+        items += [positions.setdefault(named[column], len(positions)) for column in keys]
+        for column, found in values.items():
+            found.append(_value(table, line, column, named[column]))
+        numbers.append(line)
+    if not numbers:
+        raise InvalidInputError(f"{path} holds no constraints but for its header {','.join(header)}")
+    arrays = {column: np.array(found) for column, found in values.items()}
+    comparisons = Comparisons(
+        np.array(items, np.int64).reshape(-1, len(keys)),
+        arrays[_SIMILAR].astype(bool) if _SIMILAR in arrays else None,
+        arrays.get(_WEIGHT),
+        arrays.get(_MARGIN),
+    )
+    return ItemComparisons(tuple(positions), comparisons, np.array(numbers, np.int64))
+
+
+def _key_columns(path: Path | str, header: Sequence[str]) -> Sequence[str]:
+    """Return the columns that name items."""
+    for keys in _KEYS:
+        needed, optional = ({*keys, _SIMILAR}, {_WEIGHT}) if keys == _PAIR else ({*keys}, {_WEIGHT, _MARGIN})
+        if needed <= set(header) <= needed | optional and len(set(header)) == len(header):
+            return keys
+    raise InvalidInputError(
+        f"{path} begins with {','.join(header)!r}, not with the names of its columns: key_a,key_b,similar or "
+        "anchor,near,far or near_a,near_b,far_a,far_b, and weight or margin where there are any"
+    )
+
+
+def _value(table: Table, line: int, column: str, text: str) -> float:
+    if column == _SIMILAR:
+        if (flag := _FLAGS.get(text.lower())) is None:
+            raise table.error(line, f"{column} is 1 or 0, not {text!r}")
+        return flag
+    try:
+        return float(text)
+    except ValueError:
+        raise table.error(line, f"{column} {text!r} is no number") from None

@@ -1,0 +1,157 @@
+"""Validation: folds of training items, or of comparisons of them, and how good a fitted pipeline is in each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.values import within_reach
+from engine.learners.cancellation import checkpoint
+from engine.learners.chain import Chain
+from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.selection import CrossValidation, Fold
+from engine.spaces.pipeline import distances, filed
+from engine.training.examples import Examples
+from engine.training.learning import learn
+from engine.training.measures import average_precision, knn_correct, members, ranking, relevance
+
+ACCURACY = "accuracy"
+NEIGHBORS = 5
+"""Neighbours that vote in the measure "accuracy"."""
+_QUERIES_AT_ONCE = 256
+
+Rows = NDArray[Any]
+
+
+def validate_retrieval(training: Examples, folds: int, measure: str, seed: int) -> CrossValidation:
+    """Return folds of items: those of a fold are the queries, and the others the database, learned from.
+
+    In each fold the mean of a measure, "map" or "accuracy", is taken over the queries of every pair of a query view and
+    a target that the pipeline can match: across the views, or within each where the learner keeps them apart.
+    """
+    retrieval = _Retrieval(training, spread(training, folds, seed), measure, seed)
+    return CrossValidation([retrieval.fold(number) for number in range(retrieval.folds.max() + 1)], retrieval)
+
+
+def validate_order(training: Examples, comparisons: Comparisons, folds: int, seed: int) -> CrossValidation:
+    """Return folds of comparisons: distances are learned from the others and compared with those of the fold."""
+    chosen = np.random.default_rng(seed).permutation(len(comparisons)) % folds
+    rows, mask = _dense(training), training.mask
+    database = [view[present] for view, present in zip(rows, mask.T, strict=True)]
+
+    def agreement(number: int, chain: Chain, _: list[Rows], placed: list[Rows]) -> Iterator[float]:
+        held_out = comparisons.take(chosen == number)
+        for embedded, present in zip(placed, mask.T, strict=True):
+            of_view = held_out.among(present, len(present))
+            if len(of_view) and np.isfinite(found := of_view.agreement(within_reach(embedded))):
+                yield found
+
+    def fold(number: int) -> Fold:
+        learned = replace(training, constraints=comparisons.take(chosen != number))
+        return _fold(learned, queries=[view[:0] for view in rows], database=database)
+
+    return CrossValidation([fold(number) for number in range(folds)], agreement)
+
+
+@dataclass(frozen=True)
+class _Retrieval:
+    """Measures retrieval in folds of items."""
+
+    training: Examples
+    folds: NDArray[np.intp]
+    """(n,) the fold of each item."""
+    measure: str
+    seed: int
+
+    def fold(self, number: int) -> Fold:
+        """Return what is learned from and embedded while a fold is measured."""
+        queries, items = self._positions(number)
+        rows = _dense(self.training)
+        return _fold(
+            self.training.take(self.folds != number),
+            queries=[view[chosen] for view, chosen in zip(rows, queries, strict=True)],
+            database=[view[chosen] for view, chosen in zip(rows, items, strict=True)],
+        )
+
+    def __call__(self, number: int, chain: Chain, probes: list[Rows], placed: list[Rows]) -> Iterator[float]:
+        """Yield the mean measure of the queries of a fold by query view and target, if any has relevant items."""
+        queries, items = self._positions(number)
+        classes = self.training.classes()
+        for query, target in _crossings(chain, len(queries)):
+            if len(queries[query]) and len(items[target]):
+                metrics = filed(chain, classes[items[target]], target)
+                vectors = within_reach(probes[query]), within_reach(placed[target])
+                found = self._quality(*vectors, metrics, queries[query], items[target])
+                if np.isfinite(found).any():
+                    yield float(np.nanmean(found))
+
+    def _positions(self, number: int) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+        """Return the positions of a fold's queries and of its database by view, of items whose similar ones are known.
+
+        With pairs, these are the paired items; else the labelled ones.
+        """
+        if self.training.similar is not None:
+            known = np.asarray(self.training.similar.sum(axis=1)).ravel() > 1
+        else:
+            known = np.array([bool(labels) for labels in self.training.labels], bool)
+        usable = self.training.mask.T & known
+        aside = self.folds == number
+        return [np.flatnonzero(view & aside) for view in usable], [np.flatnonzero(view & ~aside) for view in usable]
+
+    def _quality(
+        self, probes: Rows, placed: Rows, metrics: Rows, queries: NDArray[np.intp], items: NDArray[np.intp]
+    ) -> Rows:
+        """Return the measure of each query, (q,)."""
+        found, random = [], np.random.default_rng(self.seed)
+        for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            checkpoint()
+            chosen = slice(start, start + _QUERIES_AT_ONCE)
+            order = ranking(distances(probes[chosen], placed, metrics), random)
+            found.append(self._judged(order, queries[chosen], items))
+        return np.concatenate(found)
+
+    def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> Rows:
+        if self.training.similar is not None:
+            shared = self.training.similar[queries][:, items].toarray() > 0
+            return average_precision(np.take_along_axis(shared, order, axis=1))
+        wanted, offered = ([self.training.labels[i] for i in chosen] for chosen in (queries, items))
+        classes = sorted({label for labels in (*wanted, *offered) for label in labels})
+        query_members, item_members = members(wanted, classes), members(offered, classes)
+        if self.measure == ACCURACY:
+            return knn_correct(order, query_members, item_members, NEIGHBORS).astype(float)
+        return average_precision(relevance(order, query_members, item_members))
+
+
+def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:
+    """Return the fold of each example, (n,): by chance, but every set of labels is spread evenly over them."""
+    names, codes = np.unique(["\x1f".join(labels) for labels in training.labels], return_inverse=True)
+    generator = np.random.default_rng(seed)
+    found = np.empty(len(training), np.intp)
+    first = 0  # where one class ended the next goes on, so that small ones do not all fall into the first fold
+    for code in range(len(names)):
+        of_class = generator.permutation(np.flatnonzero(codes == code))
+        found[of_class] = (first + np.arange(len(of_class))) % folds
+        first += len(of_class)
+    return found
+
+
+def _fold(learned: Examples, queries: list[Rows], database: list[Rows]) -> Fold:
+    def fit(chain: Chain, rows: list[Rows]) -> Chain:
+        return learn(chain, replace(learned, rows=dict(zip(learned.rows, rows, strict=True))))
+
+    return Fold(training=_dense(learned), mask=learned.mask, learn=fit, queries=queries, database=database)
+
+
+def _dense(found: Examples) -> list[Rows]:
+    """Return the rows by view as float64, (n, d_v), zeros where an item lacks the view."""
+    rows = zip(found.rows.values(), found.mask.T, strict=True)
+    return [np.where(present[:, None], view, 0.0).astype(np.float64) for view, present in rows]
+
+
+def _crossings(chain: Chain, views: int) -> list[tuple[int, int]]:
+    """Return the (query view, target view) pairs to measure: all across views where the space answers them."""
+    if chain.cross_view and views > 1:
+        return [(query, target) for query in range(views) for target in range(views) if query != target]
+    return [(view, view) for view in range(views)]

@@ -1,0 +1,38 @@
+"""Every CSV file is read in one way, and a bad one is refused in plain words."""
+
+import pytest
+
+from engine.errors import InvalidInputError
+from engine.ingest.table import Table
+
+
+def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):
+    """Blank lines are left out, a byte order mark is no part of a cell, and a line is that on which it ends."""
+    file = tmp_path / "a.csv"
+    file.write_text('\ufeffkey, label \n\n,,\n"a\nb",x\nc,"y, z"\n')
+    assert list(Table(file, "labels")) == [(1, ["key", "label"]), (5, ["a\nb", "x"]), (6, ["c", "y, z"])]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe\x00", "it is not UTF-8 text; save it as CSV in UTF-8"),
+        (b'"' + b"x" * 200_000, "field larger than field limit"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path, content, reason):
+    file = tmp_path / "a.csv"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidInputError) as caught:
+        list(Table(file, "labels", " (or give 'folder')"))
+    message = str(caught.value)
+    assert message.startswith(f"labels cannot be read from {file}: {reason}")
+    assert message.endswith("(or give 'folder')")
+
+
+def test_errors_name_the_file_and_the_line():
+    table = Table("a.csv", "pairs")
+    assert str(table.error(3, "it is wrong")) == "a.csv, line 3: it is wrong"
+    assert str(table.unexpected(3, "key_a,key_b", ["x"])) == "a.csv, line 3: expected key_a,key_b but found 'x'"
