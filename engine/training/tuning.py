@@ -159,7 +159,7 @@ class _OrderTrial(_Trial):
                 yield np.array([mine.agreement(vectors(pipeline, rows[there], view))])
 
     def _said(self, chosen: NDArray[np.bool_]) -> Comparisons:
-        assert self.training.constraints is not None  # it was checked
+        assert self.training.constraints is not None  # noqa: S101  # it was checked
         return self.training.constraints.take(chosen)
 
 
