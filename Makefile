@@ -10,7 +10,7 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 READY := .venv/.ready
 
-.PHONY: setup demo test test-slow test-all coverage lint proto bench peers clean
+.PHONY: setup demo test test-slow test-all coverage docs lint proto bench peers clean
 
 setup: $(READY)
 
@@ -45,6 +45,9 @@ lint: setup
 	$(BIN)/vulture
 	$(BIN)/codespell
 
+docs: setup
+	$(BIN)/mkdocs build --strict --site-dir site
+
 proto: setup
 	$(BIN)/python tools/proto.py
 
@@ -72,4 +75,4 @@ bench: setup peers
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 
 clean:
-	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
