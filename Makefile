@@ -44,6 +44,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/vulture
 	$(BIN)/codespell
+	$(BIN)/python tools/house.py --check
 
 docs: setup
 	$(BIN)/mkdocs build --strict --site-dir site

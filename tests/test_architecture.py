@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from house import Checkout
+from house import Checkout, cycles, floors
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = Checkout(ROOT)
@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "server.commands": {"server", "engine", "engine.ingest", "engine.spaces", "engine.training", "features"},
     "benchmarks": {*ROOMS, "features", "index"},
     "tools": {*ROOMS, "features", "index"},
+    "crossview": {"server", "engine", "engine.learners"},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other.
 
@@ -78,6 +79,19 @@ def test_every_room_has_its_arrows():
     assert {room(module) for module in MODULES if not module.startswith(MIGRATIONS)} == set(MAY_IMPORT)
 
 
+def test_nothing_imports_itself_in_a_circle():
+    """Neither modules, whatever their package, nor the boxes of the engine's drawing."""
+    assert cycles(HOUSE.imports) == []
+    assert cycles(HOUSE.drawing) == []
+
+
+def test_the_drawing_of_the_engine_fits_on_a_page():
+    """Few boxes, few floors, and at the root only what users of the engine hold in their hands."""
+    assert len(HOUSE.drawing) <= 35
+    assert max(floors(HOUSE.drawing).values()) <= 12
+    assert sum(path.parent == Path("engine") for path in HOUSE.sources) - 1 <= 10
+
+
 @pytest.mark.parametrize("library", HOMES)
 def test_a_library_is_used_only_where_it_belongs(library):
     wrong = [
@@ -106,7 +120,7 @@ def test_every_package_is_listed_for_the_wheel_and_is_this_project_s():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     installed = {
         ".".join(path.parent.relative_to(ROOT).parts)
-        for folder in ("features", "index", "engine", "server")
+        for folder in ("features", "index", "engine", "server", "crossview")
         for path in (ROOT / folder).rglob("__init__.py")
     }
     assert sorted(listed) == sorted(installed)
