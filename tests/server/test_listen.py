@@ -108,20 +108,20 @@ def test_deleting_waits_for_those_who_read(tmp_path: Path, monkeypatch: pytest.M
     def read() -> int:
         with collections.use("pets") as collection:
             inside.set()
-            leave.wait(10)
+            leave.wait(60)
             return collection.count()
 
     with ThreadPoolExecutor(2) as pool:
         reading = pool.submit(read)
-        inside.wait(10)
+        assert inside.wait(60)
         monkeypatch.setattr(cache, "PATIENCE", 0.05)
         with pytest.raises(BusyError, match="in use"):
             collections.delete("pets")
-        monkeypatch.setattr(cache, "PATIENCE", 10.0)
+        monkeypatch.setattr(cache, "PATIENCE", 60.0)
         deleting = pool.submit(collections.delete, "pets")
         leave.set()
-        assert reading.result(10) == 0
-        deleting.result(10)
+        assert reading.result(60) == 0
+        deleting.result(60)
     assert home.names() == []
     with pytest.raises(NotFoundError), collections.use("pets"):
         pass
