@@ -10,7 +10,7 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 READY := .venv/.ready
 
-.PHONY: setup demo test test-slow test-all lint proto bench peers clean
+.PHONY: setup demo test test-slow test-all coverage docs lint proto bench peers clean
 
 setup: $(READY)
 
@@ -34,10 +34,20 @@ test-slow: setup
 test-all: setup
 	$(PYTEST)
 
+# Of both branches of every condition; below the limit in pyproject.toml it fails.
+coverage: setup
+	$(PYTEST) -m "not slow" --cov --cov-report=term
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
+	$(BIN)/codespell
+	$(BIN)/python tools/house.py --check
+
+docs: setup
+	$(BIN)/mkdocs build --strict --site-dir site
 
 proto: setup
 	$(BIN)/python tools/proto.py
@@ -66,4 +76,4 @@ bench: setup peers
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 
 clean:
-	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

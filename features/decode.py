@@ -105,7 +105,7 @@ def _orientation(opened: ImageFile.ImageFile) -> int:
     try:
         value = opened.getexif().get(_ORIENTATION, 1)
         return int(value) if 1 <= value <= 8 else 1
-    except Exception:
+    except Exception:  # noqa: BLE001  # damaged EXIF data ends in any exception
         return 1
 
 

@@ -1,26 +1,63 @@
-"""The arrows of ARCHITECTURE.md hold in the code."""
+"""The arrows of ARCHITECTURE.md hold in the code, deferred imports included."""
 
 import ast
 import importlib
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
+from house import Checkout, cycles, floors
 
-ROOT = Path(__file__).parent.parent
-OURS = ("crossview", "features", "index", "engine", "server", "benchmarks")
-ALLOWED = {
-    "crossview": {"crossview", "engine", "server"},
-    "features": {"features"},
-    "index": {"index"},
-    "engine": {"engine", "features", "index"},
-    "engine/learners": {"engine.learners"},
-    "server": {"server", "engine", "features"},
-    "server/drawing": {"server.drawing", "engine"},
-    "server/demo": {"server.demo", "server.drawing", "server.backend", "server.errors", "engine"},
-    "benchmarks": {"benchmarks", "engine", "features", "index"},
+ROOT = Path(__file__).resolve().parent.parent
+HOUSE = Checkout(ROOT)
+MODULES = HOUSE.modules
+PACKAGES = {module for module in MODULES if (ROOT.joinpath(*module.split(".")) / "__init__.py").exists()}
+MIGRATIONS = "engine.catalog.migrations"
+CANCELLATION = "engine.learners.cancellation"
+LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
+ROOMS = {"engine", "engine.catalog", "engine.ingest", "engine.spaces", "engine.training", *LEARNERS}
+MAY_IMPORT = {
+    "features": set(),
+    "index": set(),
+    "engine": {*ROOMS, "features", "index"},
+    "engine.catalog": {"engine", CANCELLATION, "features"},
+    "engine.ingest": {"engine", "engine.catalog", CANCELLATION, "features"},
+    "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
+    "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
+    "engine.learners": LEARNERS,
+    "engine.learners.attributes": {"engine.learners", "engine.learners.subspace"},
+    "engine.learners.hashing": {"engine.learners", "engine.learners.npp", "engine.learners.subspace"},
+    "engine.learners.metrics": {"engine.learners", "engine.learners.subspace"},
+    "engine.learners.musl": {"engine.learners"},
+    "engine.learners.npp": {"engine.learners", "engine.learners.subspace"},
+    "engine.learners.subspace": {"engine.learners"},
+    "server": {
+        *("server.commands", "engine", "engine.ingest", "engine.spaces", "engine.training", "features", CANCELLATION),
+        *("engine.catalog.extractors", "engine.catalog.roots", "engine.learners.metrics.comparisons"),
+    },
+    "server.drawing": {"engine"},
+    "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
+    "server.commands": {
+        *("server", "server.demo", "server.drawing"),
+        *("engine", "engine.ingest", "engine.spaces", "engine.training", "features"),
+    },
+        "server.demo",
+        "server.drawing",
+        "server",
+        "engine",
+        "engine.ingest",
+        "engine.spaces",
+        "engine.training",
+        "features",
+    },
+    "benchmarks": {*ROOMS, "features", "index"},
+    "tools": {*ROOMS, "features", "index"},
+    "crossview": {"server", "engine", "engine.learners"},
 }
+"""Rooms, and single modules, that the modules of a room may import, besides each other.
+
+That no room of the engine imports ``collection`` or ``home``, which are above the rooms, follows as there is no cycle.
+"""
 HOMES = {
     "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
     "grpc": ("server/",),
@@ -33,56 +70,74 @@ HOMES = {
 }
 
 
-@cache
-def imports(path: Path) -> tuple[str, ...]:
-    return tuple(_imports(path))
+def room(module: str) -> str:
+    """The package that a module is in; of a package itself, that one; a benchmark's folder is of benchmarks."""
+    package = module if module in PACKAGES else module.rpartition(".")[0]
+    top = package.partition(".")[0]
+    return top if top in ("benchmarks", "tools") or not package else package
 
 
-def _imports(path: Path):
-    package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            yield ".".join([*base, node.module] if node.module else base)
-
-
-def sources(folder: str):
-    return [path for path in (ROOT / folder).rglob("*.py") if "pb" not in path.relative_to(ROOT).parts]
-
-
-@pytest.mark.parametrize("folder", ALLOWED)
-def test_a_folder_imports_only_what_it_may(folder):
-    wrong = []
-    for path in sources(folder):
-        for name in imports(path):
-            mine = name.split(".")[0] in OURS
-            if mine and not any(name == one or name.startswith(one + ".") for one in ALLOWED[folder]):
-                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+@pytest.mark.parametrize("name", MAY_IMPORT)
+def test_a_room_imports_only_what_it_may(name):
+    wrong = [
+        f"{module} imports {target}"
+        for module, targets in HOUSE.imports.items()
+        for target in sorted(targets)
+        if room(module) == name and room(target) != name and not MAY_IMPORT[name] & {target, room(target)}
+    ]
     assert wrong == []
+
+
+def test_every_room_has_its_arrows():
+    """A new room comes with a line of MAY_IMPORT."""
+    assert {room(module) for module in MODULES if not module.startswith(MIGRATIONS)} == set(MAY_IMPORT)
+
+
+def test_nothing_imports_itself_in_a_circle():
+    """Neither modules, whatever their package, nor the boxes of the engine's drawing."""
+    assert cycles(HOUSE.imports) == []
+    assert cycles(HOUSE.drawing) == []
+
+
+def test_the_drawing_of_the_engine_fits_on_a_page():
+    """Few boxes, few floors, and at the root only what users of the engine hold in their hands."""
+    assert len(HOUSE.drawing) <= 35
+    assert max(floors(HOUSE.drawing).values()) <= 12
+    assert sum(path.parent == Path("engine") for path in HOUSE.sources) - 1 <= 10
 
 
 @pytest.mark.parametrize("library", HOMES)
 def test_a_library_is_used_only_where_it_belongs(library):
     wrong = [
-        f"{path.relative_to(ROOT)} imports {name}"
-        for folder in OURS
-        for path in sources(folder)
-        for name in imports(path)
-        if name.split(".")[0] == library and not str(path.relative_to(ROOT)).startswith(HOMES[library])
+        f"{path} imports {library}"
+        for path, tree in HOUSE.trees.items()
+        if library in libraries(tree) and not str(path).startswith(HOMES[library])
     ]
     assert wrong == []
 
 
+def libraries(tree: ast.AST) -> set[str]:
+    """Top-level names of all that a module imports."""
+    nodes = list(ast.walk(tree))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_a_room_says_what_it_is_for(package):
+    """In the docstring of its __init__."""
+    assert package.startswith(MIGRATIONS) or ast.get_docstring(MODULES[package])
+
+
 def test_every_package_is_listed_for_the_wheel_and_is_this_project_s():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    there = {
+    installed = {
         ".".join(path.parent.relative_to(ROOT).parts)
-        for folder in ("crossview", "features", "index", "engine", "server")
+        for folder in ("features", "index", "engine", "server", "crossview")
         for path in (ROOT / folder).rglob("__init__.py")
     }
-    assert sorted(listed) == sorted(there)
+    assert sorted(listed) == sorted(installed)
     for name in listed:
         if "migrations" not in name:
             file = importlib.import_module(name).__file__

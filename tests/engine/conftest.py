@@ -1,6 +1,6 @@
 """Small collections for the engine's tests: pictures of squares, dots and noise, drawn from a seed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ def pictures(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def collection(home: Home, pictures: Path):
+def collection(home: Home, pictures: Path) -> Iterator[Collection]:
     """18 pictures in three classes, with colours and words, indexed with labels."""
     with home.create("small", VIEWS) as made:
         made.index([pictures], IndexOptions(labels="folder", workers=1))
@@ -43,7 +43,7 @@ def vectors_only(home: Home) -> Callable[[int], Collection]:
 
 
 @pytest.fixture
-def three(home: Home):
+def three(home: Home) -> Iterator[Collection]:
     """18 labelled pictures in three classes, with colours, gist and words."""
     drawn = [(label, number) for label in CLASSES for number in range(6)]
     with home.create("three", ["color", "gist", "sift:words=8"]) as made:

@@ -159,11 +159,11 @@ def held(lock) -> tuple[threading.Thread, threading.Event]:
     def hold() -> None:
         with lock:
             inside.set()
-            leave.wait(30)
+            leave.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     return thread, leave
 
 

@@ -109,18 +109,18 @@ def test_deleting_waits_for_those_who_read(tmp_path: Path) -> None:
     def read() -> int:
         with collections.use("pets") as collection:
             inside.set()
-            leave.wait(10)
+            leave.wait(60)
             return collection.count()
 
     with ThreadPoolExecutor(2) as pool:
         reading = pool.submit(read)
-        inside.wait(10)
+        assert inside.wait(60)
         with pytest.raises(BusyError, match="in use"):
             collections.delete("pets")
         deleting = pool.submit(collections.delete, "pets")
         leave.set()
-        assert reading.result(10) == 0
-        deleting.result(10)
+        assert reading.result(60) == 0
+        deleting.result(60)
     assert home.names() == []
     with pytest.raises(NotFoundError), collections.use("pets"):
         pass

@@ -134,7 +134,7 @@ def test_serving_an_empty_home_is_said_so(tmp_path: Path, there: str) -> None:
         with Client(process.stdout.readline().split()[-1]) as client:
             client.create("b", ["color"])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         told = process.stderr.read()
     assert (f"warning: no collections to serve: the folder {home.path} does not exist" in told) == (there == "missing")
     assert (f"warning: no collections to serve: there are none in {home.path}" in told) == (there == "empty")

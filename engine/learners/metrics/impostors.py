@@ -154,7 +154,7 @@ class Impostors:
         through.
         """
         factor = metric.factor
-        assert factor is not None, "impostors are those of a positive semidefinite metric"
+        assert factor is not None, "impostors are those of a positive semidefinite metric"  # noqa: S101
         embedded = (self.features.rows - self.features.rows.mean(axis=0)) @ factor.T
         lengths, furthest = np.square(embedded).sum(axis=1), reach.max(axis=1)
         rounding = _ROUNDING * lengths.max()

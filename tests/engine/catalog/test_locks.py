@@ -54,30 +54,31 @@ def test_threads_of_one_process_wait_for_each_other(tmp_path: Path):
 
 
 def test_readers_share_and_a_writer_is_alone():
-    lock, inside, most, wrong = ReadWriteLock(), [0], [0], []
-    barrier = threading.Barrier(3)
+    lock, order = ReadWriteLock(), []
+    all_inside, leave = threading.Barrier(4, timeout=60), threading.Event()
 
     def read() -> None:
         with lock.read():
-            inside[0] += 1
-            barrier.wait(timeout=10)  # all three readers are inside at once
-            most[0] = max(most[0], inside[0])
-            barrier.wait(timeout=10)
-            inside[0] -= 1
+            all_inside.wait()
+            leave.wait(60)
+            order.append("read")
 
     def write() -> None:
         with lock.write():
-            if inside[0]:
-                wrong.append(inside[0])
+            order.append("written")
 
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    all_inside.wait()  # else the writer, who comes first, might shut one of them out
     writer = threading.Thread(target=write)
     writer.start()
-    for thread in [*threads, writer]:
+    writer.join(0.1)
+    assert order == []
+    leave.set()
+    for thread in (*readers, writer):
         thread.join()
-    assert (most, wrong) == ([3], [])
+    assert order == ["read"] * 3 + ["written"]
 
 
 def _mount(target: Path, *options: str) -> bool:

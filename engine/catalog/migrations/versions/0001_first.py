@@ -10,6 +10,13 @@ Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
+    _create_collection()
+    _create_items()
+    _create_views()
+    _create_spaces()
+
+
+def _create_collection() -> None:
     op.create_table(
         "collection",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -20,6 +27,16 @@ def upgrade() -> None:
         sa.Column("active_space", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_collection")),
     )
+    op.create_table(
+        "roots",
+        sa.Column("alias", sa.Text(), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("alias", name=op.f("pk_roots")),
+        sa.UniqueConstraint("path", name=op.f("uq_roots_path")),
+    )
+
+
+def _create_items() -> None:
     op.create_table(
         "items",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -46,18 +63,23 @@ def upgrade() -> None:
         postgresql_where=sa.text("deleted IS false"),
     )
     op.create_table(
-        "roots",
-        sa.Column("alias", sa.Text(), nullable=False),
-        sa.Column("path", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("alias", name=op.f("pk_roots")),
-        sa.UniqueConstraint("path", name=op.f("uq_roots_path")),
+        "labels",
+        sa.Column("item_id", Id, nullable=False),
+        sa.Column("label", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_labels_item_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("item_id", "label", name=op.f("pk_labels")),
     )
+    op.create_index(op.f("ix_labels_label"), "labels", ["label"], unique=False)
     op.create_table(
-        "spaces",
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("generation", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_spaces")),
+        "thumbnails",
+        sa.Column("item_id", Id, autoincrement=False, nullable=False),
+        sa.Column("jpeg", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_thumbnails_item_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("item_id", name=op.f("pk_thumbnails")),
     )
+
+
+def _create_views() -> None:
     op.create_table(
         "views",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -70,24 +92,13 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_views_name")),
     )
     op.create_table(
-        "generations",
-        sa.Column("space", sa.Text(), nullable=False),
-        sa.Column("generation", sa.Integer(), nullable=False),
-        sa.Column("created", sa.Text(), nullable=False),
-        sa.Column("sequence", sa.BigInteger(), nullable=False),
-        sa.Column("summary", sa.JSON(), nullable=False),
+        "view_revisions",
+        sa.Column("view_id", sa.Integer(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("state", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["space"], ["spaces.name"], name=op.f("fk_generations_space")),
-        sa.PrimaryKeyConstraint("space", "generation", name=op.f("pk_generations")),
+        sa.ForeignKeyConstraint(["view_id"], ["views.id"], name=op.f("fk_view_revisions_view_id")),
+        sa.PrimaryKeyConstraint("view_id", "revision", name=op.f("pk_view_revisions")),
     )
-    op.create_table(
-        "labels",
-        sa.Column("item_id", Id, nullable=False),
-        sa.Column("label", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_labels_item_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("item_id", "label", name=op.f("pk_labels")),
-    )
-    op.create_index(op.f("ix_labels_label"), "labels", ["label"], unique=False)
     op.create_table(
         "rows",
         sa.Column("view_id", sa.Integer(), nullable=False),
@@ -99,18 +110,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("view_id", "item_id", name=op.f("pk_rows")),
     )
     op.create_index(op.f("ix_rows_item_id"), "rows", ["item_id"], unique=False)
+
+
+def _create_spaces() -> None:
     op.create_table(
-        "thumbnails",
-        sa.Column("item_id", Id, autoincrement=False, nullable=False),
-        sa.Column("jpeg", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_thumbnails_item_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("item_id", name=op.f("pk_thumbnails")),
+        "spaces",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_spaces")),
     )
     op.create_table(
-        "view_revisions",
-        sa.Column("view_id", sa.Integer(), nullable=False),
-        sa.Column("revision", sa.Integer(), nullable=False),
+        "generations",
+        sa.Column("space", sa.Text(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("created", sa.Text(), nullable=False),
+        sa.Column("sequence", sa.BigInteger(), nullable=False),
+        sa.Column("summary", sa.JSON(), nullable=False),
         sa.Column("state", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["view_id"], ["views.id"], name=op.f("fk_view_revisions_view_id")),
-        sa.PrimaryKeyConstraint("view_id", "revision", name=op.f("pk_view_revisions")),
+        sa.ForeignKeyConstraint(["space"], ["spaces.name"], name=op.f("fk_generations_space")),
+        sa.PrimaryKeyConstraint("space", "generation", name=op.f("pk_generations")),
     )

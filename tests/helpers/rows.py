@@ -1,8 +1,9 @@
 """Items with ready rows in two views, drawn about the centre of their class."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.collection import Collection
 from engine.home import Home
@@ -10,17 +11,18 @@ from engine.item import NewItem
 
 WIDTHS = {"color": 64, "gist": 512}
 GROUPS = ("cat", "dog", "owl")
-Lacks = Callable[[int], str | None]
 
 
-def row(view: str, group: str, number: int) -> np.ndarray:
+def row(view: str, group: str, number: int) -> NDArray[np.float32]:
     """A row that is nearer to its group's centre than to the others'; positive, as histograms are."""
     centre = np.random.default_rng([GROUPS.index(group), len(view)]).uniform(1, 2, WIDTHS[view])
     noise = np.random.default_rng([number, GROUPS.index(group), len(view), 7]).uniform(0, 1, WIDTHS[view])
     return (centre + noise).astype(np.float32)
 
 
-def item(group: str, number: int, views: Sequence[str] = ("color", "gist"), labels: Sequence[str] | None = None):
+def item(
+    group: str, number: int, views: Sequence[str] = ("color", "gist"), labels: Sequence[str] | None = None
+) -> NewItem:
     """GROUP/NUMBER with rows of some views, labelled with its group unless told otherwise."""
     rows = {view: row(view, group, number) for view in views}
     return NewItem(f"{group}/{number:02}", rows=rows, labels=tuple([group] if labels is None else labels))

@@ -1,0 +1,299 @@
+"""Measures a checkout: its size, the drawing of its imports, and the limits that both must keep.
+
+    python tools/house.py [DIR]                   a table of this checkout, or of the one in DIR
+    python tools/house.py [DIR] --against OLD     the same with the figures of another checkout beside it
+    python tools/house.py [DIR] --json            the figures as JSON
+    python tools/house.py [DIR] --check           print what exceeds a limit; exit 1 where anything does
+
+An import anywhere in a module counts, deferred ones and those for type checkers included. The engine's drawing has a
+box for each module at the root of ``engine`` and of ``engine.learners`` and for each folder below them; the
+migrations are left out. The floor of a box is one above the highest floor that it imports.
+"""
+
+import argparse
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median_low
+
+SOURCES = ("features", "index", "engine", "server", "benchmarks", "crossview", "tools")
+GENERATED = ("server", "pb")
+ROOMS_OF = ("engine", "engine.learners")
+"""Packages whose own modules are boxes; any other package is one box."""
+TYPE_IGNORE = re.compile(r"#\s*type: ignore")
+
+MOST_LINES_OF_FILE = 400
+MOST_LINES_OF_FUNCTION = 60
+MOST_PARAMETERS = 8
+MOST_PARAMETERS_OF_ESTIMATOR = 15
+
+Graph = Mapping[str, frozenset[str]]
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function or method.
+
+    Attributes:
+        place: file and qualified name.
+        lines: from ``def`` to its end.
+        parameters: ``self`` included, ``*args`` and ``**kwargs`` not.
+        public: whether neither it nor what it is in has a name that begins with an underscore; constructors are.
+        estimator: whether it is the constructor of a scikit-learn estimator.
+    """
+
+    place: str
+    lines: int
+    parameters: int
+    public: bool
+    estimator: bool
+
+    def excesses(self) -> Iterator[str]:
+        """Which limits it exceeds, and by how much."""
+        if self.lines > MOST_LINES_OF_FUNCTION:
+            yield f"{self.place}: {self.lines} lines, at most {MOST_LINES_OF_FUNCTION}"
+        most = MOST_PARAMETERS_OF_ESTIMATOR if self.estimator else MOST_PARAMETERS
+        if self.public and self.parameters > most:
+            yield f"{self.place}: {self.parameters} parameters, at most {most}"
+
+
+class Checkout:
+    """The Python files of a checkout, without generated ones.
+
+    Args:
+        root: The folder that holds ``engine``, ``server`` and the others.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.sources = {path: text for folder in SOURCES for path, text in self._read(folder)}
+        self.tests = dict(self._read("tests"))
+        self.lines = {path: text.count("\n") for path, text in (self.sources | self.tests).items()}
+
+    def _read(self, folder: str) -> Iterator[tuple[Path, str]]:
+        for path in sorted((self.root / folder).rglob("*.py")):
+            relative = path.relative_to(self.root)
+            if relative.parts[:2] != GENERATED:
+                yield relative, path.read_text(encoding="utf-8")
+
+    @cached_property
+    def trees(self) -> dict[Path, ast.Module]:
+        """The syntax tree of every source file."""
+        return {path: ast.parse(text) for path, text in self.sources.items()}
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """Every function and method of the sources, those inside functions included."""
+        return [found for path, tree in self.trees.items() for found in self._functions(tree, f"{path}:")]
+
+    def _functions(self, parent: ast.AST, place: str, public: bool = True) -> Iterator[Function]:
+        for node in ast.iter_child_nodes(parent):
+            if not isinstance(node, Definition | ast.ClassDef):
+                yield from self._functions(node, place, public)
+                continue
+            name = f"{place}{'' if place.endswith(':') else '.'}{node.name}"
+            shown = public and (node.name == "__init__" or not node.name.startswith("_"))
+            if isinstance(node, Definition):
+                yield Function(
+                    place=name,
+                    lines=(node.end_lineno or node.lineno) - node.lineno + 1,
+                    parameters=_parameters(node),
+                    public=shown,
+                    estimator=node.name == "__init__" and _name(parent) in self.estimators,
+                )
+                shown = False
+            yield from self._functions(node, name, shown)
+
+    @cached_property
+    def estimators(self) -> set[str]:
+        """Names of the classes that inherit from scikit-learn's ``BaseEstimator``, directly or not."""
+        bases = {
+            node.name: {_name(base) for base in node.bases}
+            for tree in self.trees.values()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+        }
+        found = {"BaseEstimator"}
+        while more := {name for name, above in bases.items() if above & found} - found:
+            found |= more
+        return found
+
+    @cached_property
+    def capabilities(self) -> list[str]:
+        """Names of the class variables by which learners declare what they can do."""
+        return [
+            node.target.id
+            for tree in self.trees.values()
+            for parent in ast.walk(tree)
+            if isinstance(parent, ast.ClassDef) and parent.name == "MultiViewLearner"
+            for node in parent.body
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+            if _name(node.annotation) == "ClassVar" and node.target.id != "name"
+        ]
+
+    @cached_property
+    def modules(self) -> dict[str, ast.Module]:
+        """The syntax tree of every source module, by its dotted name; a package is its ``__init__``."""
+        return {
+            ".".join(path.parts[:-1] if path.name == "__init__.py" else path.with_suffix("").parts): tree
+            for path, tree in self.trees.items()
+        }
+
+    @cached_property
+    def imports(self) -> Graph:
+        """What every source module imports of the sources; importing from a package counts as its submodule, if any."""
+        return {name: frozenset(_imported(tree, self.modules.keys())) - {name} for name, tree in self.modules.items()}
+
+    @cached_property
+    def drawing(self) -> Graph:
+        """The engine's boxes, and for each the boxes that it imports."""
+        boxes = {name: box for name in self.modules if (box := self._box(name))}
+        arrows: dict[str, frozenset[str]] = {box: frozenset() for box in boxes.values()}
+        for name, box in boxes.items():
+            arrows[box] |= {boxes[target] for target in self.imports[name] if target in boxes} - {box}
+        return arrows
+
+    def _box(self, module: str) -> str | None:
+        package = module.rpartition(".")[0]
+        if not module.startswith("engine.") or module in ROOMS_OF or "migrations" in module.split("."):
+            return None
+        is_package = any(other.startswith(f"{module}.") for other in self.modules)
+        return module if is_package or package in ROOMS_OF else package
+
+
+def _name(node: ast.AST) -> str:
+    """The last name of a class or of the expression that names one; generics are named by what they specialise."""
+    if isinstance(node, ast.Subscript):
+        return _name(node.value)
+    return str(getattr(node, "name", getattr(node, "attr", getattr(node, "id", ""))))
+
+
+def _parameters(node: Definition) -> int:
+    arguments = node.args
+    return len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs)
+
+
+def _imported(tree: ast.AST, modules: Set[str]) -> Iterator[str]:
+    """Which of some modules a tree imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            below = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else node.module for name in below]
+        else:
+            continue
+        yield from (name for name in names if name in modules)
+
+
+def reachable(graph: Graph) -> dict[str, set[str]]:
+    """For each box the boxes that its arrows lead to, over any number of arrows; itself only along a cycle."""
+    found: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        ahead = set(graph[start])
+        while ahead:
+            seen |= ahead
+            ahead = set().union(*(graph[box] for box in ahead)) - seen
+        found[start] = seen
+    return found
+
+
+def cycles(graph: Graph) -> list[tuple[str, ...]]:
+    """The groups of boxes that import each other, each in order of names."""
+    reach = reachable(graph)
+    return sorted({tuple(sorted(b for b in reach[a] if a in reach[b])) for a in graph if a in reach[a]})
+
+
+def floors(graph: Graph) -> dict[str, int]:
+    """The floor of every box, from 1; arrows along a cycle are left out."""
+    reach, floor = reachable(graph), dict[str, int]()
+    for box in sorted(graph, key=lambda box: len(reach[box])):
+        floor[box] = 1 + max((floor[below] for below in reach[box] if box not in reach[below]), default=0)
+    return floor
+
+
+def figures(checkout: Checkout) -> dict[str, float]:
+    """The figures of the table, by their names."""
+    lines, functions = checkout.lines, [function.lines for function in checkout.functions]
+    files = [lines[path] for path in checkout.sources]
+    tests = [lines[path] for path in checkout.tests]
+    return {
+        "source files": len(files),
+        "source lines": sum(files),
+        **{f"  {folder}": sum(lines[path] for path in lines if path.parts[0] == folder) for folder in SOURCES},
+        "test files": len(tests),
+        "test lines": sum(tests),
+        "test lines per source line": round(sum(tests) / sum(files), 2),
+        "median lines of a source file": median_low(files),
+        "most lines of a source file": max(files),
+        "most lines of a test file": max(tests, default=0),
+        "files above the limit": sum(count > MOST_LINES_OF_FILE for count in lines.values()),
+        "functions": len(functions),
+        "median lines of a function": median_low(functions),
+        "most lines of a function": max(functions),
+        "functions above the limit": sum(count > MOST_LINES_OF_FUNCTION for count in functions),
+        "most parameters of a public function": max(one.parameters for one in checkout.functions if one.public),
+        "most parameters of an estimator": max(
+            (one.parameters for one in checkout.functions if one.estimator), default=0
+        ),
+        "engine: boxes": len(checkout.drawing),
+        "engine: floors": max(floors(checkout.drawing).values(), default=0),
+        "engine: arrows": sum(map(len, checkout.drawing.values())),
+        "engine: cycles of boxes": len(cycles(checkout.drawing)),
+        "engine: modules at its root": sum(path.parent == Path("engine") for path in checkout.sources) - 1,
+        "cycles of modules": len(cycles(checkout.imports)),
+        "capabilities as class variables": len(checkout.capabilities),
+        "type: ignore": sum(len(TYPE_IGNORE.findall(text)) for text in (checkout.sources | checkout.tests).values()),
+    }
+
+
+def excesses(checkout: Checkout) -> list[str]:
+    """What exceeds a limit, a line each."""
+    return [
+        *(
+            f"{path}: {n} lines, at most {MOST_LINES_OF_FILE}"
+            for path, n in checkout.lines.items()
+            if n > MOST_LINES_OF_FILE
+        ),
+        *(message for function in checkout.functions for message in function.excesses()),
+    ]
+
+
+def table(columns: Mapping[str, Mapping[str, float]]) -> str:
+    """The figures of one or several checkouts as aligned columns under the checkouts' names."""
+    names = list(next(iter(columns.values())))
+    rows = [["", *columns], *([name, *(f"{column[name]:,}" for column in columns.values())] for name in names)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
+    )
+
+
+def main() -> int:
+    """Prints the figures, or what exceeds a limit; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent, metavar="DIR")
+    parser.add_argument("--against", type=Path, metavar="OLD", help="another checkout, whose figures come first")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON, by checkout")
+    parser.add_argument("--check", action="store_true", help="print what exceeds a limit; exit 1 where anything does")
+    arguments = parser.parse_args()
+    if arguments.check:
+        found = excesses(Checkout(arguments.folder))
+        print("\n".join(found) or "within the limits")
+        return bool(found)
+    folders = (
+        {"before": arguments.against, "after": arguments.folder} if arguments.against else {"now": arguments.folder}
+    )
+    columns = {name: figures(Checkout(folder)) for name, folder in folders.items()}
+    print(json.dumps(columns, indent=2) if arguments.json else table(columns))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
