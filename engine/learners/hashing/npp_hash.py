@@ -13,8 +13,8 @@ from engine.learners.hashing.hasher import Hasher
 from engine.learners.hashing.itq import rotation
 from engine.learners.hashing.regression import Regression
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
-from engine.learners.npp.neighborhoods import kinds
-from engine.learners.npp.problem import some
+from engine.learners.npp.neighborhoods import pair_relations
+from engine.learners.npp.problem import draw_rows
 from engine.learners.npp.relations import Similarity, similarity_of
 from engine.learners.npp.start import groups
 from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
@@ -177,8 +177,9 @@ class NPPHash(Hasher):
     def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
         """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
         items = [np.flatnonzero(column) for column in there.T]
-        drawn = [some(len(these), self.max_rows, random) for these in items]
-        return items, drawn, kinds(similar, [these[chosen] for these, chosen in zip(items, drawn, strict=True)])
+        drawn = [draw_rows(len(these), self.max_rows, random) for these in items]
+        rows = [these[chosen] for these, chosen in zip(items, drawn, strict=True)]
+        return items, drawn, pair_relations(similar, rows)
 
     def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes, progress: Progress | None) -> None:
         functions = relaxed.parted(self._minimized(relaxed, progress))

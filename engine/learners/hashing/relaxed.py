@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
-from engine.learners.npp.problem import Kinds
+from engine.learners.npp.problem import PairRelations
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,15 +27,15 @@ class PairLoss:
     a - 1 times as light: confusable classes fell into one code.
 
     Args:
-        kinds: the pairs.
+        relations: the pairs.
     """
 
-    def __init__(self, kinds: Kinds) -> None:
-        rows, columns = kinds.attracted.shape
+    def __init__(self, relations: PairRelations) -> None:
+        rows, columns = relations.attracted.shape
         size = max(1, _PAIRS_AT_ONCE // max(columns, 1))
         self._slices = [slice(start, start + size) for start in range(0, rows, size)]
-        self._near = [np.asarray(kinds.attracted.block(block)) for block in self._slices]
-        self._weights = 0.5 / max(kinds.attracted.size, 1), 0.5 / max(kinds.repelled.size, 1)
+        self._near = [np.asarray(relations.attracted.block(block)) for block in self._slices]
+        self._weights = 0.5 / max(relations.attracted.size, 1), 0.5 / max(relations.repelled.size, 1)
 
     def __call__(self, first: Rows, second: Rows) -> tuple[float, Matrix, Matrix]:
         """Returns the loss and its gradients with respect to both, (n, B) and (m, B)."""
