@@ -70,7 +70,8 @@ class Fantope(MetricLearner):
         steps_: list of the numbers of steps taken, outer ones of ADMM.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, missing labels, or classes that tell nothing apart.
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or
+            none of two rows.
     """
 
     name = "fantope"

@@ -57,7 +57,8 @@ class LMNN(Fantope):
         steps_: list of the numbers of steps taken.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, missing labels, or classes that tell nothing apart.
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or
+            none of two rows.
     """
 
     name = "lmnn"

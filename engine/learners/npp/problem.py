@@ -40,7 +40,7 @@ class PairRelations(NamedTuple):
         return PairRelations(self.attracted.transposed(), self.repelled.transposed())
 
     def cut(self, first: Numbers, second: Numbers) -> "PairRelations":
-        """Returns the pairs of some of the rows."""
+        """Returns the pairs among the given rows."""
         return PairRelations(self.attracted.cut(first, second), self.repelled.cut(first, second))
 
 
@@ -117,8 +117,8 @@ class Problem:
         repelled = Repelled(
             [self.relations[view, w].repelled.cut(chosen, d) for w, d in zip(others, drawn, strict=True)]
         )
-        met = [one[these] for one, these in zip(embedded, drawn, strict=True)]
-        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), met, repelled)
+        partners = [one[these] for one, these in zip(embedded, drawn, strict=True)]
+        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
         """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
@@ -133,9 +133,11 @@ class Problem:
             self._repelled[key] = Repelled([self.relations[view, other].repelled for other in others])
         return self._repelled[key]
 
-    def _bound(self, view: int, rows: Rows, attracting: Pull, met: Sequence[Rows], repelled: Repelled) -> Subproblem:
+    def _bound(
+        self, view: int, rows: Rows, attracting: Pull, partners: Sequence[Rows], repelled: Repelled
+    ) -> Subproblem:
         penalty, start = self.penalties[view], self.weights[view]
-        return Subproblem(rows, attracting, np.vstack(met), repelled, self.scisd, penalty, start)
+        return Subproblem(rows, attracting, np.vstack(partners), repelled, self.scisd, penalty, start)
 
 
 def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:

@@ -156,8 +156,8 @@ def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
             total = relations.attracted.sums(np.ones((len(white[w]), 1))).sum()
             cross[v, w] = white[v].T @ relations.attracted.sums(white[w]) / max(total, 1.0)
     directions, values = correlated(cross, size)
-    kept = values > 1e-9 * values[0]
-    return [(whitening @ found[:, kept]).T for whitening, found in zip(whiteners, directions, strict=True)]
+    correlating = values > 1e-9 * values[0]
+    return [(whitening @ found[:, correlating]).T for whitening, found in zip(whiteners, directions, strict=True)]
 
 
 def _dissimilar_distance(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.learners.npp.alternation import Alternation
+from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.problem import Problem, View
@@ -60,7 +60,7 @@ def test_batches_lower_the_objective():
     whole = problem(200)
     whole.free = [1]
     before, frozen = whole.objective(), whole.weights[0].copy()
-    Alternation(whole, 64, np.random.RandomState(0)).run(2, 10, 1e-4, None)
+    Alternation(whole, 64, np.random.RandomState(0)).run(Optimization(max_iter=2, inner_iter=10), None)
     assert whole.objective() < before
     np.testing.assert_array_equal(whole.weights[0], frozen)
 

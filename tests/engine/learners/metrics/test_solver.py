@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.learners.metrics import features as features_module
-from engine.learners.metrics import parts as parts_module
+from engine.learners.metrics import growing_subsets as growing_subsets_module
 from engine.learners.metrics.admm import Multipliers, alternate
 from engine.learners.metrics.constraints import joined, pairs, quadruplets
 from engine.learners.metrics.descent import Descent, Validation, descend
@@ -221,10 +221,10 @@ def test_active_set_ends_where_full_evaluation_does():
 
 
 @pytest.mark.slow
-def test_parts_end_where_all_constraints_do(monkeypatch):
-    """Parts are disjoint and drawn alike every time, and only the way to the minimum over all constraints is theirs."""
+def test_subsets_end_where_all_constraints_do(monkeypatch):
+    """Subsets are disjoint and the same every time, and only the way to the minimum over all constraints is theirs."""
     features, constraints = problem(count=4_000)
-    monkeypatch.setattr(parts_module, "_FIRST", 200)
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", 200)
 
     def objective():
         return Objective(features, constraints, Regularizer(frobenius=0.01), Full())  # one minimum
@@ -243,10 +243,10 @@ def test_parts_end_where_all_constraints_do(monkeypatch):
     assert descend_over_growing_subsets(objective(), np.eye(WIDTH), Descent(max_iter=7)).steps == 7
 
 
-def test_parts_start_at_the_margins_scale(monkeypatch):
-    """A start far too small costs no steps: the first part begins from its best multiple."""
+def test_subsets_start_at_the_margins_scale(monkeypatch):
+    """A start far too small costs no steps: the first subset begins from its best multiple."""
     features, constraints = problem(count=1_000)
-    monkeypatch.setattr(parts_module, "_FIRST", 200)
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", 200)
     found = descend_over_growing_subsets(
         Objective(features, constraints, Regularizer(), Full()), 2.0**-10 * np.eye(WIDTH), Descent(max_iter=0)
     )
@@ -254,14 +254,14 @@ def test_parts_start_at_the_margins_scale(monkeypatch):
     assert found.metric.matrix[0, 0] >= 0.1
 
 
-def test_parts_leave_out_what_costs_nothing(monkeypatch):
-    """Constraints of weight 0 are in no part, and few constraints have none."""
+def test_subsets_leave_out_what_costs_nothing(monkeypatch):
+    """Constraints of weight 0 are in no subset, and few constraints have none."""
     features, constraints = problem(count=4_000)
-    monkeypatch.setattr(parts_module, "_FIRST", 10)
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", 10)
     free = replace(constraints, weights=np.where(np.arange(len(constraints)) < 60, 1.0, 0.0))
     found = growing_subsets(Objective(features, free, Regularizer(), Full()))
     assert [part.constraints.weights.tolist() for part in found] == [[1.0] * 10]
-    monkeypatch.setattr(parts_module, "_FIRST", len(constraints))
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", len(constraints))
     assert growing_subsets(Objective(features, constraints, Regularizer(), Full())) == []
 
 
