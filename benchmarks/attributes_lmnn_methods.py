@@ -146,7 +146,7 @@ def nearest(part: Part, votes: int) -> Labels:
 
 def metric(part: Part, votes: int, **settings: Any) -> Labels:
     """The vote of the nearest images under the metric of LMNN."""
-    learner = LMNN(**{**LEARNER, **settings}).fit(part.rows, part.labels)
+    learner = LMNN().set_params(**{**LEARNER, **settings}).fit(part.rows, part.labels)
     return nearest(Part(learner.transform(part.rows), part.labels, learner.transform(part.asked), part.answers), votes)
 
 

@@ -153,7 +153,7 @@ def _cut(learner: Fantope) -> Fantope:
 
 def _tried(toy: Toy, settings: Mapping[str, Any]) -> Tried:
     began = time.perf_counter()
-    learner = Fantope(**{**COMMON, **settings}).fit_constraints(toy.rows, toy.train)
+    learner = Fantope().set_params(**{**COMMON, **settings}).fit_constraints(toy.rows, toy.train)
     seconds = time.perf_counter() - began
     return Tried(learner, settings, accuracy(learner, toy, toy.validation), seconds)
 

@@ -144,7 +144,7 @@ def _alone(method: str, size: int, seed: int) -> dict[str, float]:
 
 def _fit(method: str, size: int, seed: int) -> dict[str, float]:
     views, labels = pairs(size, seed)
-    learner = MultiNPP(DIM, random_state=seed, **METHODS[method])
+    learner = MultiNPP(DIM, random_state=seed).set_params(**METHODS[method])
     began = time.perf_counter()
     learner.fit(views, labels)
     seconds = time.perf_counter() - began

@@ -33,14 +33,21 @@ def guide() -> list[dict[str, Any]]:
     return [_described(learner) for learner in ours]
 
 
-def meanings(learner: type) -> dict[str, str]:
-    """Returns what the docstrings of a class, and of those that it inherits from, say of its parameters."""
+def meanings(learner: type[MultiViewLearner]) -> dict[str, str]:
+    """Returns what the docstrings of a class, and of those that it inherits from, say of its settings."""
     found: dict[str, str] = {}
     for base in reversed(learner.__mro__):
-        _, _, args = inspect.cleandoc(base.__doc__ or "").partition("\nArgs:\n")
-        section = _SECTION.split(args)[0]
-        found |= {name: _plain(text) for name, text in _SETTING.findall(section)}
+        found |= _described_in(base, "Args")
+    for group in learner.groups.values():
+        for base in reversed(type(group).__mro__):
+            found |= _described_in(base, "Attributes")
     return found
+
+
+def _described_in(kind: type, heading: str) -> dict[str, str]:
+    """Returns what a section of the docstring of a class says, by name."""
+    _, _, rest = inspect.cleandoc(kind.__doc__ or "").partition(f"\n{heading}:\n")
+    return {name: _plain(text) for name, text in _SETTING.findall(_SECTION.split(rest)[0])}
 
 
 def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
                 "name": name,
                 "meaning": texts.get(name, ""),
                 "values": words(kind),
-                "default": usual.get_params()[name],
+                "default": usual.settings()[name],
                 "tuned": list(grid.get(name, ())),
             }
             for name, kind in kinds(learner).items()

@@ -1,7 +1,7 @@
 """The base class of all learners: takes care of views, validation and state, and leaves the author only ``_fit``."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from engine.learners.cancellation import checkpoint
+from engine.learners.groups import flattened, grouped
 from engine.learners.settings import check_settings
 from engine.learners.state import decode, encode
 
@@ -53,6 +54,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     binary: ClassVar[bool] = False  # are embeddings codes, columns of 0 and 1?
     takes_joint: ClassVar[bool] = False  # does ``fit`` ask by ``joint`` whether rows of all views are of one space?
     argument: ClassVar[str | None] = None  # the parameter that a bare value in a spec sets, as in "pca:0.99"
+
+    groups: ClassVar[Mapping[str, Any]] = {}  # parameters that hold several settings, with their usual values
 
     view_slices: Sequence[int] | None
     view_widths_: list[int]
@@ -147,6 +150,19 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
                 f"{self.name} learns from {least} {count} views; you named {len(names)} ({', '.join(names)})"
             )
 
+    def settings(self) -> dict[str, Any]:
+        """Returns the values of all settings by name: parameters, and the fields of those that are groups."""
+        return flattened(self, self.get_params(deep=False))
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters; fields of a group go by their own names, as in ``set_params(max_iter=5)``.
+
+        Raises:
+            ValueError: for an unknown name.
+        """
+        super().set_params(**grouped(self, params))
+        return self
+
     def to_state(self) -> dict[str, Any]:
         """Returns name, parameters and fitted attributes as nested dicts of JSON values and arrays.
 
@@ -154,7 +170,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             TypeError: if a parameter is neither, such as a random generator.
         """
         fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and not key.startswith("_")}
-        return {"learner": self.name, "params": encode(self.get_params(deep=False)), "fitted": encode(fitted)}
+        return {"learner": self.name, "params": encode(self.settings()), "fitted": encode(fitted)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -165,7 +181,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         if state["learner"] != cls.name:
             raise ValueError(f"this is the state of {state['learner']!r}, not of {cls.name!r}")
-        learner = cls(**decode(state["params"]))
+        learner = cls().set_params(**decode(state["params"]))
         for key, value in decode(state["fitted"]).items():
             setattr(learner, key, value)
         return learner

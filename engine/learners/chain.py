@@ -240,8 +240,8 @@ def _run(
 
 def _described(step: MultiViewLearner) -> str:
     """Returns a step's name, with the settings that may be why it cannot be fitted."""
-    usual = type(step)().get_params(deep=False)
-    own = {name: value for name, value in step.get_params(deep=False).items() if name not in ("random_state", "views")}
+    usual = type(step)().settings()
+    own = {name: value for name, value in step.settings().items() if name not in ("random_state", "views")}
     given = ", ".join(f"{name}={value!r}" for name, value in own.items() if repr(value) != repr(usual[name]))
     return f"{step.name} with {given[:200]}" if given else step.name
 
@@ -304,11 +304,11 @@ def _parse(part: str, settings: Mapping[str, Any], main: bool) -> MultiViewLearn
         params = {learner.argument: _value(value)} | params
     if at:
         params["views"] = list(map(_value, views.split("+")))
-    known = sorted(set(learner().get_params()) - {"view_slices"})
+    known = sorted(set(learner().settings()) - {"view_slices"})
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(f"{name!r} has no parameter {', '.join(unknown)}; it has: {', '.join(known)}")
-    made = learner(**params)
+    made = learner().set_params(**params)
     check_settings(made, {} if main else {setting: f"{name}__{setting}" for setting in settings})
     return made
 

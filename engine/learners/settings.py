@@ -95,7 +95,7 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
     Raises:
         ValueError: for the first that its constructor's annotations do not allow, naming it and what it must be.
     """
-    values = learner.get_params(deep=False)
+    values = learner.settings()
     for name, kind in kinds(type(learner)).items():
         if not takes(kind, values[name]):
             bounds = takes(kind, values[name], bounds=False)  # where the type is wrong, bounds would only distract
@@ -103,10 +103,16 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
             raise ValueError(f"{called} must be {words(kind, bounds)}, not {_shown(values[name])}")
 
 
-def kinds(learner: type) -> dict[str, Any]:
-    """Returns the annotations of the settings of an estimator's class by name, in their order."""
-    hints = get_type_hints(learner.__init__, include_extras=True)  # type: ignore[misc]  # the class's own
-    return {name: kind for name, kind in hints.items() if name != "return"}
+def kinds(learner: Any) -> dict[str, Any]:
+    """Returns the annotations of the settings of a learner's class by name, in their order."""
+    hints = get_type_hints(learner.__init__, include_extras=True)
+    found: dict[str, Any] = {}
+    for name, kind in hints.items():
+        if name in learner.groups:
+            found |= get_type_hints(type(learner.groups[name]), include_extras=True)
+        elif name != "return":
+            found[name] = kind
+    return found
 
 
 def takes(kind: Any, value: Any, bounds: bool = True) -> bool:

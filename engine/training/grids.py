@@ -81,7 +81,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     if twice := sorted(settled & set(given)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
     main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
-    defaults = {KERNEL: NO_KERNEL} | (main.get_params() if main else {})
+    defaults = {KERNEL: NO_KERNEL} | (main.settings() if main else {})
     values = {
         setting: _possible(setting, _once((defaults[setting], *tried)), training, KERNEL in GRIDS[name])
         for setting, tried in GRIDS.get(name, {}).items()

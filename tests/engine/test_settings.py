@@ -35,7 +35,7 @@ WRONG = (None, True, -1, float("nan"), [None], {})
 
 def settings(name: str) -> list[str]:
     """The settings that users know of a learner."""
-    return [setting for setting in LEARNERS[name]().get_params() if setting != "view_slices"]
+    return [setting for setting in LEARNERS[name]().settings() if setting != "view_slices"]
 
 
 def rows() -> tuple[list[np.ndarray], np.ndarray]:

@@ -25,7 +25,7 @@ def test_a_learner_is_explained(name: str) -> None:
     """With every setting."""
     output = done("learners", name)
     settings = {one["name"] for one in told("learners", name)["settings"]}
-    assert settings == set(LEARNERS[name]().get_params()) - {"view_slices"}
+    assert settings == set(LEARNERS[name]().settings()) - {"view_slices"}
     assert all(setting in output for setting in settings)
 
 

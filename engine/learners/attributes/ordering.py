@@ -9,9 +9,9 @@ Values = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Near:
-    """The loss near some scores, where it is a quadratic form.
+@dataclass(frozen=True, kw_only=True)
+class LocalLoss:
+    """The loss around given scores, where it is a quadratic form.
 
     Attributes:
         value: the loss.
@@ -51,13 +51,18 @@ class Ordering:
         _, self._groups = np.unique(amounts, return_inverse=True)
         self.count = len(amounts) * (len(amounts) - 1) / 2
 
-    def near(self, scores: Values) -> Near:
-        """Returns the loss near (n,) scores."""
+    def around(self, scores: Values) -> LocalLoss:
+        """Returns the loss around (n,) scores."""
         order, spans = _spans(scores, self._groups)
         (below, above) = spans[:, 1] - spans[:, 0]
-        bent = _laplacian(scores, order, spans, self._groups)
-        value = float(scores @ bent - 2 * (below - above) @ scores + below.sum())
-        return Near(value, 2 * (bent - (below - above)), order, spans, self._groups)
+        product = _laplacian(scores, order, spans, self._groups)
+        return LocalLoss(
+            value=float(scores @ product - 2 * (below - above) @ scores + below.sum()),
+            slope=2 * (product - (below - above)),
+            order=order,
+            spans=spans,
+            groups=self._groups,
+        )
 
 
 def _spans(scores: Values, groups: Places) -> tuple[Places, Places]:
@@ -65,7 +70,7 @@ def _spans(scores: Values, groups: Places) -> tuple[Places, Places]:
     ranked = np.argsort(scores)
     levels = groups[ranked]
     spans = np.empty((2, 2, len(scores)), dtype=np.intp)
-    parts: list[Places] = []
+    order: list[Places] = []
     offset = 0
     for level in range(groups.max() + 1):
         rows = groups == level
@@ -75,9 +80,9 @@ def _spans(scores: Values, groups: Places) -> tuple[Places, Places]:
         middle = offset + len(lower)
         spans[0][:, rows] = [offset + first, np.full_like(first, middle)]
         spans[1][:, rows] = [np.full_like(last, middle), middle + last]
-        parts += [lower, higher]
+        order += [lower, higher]
         offset = middle + len(higher)
-    return np.concatenate(parts), spans
+    return np.concatenate(order), spans
 
 
 def _laplacian(values: Values, order: Places, spans: Places, groups: Places) -> Values:

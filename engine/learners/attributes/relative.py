@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from engine.learners.attributes.ordering import Near, Ordering
+from engine.learners.attributes.ordering import LocalLoss, Ordering
 from engine.learners.base import Mask, Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.classes import of_classes, shared_classes
@@ -33,8 +33,8 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     Args:
         C: weight of the pairs.
         orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
-            equal ones mean as much. Classes are told by their text. None: every class is an attribute of its own, which
-            it has and the others have not.
+            equal ones mean as much. Classes are matched by their text. None: every class is an attribute of its own,
+            which it has and the others have not.
         tol: a solution's gradient is at most this share of that at zero.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -87,10 +87,10 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         known = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
         missing = [str(name) for name in self.classes_ if str(name) not in known]
         if missing:
-            raise ValueError(f"there is no ordering of: {', '.join(missing)}; give one for every class")
+            raise ValueError(f"orderings have no numbers for: {', '.join(missing)}; give them for every class")
         found = [known[str(name)] for name in self.classes_]
         if any(values.shape != found[0].shape or values.ndim != 1 or not values.size for values in found):
-            raise ValueError("every class needs as many numbers, one per attribute")
+            raise ValueError("orderings must have equally many numbers for every class, one per attribute")
         table = np.array(found)
         if not np.isfinite(table).all():
             raise ValueError("orderings must be finite, without NaN")
@@ -112,34 +112,34 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
     ordering = Ordering(amounts)
     share = weight / ordering.count
     found = np.zeros(rows.shape[1])
-    near = ordering.near(rows @ found)
-    slope = share * (near.slope @ rows)
+    local = ordering.around(rows @ found)
+    slope = share * (local.slope @ rows)
     least = tol * float(np.linalg.norm(slope))
     for _ in range(_STEPS):
         checkpoint()
         if np.linalg.norm(slope) <= least:
             break
-        step = _newton_step(rows, near, share, slope)
-        value, fall, size = found @ found / 2 + share * near.value, float(slope @ step), 1.0
+        step = _newton_step(rows, local, share, slope)
+        value, fall, size = found @ found / 2 + share * local.value, float(slope @ step), 1.0
         while size > _SMALLEST:
             checkpoint()
             trial = found + size * step
-            near = ordering.near(rows @ trial)
-            if trial @ trial / 2 + share * near.value <= value + _ENOUGH * size * fall:
+            local = ordering.around(rows @ trial)
+            if trial @ trial / 2 + share * local.value <= value + _ENOUGH * size * fall:
                 break
             size /= 2
         found = trial
-        slope = found + share * (near.slope @ rows)
+        slope = found + share * (local.slope @ rows)
     return found
 
 
-def _newton_step(rows: Rows, near: Near, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
-    def curved(along: NDArray[np.float64]) -> NDArray[np.float64]:
+def _newton_step(rows: Rows, local: LocalLoss, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
+    def hessian_product(along: NDArray[np.float64]) -> NDArray[np.float64]:
         checkpoint()
-        bent: NDArray[np.float64] = along + 2 * share * (near.laplacian(rows @ along) @ rows)
-        return bent
+        product: NDArray[np.float64] = along + 2 * share * (local.laplacian(rows @ along) @ rows)
+        return product
 
     step: NDArray[np.float64] = cg(
-        LinearOperator((len(slope),) * 2, matvec=curved, dtype=np.float64), -slope, rtol=0.1
+        LinearOperator((len(slope),) * 2, matvec=hessian_product, dtype=np.float64), -slope, rtol=0.1
     )[0]
     return step

@@ -32,7 +32,7 @@ class Hasher(MultiViewLearner):
         return self._scores(self._checked_rows(rows, view).astype(float, copy=False), view)
 
     def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
-        """Returns what codes stand for, (n, D), to order the items by whose codes are near; errors as in ``scores``."""
+        """Returns what codes stand for, (n, D), to order items whose codes are near by; errors as in ``scores``."""
         return self.scores(rows, view)
 
     @abstractmethod

@@ -13,8 +13,8 @@ from engine.learners.hashing.hasher import Hasher
 from engine.learners.hashing.itq import rotation
 from engine.learners.hashing.regression import Regression
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
-from engine.learners.npp.neighborhoods import kinds
-from engine.learners.npp.problem import some
+from engine.learners.npp.neighborhoods import pair_relations
+from engine.learners.npp.problem import draw_rows
 from engine.learners.npp.relations import Similarity, similarity_of
 from engine.learners.npp.start import groups
 from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
@@ -47,9 +47,9 @@ class NPPHash(Hasher):
     the pairs of rows of different views: what Quadrianto and Lampert (ICML 2011) leave to future work, "merging the
     phases of metric learning and the hash code generation into a single learning problem". The functions start as each
     view's regression on the classes (or on the groups that similar items form otherwise), rotated by iterative
-    quantisation, and are held to that by ``eta``. What is rotated are predictions by regressions that each leave their
-    row out: those of rows that were learned from look surer than those of rows to come. Views are centred and scaled to
-    unit mean square for it, so that eta means the same for counts and for frequencies.
+    quantisation, and ``eta`` penalises the distance to that. The rotation is learned from predictions by regressions
+    that each leave their row out, since those of rows that were learned from are overconfident. Views are centred and
+    scaled to unit mean square for it, so that eta means the same for counts and for frequencies.
 
     A view that is added starts as the regression on the mean code of what is similar in the others, whose codes stay.
     Items may lack views: whatever rows there are take part.
@@ -159,29 +159,33 @@ class NPPHash(Hasher):
     def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
         new = len(views) - 1
         items, drawn, pairs = self._pairs(there, similar, check_random_state(self.random_state))
-        held = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
+        fixed_codes = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
         sums = sum(
-            pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))])) for v, codes in enumerate(held)
+            pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))]))
+            for v, codes in enumerate(fixed_codes)
         )
         reached = sums[:, -1] > 0
         if not reached.any():
-            raise ValueError("no row of the added view is similar to a row of a view that is there")
+            raise ValueError("no row of the added view is similar to a row of the fitted views")
         scaled = _Scaled.of(views[new][items[new]])
         few = scaled.rows[drawn[new]]
         wanted = sums[reached, :-1] / sums[reached, -1:]
         start = Regression.of(few[reached], wanted)
         losses = {(v, new): PairLoss(pairs[v, new]) for v in range(new)}
-        relaxed = RelaxedCodes([few], losses, self.eta, [np.column_stack([start.weights, start.constants])], held)
+        relaxed = RelaxedCodes(
+            [few], losses, self.eta, [np.column_stack([start.weights, start.constants])], fixed_codes
+        )
         self._keep([scaled], relaxed, progress)
 
     def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
         """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
         items = [np.flatnonzero(column) for column in there.T]
-        drawn = [some(len(these), self.max_rows, random) for these in items]
-        return items, drawn, kinds(similar, [these[chosen] for these, chosen in zip(items, drawn, strict=True)])
+        drawn = [draw_rows(len(these), self.max_rows, random) for these in items]
+        rows = [these[chosen] for these, chosen in zip(items, drawn, strict=True)]
+        return items, drawn, pair_relations(similar, rows)
 
     def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes, progress: Progress | None) -> None:
-        functions = relaxed.parted(self._minimized(relaxed, progress))
+        functions = relaxed.split(self._minimized(relaxed, progress))
         self.means_ = [*self.means_, *(one.mean for one in scaled)]
         self.weights_ = [*self.weights_, *(W[:, :-1] / one.scale for W, one in zip(functions, scaled, strict=True))]
         self.offsets_ = [*self.offsets_, *(W[:, -1].copy() for W in functions)]

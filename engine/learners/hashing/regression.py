@@ -1,4 +1,4 @@
-"""Ridge regression that leaves rows out: to choose its penalty, and to tell what it says of rows it has not seen."""
+"""Ridge regression that leaves rows out: to choose its penalty, and to predict rows that it has not seen."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -38,7 +38,7 @@ class Regression:
         return cls(weights / size, np.atleast_1d(model.intercept_) / size, float(model.alpha_), size)
 
     def left_out(self, rows: Rows, targets: Rows, which: NDArray[np.intp]) -> Rows:
-        """Returns what regressions on all rows but one say of that one, constants aside.
+        """Returns the predictions of regressions on all rows but one for that one, constants aside.
 
         Args:
             rows: (n, d), centred, as given to ``of``.
@@ -61,5 +61,5 @@ def _leverages(rows: Rows, which: NDArray[np.intp], penalty: float) -> NDArray[n
         left, values, _ = np.linalg.svd(rows, full_matrices=False)
         return np.asarray(left[which] ** 2 @ (values**2 / (values**2 + penalty)))
     gram = rows.T @ rows + penalty * np.eye(width)
-    asked = rows[which]
-    return np.asarray(np.einsum("md,dm->m", asked, scipy.linalg.solve(gram, asked.T, assume_a="pos")))
+    chosen = rows[which]
+    return np.asarray(np.einsum("md,dm->m", chosen, scipy.linalg.solve(gram, chosen.T, assume_a="pos")))

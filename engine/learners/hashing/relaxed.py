@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
-from engine.learners.npp.problem import Kinds
+from engine.learners.npp.problem import PairRelations
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,15 +27,15 @@ class PairLoss:
     a - 1 times as light: confusable classes fell into one code.
 
     Args:
-        kinds: the pairs.
+        relations: the pairs.
     """
 
-    def __init__(self, kinds: Kinds) -> None:
-        rows, columns = kinds.attracted.shape
+    def __init__(self, relations: PairRelations) -> None:
+        rows, columns = relations.attracted.shape
         size = max(1, _PAIRS_AT_ONCE // max(columns, 1))
         self._slices = [slice(start, start + size) for start in range(0, rows, size)]
-        self._near = [np.asarray(kinds.attracted.block(block)) for block in self._slices]
-        self._weights = 0.5 / max(kinds.attracted.size, 1), 0.5 / max(kinds.repelled.size, 1)
+        self._near = [np.asarray(relations.attracted.block(block)) for block in self._slices]
+        self._weights = 0.5 / max(relations.attracted.size, 1), 0.5 / max(relations.repelled.size, 1)
 
     def __call__(self, first: Rows, second: Rows) -> tuple[float, Matrix, Matrix]:
         """Returns the loss and its gradients with respect to both, (n, B) and (m, B)."""
@@ -64,15 +64,15 @@ class RelaxedCodes:
     """The objective of the hash functions tanh(W x + b) of several views.
 
     The sum over pairs of views of :class:`PairLoss`, + eta / B times the sum of |W - W_0|^2 + |b - b_0|^2 over the
-    views, W_0 and b_0 being the start: what the pairs say moves the functions, and what they leave open stays. Offsets
-    that are not held lose accuracy where rows have a kernel: codes of rows learned from hardly need them.
+    views, W_0 and b_0 being the start: the pairs move the functions, and what they leave open stays. Offsets
+    that are not penalised lose accuracy where rows have a kernel: codes of rows learned from hardly need them.
 
     Args:
         views: (n_v, d_v) centred rows of each view.
-        losses: by pair of views, the earlier first, those that are held before the others.
+        losses: by pair of views, the earlier first, those with fixed codes before the others.
         eta: weight of the regularisation.
         start: (B, d_v + 1) of each view, the last column b.
-        held: (n, B) codes, -1 and 1, of views whose functions stay.
+        fixed_codes: (n, B) codes, -1 and 1, of views whose functions stay.
     """
 
     def __init__(
@@ -81,24 +81,24 @@ class RelaxedCodes:
         losses: Mapping[tuple[int, int], PairLoss],
         eta: float,
         start: Sequence[Matrix],
-        held: Sequence[Matrix] = (),
+        fixed_codes: Sequence[Matrix] = (),
     ) -> None:
-        self.held = list(held)
+        self.fixed_codes = list(fixed_codes)
         self.views = [np.column_stack([rows, np.ones(len(rows))]) for rows in views]
         self.losses = losses
         self.start = np.concatenate([one.ravel() for one in start])
         self._shapes = [one.shape for one in start]
         self._penalty = np.concatenate([np.full(one.size, eta / len(one)) for one in start])
 
-    def parted(self, flat: Matrix) -> list[Matrix]:
+    def split(self, flat: Matrix) -> list[Matrix]:
         """Returns the (B, d_v + 1) of each view."""
         ends = np.cumsum([rows * columns for rows, columns in self._shapes])[:-1]
         return [part.reshape(shape) for part, shape in zip(np.split(flat, ends), self._shapes, strict=True)]
 
     def __call__(self, flat: Matrix) -> tuple[float, Matrix]:
         """Returns the objective and its gradient at the functions of all views, one after another."""
-        relaxed = [np.tanh(rows @ one.T) for rows, one in zip(self.views, self.parted(flat), strict=True)]
-        codes = self.held + relaxed
+        relaxed = [np.tanh(rows @ one.T) for rows, one in zip(self.views, self.split(flat), strict=True)]
+        codes = self.fixed_codes + relaxed
         moved = flat - self.start
         value = float(self._penalty @ (moved * moved))
         slopes = [np.zeros_like(one) for one in codes]
@@ -107,7 +107,7 @@ class RelaxedCodes:
             value += found
             for view, slope in zip((v, w), pair, strict=True):
                 slopes[view] += slope
-        free = slopes[len(self.held) :]
+        free = slopes[len(self.fixed_codes) :]
         chained = (slope * (1.0 - one * one) for slope, one in zip(free, relaxed, strict=True))
         gradients = [(slope.T @ rows).ravel() for slope, rows in zip(chained, self.views, strict=True)]
         return value, 2.0 * self._penalty * moved + np.concatenate(gradients)

@@ -11,7 +11,7 @@ from engine.learners.metrics.descent import Solution
 from engine.learners.metrics.features import PairFeatures
 from engine.learners.metrics.objective import Objective
 from engine.learners.metrics.parameters import Full, Symmetric
-from engine.learners.metrics.proximal import argmin
+from engine.learners.metrics.proximal import proximal_step
 from engine.learners.metrics.regularizer import Regularizer
 
 
@@ -65,7 +65,7 @@ def alternate(
     while not converged and len(history) <= how.max_iter:
         checkpoint()
         nearby = regularizer.tangent(metric).near(z - u, how.rho)
-        matrix, duals = argmin(features, constraints, nearby, duals)
+        matrix, duals = proximal_step(features, constraints, nearby, duals)
         metric = Symmetric().place(matrix)
         before, z = z, cone.place(metric.matrix + u).matrix
         u = u + metric.matrix - z
@@ -73,4 +73,4 @@ def alternate(
         history.append(exact.exact(found))
         length = how.tol * max(float(np.linalg.norm(z)), np.finfo(float).tiny)
         converged = bool(max(np.linalg.norm(metric.matrix - z), np.linalg.norm(z - before)) <= length)
-    return Solution(found, history[-1], history, len(history) - 1, converged, [])
+    return Solution(metric=found, objective=history[-1], history=history, steps=len(history) - 1, converged=converged)

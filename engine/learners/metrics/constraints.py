@@ -1,4 +1,4 @@
-"""What is said of distances: D(k, l) >= D(i, j) + margin."""
+"""Constraints on distances: D(k, l) >= D(i, j) + margin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Constraints:
     def __len__(self) -> int:
         return len(self.near)
 
-    def part(self, which: Indices) -> "Constraints":
+    def take(self, which: Indices) -> "Constraints":
         """Returns the constraints at some positions."""
         return Constraints(self.near[which], self.far[which], self.margins[which], self.weights[which])
 
@@ -109,19 +109,19 @@ def pairs(
     )
 
 
-def joined(parts: Sequence[Constraints]) -> Constraints:
+def joined(sets: Sequence[Constraints]) -> Constraints:
     """Returns the constraints of several sets; each keeps its weights, so pairs and quadruplets can weigh differently.
 
     Raises:
         ValueError: if there are no sets.
     """
-    if not parts:
+    if not sets:
         raise ValueError("there are no constraints to learn from; give at least one set")
     return Constraints(
-        np.concatenate([part.near for part in parts]),
-        np.concatenate([part.far for part in parts]),
-        np.concatenate([part.margins for part in parts]),
-        np.concatenate([part.weights for part in parts]),
+        np.concatenate([one.near for one in sets]),
+        np.concatenate([one.far for one in sets]),
+        np.concatenate([one.margins for one in sets]),
+        np.concatenate([one.weights for one in sets]),
     )
 
 

@@ -1,7 +1,7 @@
 """Projected subgradient descent."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +10,19 @@ from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.objective import Evaluation, Loss
 from engine.learners.metrics.parameters import Metric
+from engine.learners.settings import Count, Positive, Steps, Weight
 
 Rule = Literal["adaptive", "constant", "sqrt"]
 SHARPER = 0.25
 """How much smaller smoothing gets when the objective has stopped falling."""
+STAGES = 4
+"""How many smooth hinges come before the hinge itself."""
 _GROW, _SHRINK = 1.2, 0.5
 _SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
 _WINDOW = 10  # steps over which the objective must have fallen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Descent:
     """How to descend.
 
@@ -28,41 +31,36 @@ class Descent:
         rule: "adaptive" takes a step only if it lowers the objective, and makes the next one larger, else half as
             large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of
             those checked.
-        max_iter: most steps.
+        max_iter: most steps; of ADMM most outer steps.
         tol: stop when ten steps lower the objective by less than this share of it.
         check_every: steps between two checks of all constraints.
         smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
-            whenever the objective stops falling it is divided by 4, and after so many ``stages`` the hinge itself ends
-            the descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
-        patience: stop after so many checks without a better watched score, and return the metric of the best one;
-            None: watch nothing.
-        stages: how many hinges, each sharper than the last, come before the hinge itself.
-
-    Raises:
-        ValueError: for a value out of range.
+            whenever the objective stops falling it is divided by 4, and after a few times the hinge itself ends the
+            descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
     """
 
-    step: float = 0.1
+    step: Positive = 0.1
     rule: Rule = "adaptive"
-    max_iter: int = 500
-    tol: float = 1e-4
-    check_every: int = 10
-    smoothing: float = 0.0
-    patience: int | None = None
-    stages: int = 4
-
-    def __post_init__(self) -> None:
-        if not 0 < self.step < np.inf or not 0 <= self.tol < np.inf:
-            raise ValueError(f"step={self.step} must be positive and tol={self.tol} not negative")
-        if not 0 <= self.smoothing < np.inf:
-            raise ValueError(f"smoothing={self.smoothing} must be a finite number that is not negative")
-        if self.max_iter < 0 or self.check_every < 1 or (self.patience is not None and self.patience < 1):
-            raise ValueError("max_iter must not be negative, check_every and patience must be at least 1")
-        if self.stages < 1:
-            raise ValueError(f"stages={self.stages} must be at least 1")
+    max_iter: Steps = 500
+    tol: Weight = 1e-4
+    check_every: Count = 10
+    smoothing: Weight = 0.0
 
 
 @dataclass(frozen=True)
+class Validation:
+    """What stops a descent before the objective stops falling.
+
+    Attributes:
+        score: of a metric, larger is better.
+        patience: stop after so many checks without a better score, and return the metric of the best one.
+    """
+
+    score: Callable[[Metric], float]
+    patience: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Solution:
     """Where a descent ended.
 
@@ -72,7 +70,7 @@ class Solution:
         history: the objective over the active constraints at the start and after every step.
         steps: how many were taken, or tried.
         converged: did it stop by itself, with no violated constraint missing among the active ones?
-        watched: the watched score at every check.
+        scores: the validation score at every check.
     """
 
     metric: Metric
@@ -80,13 +78,12 @@ class Solution:
     history: list[float]
     steps: int
     converged: bool
-    watched: list[float]
+    scores: list[float] = field(default_factory=list)
 
 
-Watch = Callable[[Metric], float]
-
-
-def descend(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = None) -> Solution:
+def descend(
+    objective: Loss, theta: Rows, how: Descent, validation: Validation | None = None, stages: int = STAGES
+) -> Solution:
     """Returns the solution of Algorithm 1 of the paper from a start.
 
     The regulariser's W is that of the metric at each step, so M and W alternate. With the adaptive rule the objective
@@ -96,9 +93,10 @@ def descend(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = No
         objective: what to lower.
         theta: where to start, as the objective's parameters have it.
         how: the steps.
-        watch: the score, larger is better, that ``patience`` is about.
+        validation: when to stop early; None: never.
+        stages: how many hinges, each sharper than the last, come before the hinge itself, where there is smoothing.
     """
-    run = _Run(objective, theta, how, watch if how.patience is not None else None)
+    run = _Run(objective, theta, how, validation, stages)
     while not run.over():
         checkpoint()
         run.step()
@@ -106,13 +104,13 @@ def descend(objective: Loss, theta: Rows, how: Descent, watch: Watch | None = No
 
 
 class _Run:
-    def __init__(self, objective: Loss, theta: Rows, how: Descent, watch: Watch | None) -> None:
-        self.objective, self.how, self.watch = objective, how, watch
+    def __init__(self, objective: Loss, theta: Rows, how: Descent, validation: Validation | None, stages: int) -> None:
+        self.objective, self.how, self.validation, self.stages = objective, how, validation, stages
         self.at = objective.parameters.place(theta)
         self.taken = self.stage = 0
         self.converged = False
         self.history: list[float] = []
-        self.watched: list[float] = []
+        self.scores: list[float] = []
         self.best: tuple[float, Metric] = (-np.inf, self.at)
         self.since = 0  # index in the history of the last change of what is lowered
         objective.smoothing = how.smoothing if how.rule == "adaptive" else 0.0
@@ -122,17 +120,18 @@ class _Run:
         self.first = self.size = how.step * length / (float(np.linalg.norm(self.slope)) or 1.0)
 
     def over(self) -> bool:
-        patient = self.how.patience is None or self._unimproved() < self.how.patience
-        return self.converged or self.taken >= self.how.max_iter or not patient
+        if self.validation is not None and self._unimproved() >= self.validation.patience:
+            return True
+        return self.converged or self.taken >= self.how.max_iter
 
     def step(self) -> None:
         self.taken += 1
         size = self.size / np.sqrt(self.taken) if self.how.rule == "sqrt" else self.size
         trial = self.objective.parameters.place(self.at.theta - size * self.slope)
-        there = self.objective.evaluate(trial)
-        lower = there.value < self.here.value
+        evaluation = self.objective.evaluate(trial)
+        lower = evaluation.value < self.here.value
         if lower or self.how.rule != "adaptive":
-            self._move(trial, there)
+            self._move(trial, evaluation)
         self.history.append(self.here.value)
         if self.how.rule == "adaptive":
             self.size *= _GROW if lower else _SHRINK
@@ -149,15 +148,22 @@ class _Run:
             self.converged = True
             return
         self.stage += 1
-        self.objective.smoothing = smoothing * SHARPER if self.stage < self.how.stages else 0.0
+        self.objective.smoothing = smoothing * SHARPER if self.stage < self.stages else 0.0
         self.size = self.first
         self._move(self.at, self.objective.evaluate(self.at))
         self.since = len(self.history)
         self.history.append(self.here.value)
 
     def solution(self) -> Solution:
-        metric = self.at if self.watch is None and self.how.rule == "adaptive" else self.best[1]
-        return Solution(metric, self.objective.exact(metric), self.history, self.taken, self.converged, self.watched)
+        metric = self.at if self.validation is None and self.how.rule == "adaptive" else self.best[1]
+        return Solution(
+            metric=metric,
+            objective=self.objective.exact(metric),
+            history=self.history,
+            steps=self.taken,
+            converged=self.converged,
+            scores=self.scores,
+        )
 
     def _move(self, metric: Metric, evaluation: Evaluation) -> None:
         self.at, self.here = metric, evaluation
@@ -181,17 +187,18 @@ class _Run:
             self.history.append(self.here.value)
         if added and self.taken:
             self.slope = self.objective.gradient(self.at, self.here)
-        score = -self.here.value if self.watch is None else self.watch(self.at)
-        self.watched += [score] if self.watch is not None else []
+        score = -self.here.value if self.validation is None else self.validation.score(self.at)
+        self.scores += [score] if self.validation is not None else []
         if score > self.best[0]:
             self.best = score, self.at
         return added
 
     def _unimproved(self) -> int:
-        return len(self.watched) - 1 - int(np.argmax(self.watched)) if self.watched else 0
+        """How many checks ago the best score was."""
+        return len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
 
 
-def plain(solution: Solution) -> dict[str, Any]:
+def fitted_attributes(solution: Solution) -> dict[str, Any]:
     """Returns what a learner remembers of a solution, by the names of its attributes."""
     return {
         "objective_": solution.objective,

@@ -13,6 +13,7 @@ from engine.learners.metrics.features import Differences, blocks
 from engine.learners.metrics.objective import Evaluation, merged
 from engine.learners.metrics.parameters import Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.metrics.sampling import comparable_classes
 
 Items = NDArray[np.int64]
 
@@ -23,7 +24,7 @@ _ROUNDING = 16 * float(np.finfo(np.float32).eps)  # of the largest squared lengt
 
 @dataclass(frozen=True)
 class Targets:
-    """Which rows should be near which, and all others of other classes further off.
+    """The target neighbours of rows, and the classes whose other rows should be further off.
 
     Attributes:
         neighbors: (n, k) int64 positions of the target neighbours of each row, -1 where there are fewer.
@@ -40,11 +41,7 @@ class Targets:
         Raises:
             ValueError: if no class has two rows or there is only one class, or for fewer than one neighbour.
         """
-        _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-        if len(sizes) < 2 or sizes.max() < 2:
-            raise ValueError(
-                f"{len(sizes)} classes of up to {sizes.max()} rows tell nothing apart: at least 2 are needed"
-            )
+        codes, sizes = comparable_classes(labels)
         if count < 1:
             raise ValueError(f"n_neighbors={count} must be at least 1")
         neighbors = np.full((len(rows), min(count, sizes.max() - 1)), -1, dtype=np.int64)
@@ -122,9 +119,9 @@ class Impostors:
         anchors = self._active[:, 0]
         pushes = np.bincount(pair, evaluation.costs, len(self._keys))
         pulls = np.bincount(anchors[pair] * neighbors.shape[1] + place, evaluation.costs, neighbors.size)
-        kept = pushes > 0
-        pairs = np.concatenate([self._near, self._active[kept]])
-        coefficients = np.concatenate([pulls[neighbors.ravel() >= 0], -pushes[kept]])
+        pushing = pushes > 0
+        pairs = np.concatenate([self._near, self._active[pushing]])
+        coefficients = np.concatenate([pulls[neighbors.ravel() >= 0], -pushes[pushing]])
         added = self.regularizer.gradient(metric)
         return self.parameters.slope(metric, self.features, pairs, coefficients, added)
 
@@ -148,10 +145,10 @@ class Impostors:
         return missing
 
     def _search(self, metric: Metric, reach: Rows) -> Iterator[Items]:
-        """Yields the keys of all impostors, block by block, and of a few that are none by a hair.
+        """Yields the keys of all impostors, block by block, and of a few pairs within rounding of being impostors.
 
-        One product of float32 matrices says how far inside its reach each row is; what its rounding might hide is let
-        through.
+        One product of float32 matrices finds how far inside its reach each row is; pairs that its rounding might hide
+        are included.
         """
         factor = metric.factor
         assert factor is not None, "impostors are those of a positive semidefinite metric"  # noqa: S101

@@ -1,6 +1,7 @@
 """Learners of one Mahalanobis metric per view, from classes or from comparisons."""
 
 from abc import abstractmethod
+from dataclasses import astuple
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from engine.learners.base import Rows
 from engine.learners.metrics import tuples as shapes
-from engine.learners.metrics.comparing import ComparisonLearner
+from engine.learners.metrics.comparison_learner import ComparisonLearner
 from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.threshold import between, calibrate
@@ -19,11 +20,10 @@ from engine.learners.metrics.threshold import between, calibrate
 class MetricLearner(ComparisonLearner):
     """Embeds a row as L (x - m), so that Euclidean distance there is D(x, y)^2 = (x - y)^T M (x - y), M = L^T L.
 
-    A subclass defines ``_learn`` and has the parameters ``constraints``, ``n_constraints``, ``neighbors``, ``margin``,
-    ``upper``, ``lower``, ``patience``, ``validation_fraction`` and ``random_state``. Distances of two views are not
-    comparable. Rows are centred and divided by their root mean square length before anything is learned, so that
-    parameters mean the same whatever the units; matrices and embeddings are of the rows as they were given, and so are
-    distances, to which ``margin``, ``upper`` and ``lower`` refer (squared).
+    A subclass defines ``_learn``. Distances of two views are not comparable. Rows are centred and divided by their root
+    mean square length before anything is learned, so that parameters mean the same whatever the units; matrices and
+    embeddings are of the rows as they were given, and so are distances, to which ``margin``, ``upper`` and ``lower``
+    refer (squared).
 
     Attributes:
         threshold_: list, the distance, not squared, up to which a pair of each view is similar: that whose square is
@@ -66,7 +66,7 @@ class MetricLearner(ComparisonLearner):
             ValueError: for other shapes, and as ``fit_constraints``.
         """
         rows, items = shapes.unpack(tuples, preprocessor)
-        return self.fit_constraints(rows, shapes.constrained(items, y, self.margin, self.upper, self.lower))
+        return self.fit_constraints(rows, shapes.constrained(items, y, *astuple(self._bounds)))
 
     def get_mahalanobis_matrix(self, view: int = 0) -> NDArray[np.float64]:
         """Returns M of a view, (d, d), positive semidefinite."""

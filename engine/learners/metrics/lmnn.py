@@ -1,23 +1,24 @@
 """Large margin nearest neighbours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Descent, Rule, descend
+from engine.learners.metrics.descent import Descent, descend
 from engine.learners.metrics.fantope import Fantope, Form, Start
 from engine.learners.metrics.features import Differences
+from engine.learners.metrics.growing_subsets import scaled
 from engine.learners.metrics.impostors import Impostors, Targets
 from engine.learners.metrics.objective import Loss, Objective
+from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.parameters import Parameters
-from engine.learners.metrics.parts import scaled
 from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.settings import Count, Dimensions, Positive, Steps, Weight
+from engine.learners.settings import Count, Dimensions, Positive, Weight
 
 
 class LMNN(Fantope):
@@ -44,12 +45,7 @@ class LMNN(Fantope):
         form: "factor", gradient steps on an L as wide as the rows, which come nearer to the minimum than as many on M;
             "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
         start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 it is first descended from without R.
-        step: length of the first step, as a share of the length of the start.
-        rule: "adaptive", "constant" or "sqrt" (see :class:`~engine.learners.metrics.descent.Descent`).
-        max_iter: most steps.
-        tol: stop when ten steps lower the objective by less than this share of it.
-        check_every: steps between two searches for impostors among all rows.
-        smoothing: the violation up to which adaptive steps see a smooth hinge at first, in squared distance.
+        descent: how to descend, checking for impostors among all rows; None: ``Descent(max_iter=1000, smoothing=0.1)``.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
@@ -61,14 +57,14 @@ class LMNN(Fantope):
         steps_: list of the numbers of steps taken.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, missing labels, or classes that tell nothing apart.
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or
+            none of two rows.
     """
 
     name = "lmnn"
 
+    groups: ClassVar[Mapping[str, Any]] = {"descent": Descent(max_iter=1000, smoothing=0.1)}
     solver = "alternate"
-    patience = None
-    upper, lower = 0.5, 1.5
 
     def __init__(
         self,
@@ -81,12 +77,7 @@ class LMNN(Fantope):
         margin: Positive = 1.0,
         form: Form = "factor",
         start: Start = "pca",
-        step: Positive = 0.1,
-        rule: Rule = "adaptive",
-        max_iter: Steps = 1000,
-        tol: Weight = 1e-4,
-        check_every: Count = 10,
-        smoothing: Weight = 0.1,
+        descent: Descent | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -98,26 +89,37 @@ class LMNN(Fantope):
         self.margin = margin
         self.form = form
         self.start = start
-        self.step = step
-        self.rule = rule
-        self.max_iter = max_iter
-        self.tol = tol
-        self.check_every = check_every
-        self.smoothing = smoothing
+        self.descent = descent
         self.view_slices = view_slices
+
+    @property
+    def _sampling(self) -> Sampling:
+        return Sampling()
+
+    @property
+    def _bounds(self) -> Bounds:
+        return Bounds(self.margin)
+
+    @property
+    def _stopping(self) -> Stopping:
+        return Stopping()
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         return self._fit_rows(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors), None)
 
     def _objective(
-        self, features: Differences, said: Constraints | Targets, regularizer: Regularizer, parameters: Parameters
+        self,
+        features: Differences,
+        constraints: Constraints | Targets,
+        regularizer: Regularizer,
+        parameters: Parameters,
     ) -> Loss:
-        near = said.pairs if isinstance(said, Targets) else np.unique(said.near, axis=0)
+        near = constraints.pairs if isinstance(constraints, Targets) else np.unique(constraints.near, axis=0)
         pull = features.scatter(near, np.full(len(near), self.pull / len(near)))
         pulled = replace(regularizer, linear=pull)
-        if isinstance(said, Targets):
-            return Impostors(features, said, self.margin, pulled, parameters)
-        return Objective(features, said, pulled, parameters)
+        if isinstance(constraints, Targets):
+            return Impostors(features, constraints, self.margin, pulled, parameters)
+        return Objective(features, constraints, pulled, parameters)
 
     def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
         start = scaled(convex, theta)  # under a metric far too small every row is an impostor of every other

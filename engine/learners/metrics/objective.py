@@ -130,7 +130,7 @@ def merged(known: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int6
 def gaps(
     metric: Metric, features: PairFeatures, constraints: Constraints, which: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
-    """Returns D(k, l) - D(i, j) of all constraints, or of some given by their positions."""
+    """Returns D(k, l) - D(i, j) of all constraints, or of those at the given positions."""
     near, far = (
         (constraints.near, constraints.far) if which is None else (constraints.near[which], constraints.far[which])
     )

@@ -86,8 +86,8 @@ class Diagonal:
     def place(self, theta: Rows) -> Metric:
         """Returns the metric of the entries, those below zero set to zero."""
         entries = np.maximum(theta, 0.0)
-        kept = entries > 0
-        return Metric(entries, np.diag(entries), np.diag(np.sqrt(entries))[kept])
+        positive = entries > 0
+        return Metric(entries, np.diag(entries), np.diag(np.sqrt(entries))[positive])
 
     def slope(self, metric: Metric, features: PairFeatures, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
         """Returns the (d,) gradient."""

@@ -13,7 +13,7 @@ from engine.learners.metrics.regularizer import Regularizer
 Duals = NDArray[np.float64]
 
 
-def argmin(
+def proximal_step(
     features: PairFeatures, constraints: Constraints, regularizer: Regularizer, duals: Duals, max_iter: int = 100
 ) -> tuple[Rows, Duals]:
     """Returns the symmetric M with the least mean hinge loss plus <M, gamma I + A> + lambda / 2 |M|_F^2, lambda > 0.

@@ -9,7 +9,7 @@ from engine.learners.base import Rows
 from engine.learners.metrics.parameters import Metric
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Regularizer:
     """gamma tr(M) + mu R(M) + <A, M> + lambda / 2 |M|_F^2, with R(M) the sum of the d - rank smallest eigenvalues.
 

@@ -1,6 +1,7 @@
-"""Tuples of rows drawn from classes, anywhere in them or near each other, or from who is near whom."""
+"""Tuples of rows drawn from classes, anywhere in them or near each other, or from nearest neighbours."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,11 @@ from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
 
 Items = NDArray[np.int64]
-KINDS = ("pairs", "triplets", "quadruplets")
+TUPLE_NAMES = ("pairs", "triplets", "quadruplets")
 
 
 class Sampler(ABC):
-    """Draws tuples of rows; a subclass says who may be first, and draws what is like it and what is not."""
+    """Draws tuples of rows; a subclass names the rows that may be first, and draws rows like and unlike them."""
 
     _anchors: Items
 
@@ -33,8 +34,8 @@ class Sampler(ABC):
         Raises:
             ValueError: for an unknown kind or a count below 1.
         """
-        if kind not in KINDS:
-            raise ValueError(f"constraints={kind!r} are unknown; there are: {', '.join(KINDS)}")
+        if kind not in TUPLE_NAMES:
+            raise ValueError(f"constraints={kind!r} are unknown; use one of: {', '.join(TUPLE_NAMES)}")
         if count < 1:
             raise ValueError(f"{count} constraints are too few to learn from; draw at least 1")
         first = generator.choice(self._anchors, count)
@@ -72,11 +73,7 @@ class ClassSampler(Sampler):
     """
 
     def __init__(self, labels: NDArray[np.int64], rows: Rows | None = None, neighbors: int | None = None) -> None:
-        _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        if len(counts) < 2 or counts.max() < 2:
-            raise ValueError(
-                f"{len(counts)} classes of up to {counts.max()} rows tell nothing apart: at least 2 are needed"
-            )
+        codes, counts = comparable_classes(labels)
         if neighbors is not None and (neighbors < 1 or rows is None):
             raise ValueError(f"neighbors={neighbors} must be at least 1, or None")
         self._order = np.argsort(codes, kind="stable")
@@ -132,6 +129,21 @@ class NearestSampler(Sampler):
         for left_out in self._left_out[rows].T:  # ascending, so that each makes room for what was counted without it
             found += found >= left_out
         return found
+
+
+def comparable_classes(labels: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Returns the class of each row, (n,) from 0, and the number of rows of each class.
+
+    Raises:
+        ValueError: if no class has two rows or there is only one class.
+    """
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(counts) < 2 or counts.max() < 2:
+        raise ValueError(
+            f"the labels have {len(counts)} classes of at most {counts.max()} rows: comparisons need at least 2 "
+            "classes, one of them with 2 rows"
+        )
+    return codes, counts
 
 
 def _tables(rows: Rows, codes: NDArray[np.intp], neighbors: int) -> tuple[Items, Items]:

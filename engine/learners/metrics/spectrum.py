@@ -45,8 +45,8 @@ class Spectrum:
 
     def factor(self) -> Rows:
         """Returns L, (r, d), with L^T L the positive semidefinite matrix of the r positive eigenvalues."""
-        kept = self.values > 0
-        factor: Rows = np.sqrt(self.values[kept])[:, None] * self.vectors[:, kept].T
+        positive = self.values > 0
+        factor: Rows = np.sqrt(self.values[positive])[:, None] * self.vectors[:, positive].T
         return factor
 
     def rank(self, tolerance: float = RANK_TOLERANCE) -> int:

@@ -50,7 +50,7 @@ def between(constraints: Constraints) -> float | None:
     None where the constraints are no such bounds, or bound one kind only.
     """
     nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
-    # A row paired with itself is both, and tells nothing.
+    # A row paired with itself is both, and bounds nothing.
     similar, dissimilar = nothing_far & ~nothing_near, nothing_near & ~nothing_far
     if not (nothing_far | nothing_near).all() or not similar.any() or not dissimilar.any():
         return None

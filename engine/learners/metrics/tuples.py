@@ -58,7 +58,7 @@ def constrained(
     lower: float,
     weight: ArrayLike = 1.0,
 ) -> Constraints:
-    """Returns what tuples of positions say: pairs, triplets or quadruplets, by how many there are in each.
+    """Returns the constraints of tuples of positions: pairs, triplets or quadruplets, by how many there are in each.
 
     Args:
         items: (n, t) positions.

@@ -19,7 +19,7 @@ Chosen = NDArray[np.intp]
 
 
 def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tuple[Chosen, Likelihoods]:
-    """Learns K metrics together, to find out which classes are whose.
+    """Learns K metrics together, to find out which metric each class uses.
 
     Args:
         samples: what each round makes pairs of; one and the same, or drawn anew.

@@ -28,7 +28,7 @@ Odds = Annotated[float, Between(0, 100, above=True)]
 
 
 class MuSL(SeparateLearner):
-    """Learns K metrics of T bits each and which classes are whose; a row's embedding is its bits under all metrics.
+    """Learns K metrics of T bits each, and which each class uses; a row's embedding is its bits under all metrics.
 
     Babenko, Branson and Belongie, "Similarity Metrics for Categorization: From Monolithic to Category Specific" (ICCV
     2009). A bit is a threshold on one column, a metric the Hamming distance of T bits. Metrics are boosted together to
@@ -40,8 +40,8 @@ class MuSL(SeparateLearner):
     Args:
         n_bits: T, bits of each metric.
         n_metrics: K; at most as many as there are classes. 1: one metric for all; "class": one for each class.
-        assignment: whose classes are whose: "learned"; "kmeans", by the means of their rows; "random"; or {class:
-            metric}, classes told by their text, or the metrics of the classes in sorted order, metrics counted from 0.
+        assignment: which metric each class uses: "learned"; "kmeans", by the means of their rows; "random"; or {class:
+            metric}, classes matched by their text; or the metrics of the classes in sorted order. Metrics count from 0.
         objective: "balanced" gives positive and negative pairs of a class the same weight in total, and takes half of
             the bits so far as the offset in (3); "paper" gives all pairs the same weight, and takes T/2.
         alpha: by how much one bit changes the log odds that a pair is of one class (3).
@@ -132,7 +132,7 @@ class MuSL(SeparateLearner):
 
         Args:
             X: (m, d_view) examples, two or more.
-            category: remember the metric as this category's, told by its text, in place of what was said of it before.
+            category: remember the metric as this category's, matched by its text, in place of an earlier one.
             view: which view the examples are of.
 
         Returns:
@@ -162,9 +162,9 @@ class MuSL(SeparateLearner):
 
     def _remember(self, category: str, metric: int, view: int) -> None:
         names, metrics = self.categories_[view].astype(str), self.assignments_[view]
-        kept = names != category
-        self.categories_[view] = np.append(names[kept], category)
-        self.assignments_[view] = np.append(metrics[kept], metric)
+        others = names != category
+        self.categories_[view] = np.append(names[others], category)
+        self.assignments_[view] = np.append(metrics[others], metric)
 
     def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
         self.classes_ = shared_classes(labels)
@@ -178,30 +178,38 @@ class MuSL(SeparateLearner):
         rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
-        training = Training(rows, codes, stumps, self.alpha, self._total(), self.max_rows, generator)
+        training = Training(
+            rows=rows,
+            codes=codes,
+            stumps=stumps,
+            alpha=self.alpha,
+            total=self._total(),
+            max_rows=self.max_rows,
+            generator=generator,
+        )
         samples, known = training.samples(), self._grouped(training, present)
         chosen, assignment = self._learned(training) if known is None else (None, known)
         if chosen is None or self.retrain:
             chosen = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
-        kept = stumps.take(chosen.ravel())
+        learned = stumps.take(chosen.ravel())
         return {
             "categories_": self.classes_[present],
             "assignments_": assignment,
             "likelihoods_": likelihoods_under(next(samples), chosen),
-            "columns_": kept.columns,
-            "thresholds_": kept.thresholds,
-            "references_": np.packbits(kept.bits(rows[training.draw()]).astype(bool), axis=1),
+            "columns_": learned.columns,
+            "thresholds_": learned.thresholds,
+            "references_": np.packbits(learned.bits(rows[training.draw()]).astype(bool), axis=1),
         }
 
     def _learned(self, training: Training) -> tuple[Chosen, Codes]:
-        """Returns the metrics that reach the highest objective (7), and which classes are whose (10)."""
+        """Returns the metrics that reach the highest objective (7), and which of them each class uses (10)."""
         samples = replace(training, alpha=self.joint_alpha).samples()
         tried = [boost(samples, self.n_metrics_, self.n_bits, r) for r in (RS if self.r is None else (self.r,))]
         chosen, likelihoods = max(tried, key=lambda found: found[1].max(axis=0).sum())
         return chosen, likelihoods.argmax(axis=0)
 
     def _known(self) -> Codes | None:
-        """Returns the metrics of ``classes_`` where the parameters say them; None where they depend on rows."""
+        """Returns the metrics of ``classes_`` where the parameters give them; None where they depend on rows."""
         count = len(self.classes_)
         if not isinstance(self.assignment, str):
             return given(self.assignment, self.classes_)

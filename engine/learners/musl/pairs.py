@@ -1,4 +1,4 @@
-"""Pairs of rows: how likely a metric makes them, and what that asks of its next bit."""
+"""Pairs of rows: how likely a metric makes them, and what its next bit should change."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +22,8 @@ class Pairs:
     half. So the distances of metrics for few and for many classes have the same scale, and a neighbour under one can be
     compared with one under another.
 
-    In the paper all pairs weigh the same and the offset in (3) is T/2 from the first bit on: then most of what is asked
-    for is to tell negative pairs apart, and how near that leaves positive ones is another matter in every metric. Both
+    In the paper all pairs weigh the same and the offset in (3) is T/2 from the first bit on: then most of the
+    weight is on separating negative pairs, and how near that leaves positive ones differs between metrics. Both
     variants are here. The weights of all pairs add up to 1; a row makes no pair with itself.
 
     Attributes:

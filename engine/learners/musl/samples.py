@@ -25,7 +25,7 @@ class Sample:
     candidates: Bits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Training:
     """Rows with classes, and how they are sampled.
 

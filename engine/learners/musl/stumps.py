@@ -28,7 +28,7 @@ class Stumps:
         """Returns up to ``count`` stumps for every column of (n, d) rows, at its quantiles.
 
         Thresholds lie midway between neighbouring values, so that rounding does not flip a bit; the lowest of a column
-        is above its smallest value, so that words that few rows have are told from words that none has. A constant
+        is above its smallest value, so that words that few rows have differ from words that none has. A constant
         column has no stump.
 
         Raises:
@@ -45,7 +45,9 @@ class Stumps:
             found.append(np.column_stack([columns, np.where(middle > low, middle, high)]))
         table = np.unique(np.concatenate(found), axis=0)
         if not len(table):
-            raise ValueError("the rows of a view are all alike, so no threshold tells any two apart")
+            raise ValueError(
+                "the rows of a view are all equal, so no threshold separates any two: use a view whose rows vary"
+            )
         return cls(table[:, 0].astype(np.intp), table[:, 1])
 
     def bits(self, rows: Rows) -> Bits:
@@ -53,5 +55,5 @@ class Stumps:
         return (rows[:, self.columns] >= self.thresholds).astype(np.float32)
 
     def take(self, which: NDArray[np.intp]) -> Self:
-        """Returns some of the stumps."""
+        """Returns the stumps at the given positions."""
         return type(self)(self.columns[which], self.thresholds[which])

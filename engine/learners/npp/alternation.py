@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +10,42 @@ from numpy.typing import NDArray
 from engine.learners.cancellation import checkpoint
 from engine.learners.npp.problem import Problem
 from engine.learners.npp.subproblem import Subproblem
+from engine.learners.settings import Count, Steps, Weight
 
+FULL_PAIRS = 5000
+"""Rows of a view up to which batch_size="auto" uses all pairs."""
+_BATCH = 16_384
 _FACTORS = 2.0 ** np.arange(-4, 3)
 _COLUMNS = 1024
 """Rows of each other view that repel a batch."""
 _PROBE = 2048
 """Rows of each view by which the objective of a large problem is estimated."""
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """How to minimise the objective.
+
+    Attributes:
+        max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
+            not, so a few generalise better than many.
+        inner_iter: steps of each convex sub-problem at most.
+        tol: stop when an alternation lowers the objective by less than this share of it.
+        batch_size: None uses all rows and pairs. A number: each convex sub-problem is that of so many rows of its view,
+            drawn anew, with all that attract them and some of those that repel them, so that neither time nor memory
+            grow with the number of pairs. "auto": None up to 5,000 rows of a view, else 16,384.
+    """
+
+    max_iter: Steps = 2
+    inner_iter: Count = 15
+    tol: Weight = 1e-4
+    batch_size: Count | Literal["auto"] | None = "auto"
+
+    def batch(self, largest: int) -> int | None:
+        """Returns the rows of a batch, given the number of rows of the largest view; None: all rows and pairs."""
+        if self.batch_size is None or isinstance(self.batch_size, int):
+            return self.batch_size
+        return _BATCH if largest > FULL_PAIRS else None
 
 
 @dataclass
@@ -45,27 +76,23 @@ class Alternation:
         best = factors[int(np.argmin([self._probe.loss(factor) for factor in factors]))]
         self.problem.weights[:] = [best * W for W in self.problem.weights]
 
-    def run(
-        self, max_iter: int, inner_iter: int, tol: float, progress: Callable[[int, int], None] | None
-    ) -> NDArray[np.float64]:
+    def run(self, how: Optimization, progress: Callable[[int, int], None] | None) -> NDArray[np.float64]:
         """Returns the objective, or with batches an estimate from the same rows each time, before and after each turn.
 
         Args:
-            max_iter: alternations at most.
-            inner_iter: steps of each convex sub-problem at most.
-            tol: stop when an alternation lowers the objective by less than this share of it (not with batches).
+            how: when to stop; with batches only after all alternations.
             progress: called with the steps done and in all.
         """
         history = [self._probe.objective()]
-        done, total = 0, max_iter * len(self.problem.free) * inner_iter
-        for _ in range(max_iter):
+        done, total = 0, how.max_iter * len(self.problem.free) * how.inner_iter
+        for _ in range(how.max_iter):
             for view in self.problem.free:
                 checkpoint()
-                told = None if progress is None else _from(progress, done, total)
-                self.problem.weights[view] = self._bound(view).solve(inner_iter, tol / 10, told)
-                done += inner_iter
+                report = None if progress is None else _from(progress, done, total)
+                self.problem.weights[view] = self._bound(view).solve(how.inner_iter, how.tol / 10, report)
+                done += how.inner_iter
             history.append(self._probe.objective())
-            if self.batch_size is None and history[-2] - history[-1] <= tol * abs(history[-2]):
+            if self.batch_size is None and history[-2] - history[-1] <= how.tol * abs(history[-2]):
                 break
         if progress:
             progress(total, total)

@@ -1,12 +1,14 @@
-"""Hybrid of PCA and Multi-NPP: one view keeps its own geometry, the other learns to meet it."""
+"""Hybrid of PCA and Multi-NPP: one view keeps its own geometry, the other is mapped into its space."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from engine.learners.npp.alternation import Optimization
 from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.settings import Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
+from engine.learners.npp.neighborhoods import Neighborhood
+from engine.learners.settings import Between, Dimensions, OneView, Positive, Seed, Weight
 
 
 class Hybrid(MultiNPP):
@@ -18,6 +20,10 @@ class Hybrid(MultiNPP):
     """
 
     name = "hybrid"
+    groups: ClassVar[Mapping[str, Any]] = {
+        "neighborhood": Neighborhood(nearest=20),
+        "optimization": Optimization(max_iter=1),
+    }
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns the rank of the widest view: no view has more principal components to stay at."""
@@ -31,17 +37,10 @@ class Hybrid(MultiNPP):
         eta: Weight = 1e-6,
         gamma: Weight = 1e-6,
         penalty: Literal["l2", "l1"] = "l2",
-        pairs: Literal["all", "sampled"] = "all",
-        similar: Literal["labels", "knn"] = "labels",
-        neighbor_view: OneView = 0,
-        n_neighbors: Count = 10,
-        nearest: Count | None = 20,
-        max_iter: Steps = 1,
-        inner_iter: Count = 15,
-        tol: Weight = 1e-4,
+        neighborhood: Neighborhood | None = None,
+        optimization: Optimization | None = None,
         frozen: OneView | Sequence[OneView] = 0,
         spread: Positive | None = 0.5,
-        batch_size: Count | Literal["auto"] | None = "auto",
         random_state: Seed | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
@@ -52,17 +51,10 @@ class Hybrid(MultiNPP):
             eta=eta,
             gamma=gamma,
             penalty=penalty,
-            pairs=pairs,
-            similar=similar,
-            neighbor_view=neighbor_view,
-            n_neighbors=n_neighbors,
-            nearest=nearest,
-            max_iter=max_iter,
-            inner_iter=inner_iter,
-            tol=tol,
+            neighborhood=neighborhood,
+            optimization=optimization,
             frozen=frozen,
             spread=spread,
-            batch_size=batch_size,
             random_state=random_state,
             view_slices=view_slices,
         )

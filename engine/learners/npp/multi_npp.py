@@ -1,35 +1,33 @@
 """Multi-view neighborhood preserving projections (Multi-NPP)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from engine.learners.base import Mask, MultiView, Rows
-from engine.learners.npp.alternation import Alternation
+from engine.learners.groups import group
+from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.nearest import nearest_items
-from engine.learners.npp.neighborhoods import attracting, kinds
+from engine.learners.npp.neighborhoods import Neighborhood, attracting, pair_relations
 from engine.learners.npp.problem import Problem, View
 from engine.learners.npp.relations import Numbers, Similarity, similarity_of
 from engine.learners.npp.scisd import Scisd
-from engine.learners.npp.start import Start, start, start_held
+from engine.learners.npp.start import Start, start, start_from_fixed
 from engine.learners.npp.subproblem import Regularizer
-from engine.learners.settings import Arrays, Between, Count, Dimensions, OneView, Positive, Seed, Steps, Weight
+from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight
 from engine.learners.subspace.linear import LinearLearner
 
 Matrix = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
-FULL_PAIRS = 5000
-"""Rows of a view up to which batch_size="auto" uses all pairs."""
-_BATCH = 16_384
 _GIVEN = "one array for each view"
 
 
-class Held(NamedTuple):
-    """A view whose projection stays."""
+class FixedProjection(NamedTuple):
+    """A view's projection that stays as it was fitted."""
 
     weights: Matrix
     mean: NDArray[np.float64]
@@ -55,32 +53,16 @@ class MultiNPP(LinearLearner):
         eta: weight of the first view's regularisation.
         gamma: weight of every other view's regularisation.
         penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
-        pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
-            as there are similar ones.
-        similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
-            similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
-        neighbor_view: the view that neighbours are near in, with ``similar="knn"``; items that lack it are similar only
-            to themselves.
-        n_neighbors: how many neighbours are similar to an item, with ``similar="knn"``.
-        nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
-            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
-            views together. The other similar pairs neither attract nor repel, so that an item's place within its
-            class is kept. None: all attract.
-        max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
-            not, so a few generalise better than many.
-        inner_iter: steps of each convex sub-problem at most.
-        tol: stop when an alternation lowers the objective by less than this share of it.
+        neighborhood: which pairs attract and which repel each other; None: ``Neighborhood()``.
+        optimization: how the objective is minimised; None: ``Optimization()``.
         init: where to start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array
             per view.
         ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
-            ``init="labels"`` and of the views that meet a frozen one.
+            ``init="labels"`` and of the views that are learned where one is frozen.
         frozen: the view, or views, whose projections stay: at their PCA (Algorithm 2,
             "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
             frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.
-        batch_size: None uses all rows and pairs. A number: each convex sub-problem is that of so many rows of its view,
-            drawn anew, with all that attract them and some of those that repel them, so that neither time nor memory
-            grow with the number of pairs. "auto": None up to 5,000 rows of a view, else 16,384.
         random_state: seed of drawn pairs and of random starts.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
@@ -97,6 +79,7 @@ class MultiNPP(LinearLearner):
     takes_neighbors = True
     least_views = 2
     argument = "n_components"
+    groups: ClassVar[Mapping[str, Any]] = {"neighborhood": Neighborhood(), "optimization": Optimization()}
 
     objective_: NDArray[np.float64]
     n_iter_: int
@@ -104,7 +87,7 @@ class MultiNPP(LinearLearner):
     @property
     def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
         """Whether ``fit`` needs y."""
-        return self.similar == "labels"
+        return self._neighborhood.similar == "labels"
 
     def __init__(
         self,
@@ -114,19 +97,12 @@ class MultiNPP(LinearLearner):
         eta: Weight = 1e-6,
         gamma: Weight = 1e-6,
         penalty: Literal["l2", "l1"] = "l2",
-        pairs: Literal["all", "sampled"] = "all",
-        similar: Literal["labels", "knn"] = "labels",
-        neighbor_view: OneView = 0,
-        n_neighbors: Count = 10,
-        nearest: Count | None = None,
-        max_iter: Steps = 2,
-        inner_iter: Count = 15,
-        tol: Weight = 1e-4,
+        neighborhood: Neighborhood | None = None,
+        optimization: Optimization | None = None,
         init: Start | Annotated[Sequence[Any], Arrays(2, _GIVEN)] = "neighbors",
         ridge: Weight = 0.1,
         frozen: OneView | Sequence[OneView] | None = None,
         spread: Positive | None = None,
-        batch_size: Count | Literal["auto"] | None = "auto",
         random_state: Seed | np.random.RandomState | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
@@ -136,19 +112,12 @@ class MultiNPP(LinearLearner):
         self.eta = eta
         self.gamma = gamma
         self.penalty = penalty
-        self.pairs = pairs
-        self.similar = similar
-        self.neighbor_view = neighbor_view
-        self.n_neighbors = n_neighbors
-        self.nearest = nearest
-        self.max_iter = max_iter
-        self.inner_iter = inner_iter
-        self.tol = tol
+        self.neighborhood = neighborhood
+        self.optimization = optimization
         self.init = init
         self.ridge = ridge
         self.frozen = frozen
         self.spread = spread
-        self.batch_size = batch_size
         self.random_state = random_state
         self.view_slices = view_slices
 
@@ -198,16 +167,24 @@ class MultiNPP(LinearLearner):
         This is Algorithm 2 with the fitted projections in place of the PCA.
         """
         views, labels, there = self._validate_added(X, y, mask, self.needs_labels and neighbors is None)
-        held = {view: Held(W, mean) for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))}
-        self._learn(views, there, self._similarity(views, there, labels, neighbors), held, progress)
+        fixed = {
+            view: FixedProjection(W, mean)
+            for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))
+        }
+        self._learn(views, there, self._similarity(views, there, labels, neighbors), fixed, progress)
         return self
 
     def _similarity(self, views: list[Rows], there: Mask, labels: Any, neighbors: Any) -> Similarity:
-        if neighbors is None and self.similar == "knn":
-            if not 0 <= self.neighbor_view < len(views):
-                raise ValueError(f"neighbor_view={self.neighbor_view!r} but there are {len(views)} views, from 0")
-            return nearest_items(views[self.neighbor_view], there[:, self.neighbor_view], self.n_neighbors)
+        if neighbors is None and self._neighborhood.similar == "knn":
+            view, k = self._neighborhood.neighbor_view, self._neighborhood.n_neighbors
+            if not 0 <= view < len(views):
+                raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, from 0")
+            return nearest_items(views[view], there[:, view], k)
         return similarity_of(labels, neighbors, len(there))
+
+    @property
+    def _neighborhood(self) -> Neighborhood:
+        return cast(Neighborhood, group(self, "neighborhood"))
 
     def _frozen(self, count: int) -> list[int]:
         given: list[int] = [] if self.frozen is None else np.atleast_1d(self.frozen).tolist()
@@ -222,32 +199,34 @@ class MultiNPP(LinearLearner):
         views: list[Rows],
         there: Mask,
         similar: Similarity,
-        held: Mapping[int, Held],
+        fixed: Mapping[int, FixedProjection],
         progress: Progress | None,
     ) -> None:
         generator = check_random_state(self.random_state)
-        frozen = list(held) or self._frozen(len(views))
-        batch = self._batch(there)
+        frozen = list(fixed) or self._frozen(len(views))
+        how = cast(Optimization, group(self, "optimization"))
+        batch = how.batch(there.sum(axis=0).max())
         items = [np.flatnonzero(column) for column in there.T]
-        near = None if self.nearest is None else attracting(similar, views, there, frozen, self.nearest)
-        drawing = generator if self.pairs == "sampled" and batch is None else None
+        k = self._neighborhood.nearest
+        near = None if k is None else attracting(similar, views, there, frozen, k)
+        drawing = generator if self._neighborhood.pairs == "sampled" and batch is None else None
         self.means_ = [
-            held[v].mean if v in held else _present(x, i).mean(axis=0)
+            fixed[v].mean if v in fixed else _present(x, i).mean(axis=0)
             for v, (x, i) in enumerate(zip(views, items, strict=True))
         ]
         problem = Problem(
             # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
-            [_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)],
-            kinds(similar, items, near, drawing),
-            Scisd(self.a, 1 / self.a if self.lam is None else self.lam),
-            [Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(items))],
-            [],
-            [view for view in range(len(items)) if view not in frozen],
+            views=[_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)],
+            relations=pair_relations(similar, items, near, drawing),
+            scisd=Scisd(self.a, 1 / self.a if self.lam is None else self.lam),
+            penalties=[Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(items))],
+            weights=[],
+            free=[view for view in range(len(items)) if view not in frozen],
         )
-        given = {v: one.weights * problem.views[v].scale for v, one in held.items()} or self._given(problem.views)
+        given = {v: one.weights * problem.views[v].scale for v, one in fixed.items()} or self._given(problem.views)
         if frozen:
             staying = {view: given.get(view) for view in frozen}
-            problem.weights = start_held(
+            problem.weights = start_from_fixed(
                 problem, staying, self.n_components, self.spread, self.ridge, similar, generator
             )
         elif given:
@@ -258,14 +237,9 @@ class MultiNPP(LinearLearner):
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()
-        self.objective_ = turns.run(self.max_iter, self.inner_iter, self.tol, progress)
+        self.objective_ = turns.run(how, progress)
         self.n_iter_ = len(self.objective_) - 1
         self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
-
-    def _batch(self, there: Mask) -> int | None:
-        if self.batch_size is None or isinstance(self.batch_size, int):
-            return self.batch_size
-        return _BATCH if there.sum(axis=0).max() > FULL_PAIRS else None
 
     def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
         """The projections that ``init`` gives, for the scaled rows."""

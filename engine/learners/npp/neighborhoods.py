@@ -1,27 +1,55 @@
-"""Which rows of which views attract and which repel each other, from what is known of the items."""
+"""Which rows of which views attract and which repel each other, given which items are similar."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
 from engine.learners.base import Mask, Rows
 from engine.learners.npp.nearest import either, nearest
 from engine.learners.npp.pairs import sampled
-from engine.learners.npp.problem import Kinds
+from engine.learners.npp.problem import PairRelations
 from engine.learners.npp.relations import Listed, Numbers, Others, Similarity
+from engine.learners.settings import Count, OneView
 
 Between = tuple[int, int]
 """Two views, the earlier first."""
 
 
-def kinds(
+@dataclass(frozen=True, kw_only=True)
+class Neighborhood:
+    """Which pairs attract and which repel each other.
+
+    Attributes:
+        pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
+            as there are similar ones.
+        similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
+            similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
+        neighbor_view: the view in which neighbours are sought, with ``similar="knn"``; items that lack it are similar
+            only to themselves.
+        n_neighbors: how many neighbours are similar to an item, with ``similar="knn"``.
+        nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
+            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
+            views together. The other similar pairs neither attract nor repel, so that an item's place within its
+            class is kept. None: all attract.
+    """
+
+    pairs: Literal["all", "sampled"] = "all"
+    similar: Literal["labels", "knn"] = "labels"
+    neighbor_view: OneView = 0
+    n_neighbors: Count = 10
+    nearest: Count | None = None
+
+
+def pair_relations(
     similar: Similarity,
     items: Sequence[Numbers],
     attracting: Mapping[Between, Similarity] | None = None,
     generator: np.random.RandomState | None = None,
-) -> dict[Between, Kinds]:
-    """Returns the kinds of pairs for every ordered pair of views.
+) -> dict[Between, PairRelations]:
+    """Returns which rows attract and which repel each other, for every ordered pair of views.
 
     Args:
         similar: pairs of similar items; the first of a pair is seen in the earlier view.
@@ -32,15 +60,15 @@ def kinds(
     Raises:
         ValueError: if there are no similar or no dissimilar pairs.
     """
-    found: dict[Between, Kinds] = {}
+    found: dict[Between, PairRelations] = {}
     others = False
     for v, w in combinations(range(len(items)), 2):
         cut = similar.cut(items[v], items[w])
         near = attracting[v, w].cut(items[v], items[w]) if attracting else cut
-        seen = Kinds(near, Others(cut) if generator is None else sampled(cut, generator))
-        found[v, w], found[w, v] = seen, seen.transposed()
+        relations = PairRelations(near, Others(cut) if generator is None else sampled(cut, generator))
+        found[v, w], found[w, v] = relations, relations.transposed()
         others |= _leaves_others(cut)
-    if not any(seen.attracted.sums(np.ones((seen.attracted.shape[1], 1))).any() for seen in found.values()):
+    if not any(one.attracted.sums(np.ones((one.attracted.shape[1], 1))).any() for one in found.values()):
         raise ValueError("there are no similar pairs: at least two items of a class (or listed neighbors) are needed")
     if not others:
         raise ValueError("there are no dissimilar pairs: at least two classes (or listed neighbors) are needed")
@@ -48,31 +76,31 @@ def kinds(
 
 
 def _leaves_others(similar: Similarity) -> bool:
-    """Returns whether some pair is not similar; mostly a few random ones tell, and then none need be counted."""
+    """Returns whether some pair is not similar; mostly a few random ones show it, and then none are counted."""
     rows, columns = similar.shape
     first, second = (np.random.RandomState(0).randint(size, size=1000) for size in (rows, columns))
     return not similar.holds(first, second).all() or similar.size < rows * columns
 
 
 def attracting(
-    similar: Similarity, views: Sequence[Rows], there: Mask, frozen: Sequence[int], k: int
+    similar: Similarity, views: Sequence[Rows], present: Mask, frozen: Sequence[int], k: int
 ) -> dict[Between, Similarity]:
     """Returns, for two views, the similar pairs of which one item is among the k nearest of the other.
 
     Where one of the two views is frozen its items choose, else those of both. Nearness is measured in the frozen views,
-    or in all if none is; who lacks one of them is near to nobody.
+    or in all if none is; an item that lacks one of them is among the nearest of no other.
 
     Args:
         similar: pairs of items.
         views: (n, d_v) rows, anything where an item lacks the view.
-        there: (n, V), which items have which views.
-        frozen: numbers of the views that are.
+        present: (n, V), which items have which views.
+        frozen: numbers of the views whose projections stay.
         k: at least 1.
     """
     count = len(views)
     measuring = list(frozen) or list(range(count))
-    rows = np.hstack([_scaled(views[view], there[:, view]) for view in measuring])
-    known = np.asarray(there[:, measuring].all(axis=1))
+    rows = np.hstack([_scaled(views[view], present[:, view]) for view in measuring])
+    known = np.asarray(present[:, measuring].all(axis=1))
     chosen_by_first = nearest(similar, rows, known, k)
     chosen_by_second: Listed = nearest(similar.transposed(), rows, known, k).transposed()
     both = either(chosen_by_first, chosen_by_second)
@@ -83,7 +111,7 @@ def attracting(
     return found
 
 
-def _scaled(rows: Rows, there: Mask) -> Rows:
+def _scaled(rows: Rows, present: Mask) -> Rows:
     """Returns the rows centred, and of the same weight as any other view's; 0 where an item lacks the view."""
-    centered = np.where(there[:, None], rows - rows[there].mean(axis=0), 0.0)
+    centered = np.where(present[:, None], rows - rows[present].mean(axis=0), 0.0)
     return centered / (float(np.linalg.norm(centered)) or 1.0)

@@ -67,21 +67,21 @@ class Repelled:
         self.rows = relations[0].shape[0]
         self.columns = sum(relation.shape[1] for relation in relations)
         self._sizes = [max(relation.size, 1) for relation in relations]
-        self._kept: list[tuple[slice, Weights]] = []
+        self._cached: list[tuple[slice, Weights]] = []
 
     def blocks(self) -> Iterator[tuple[slice, Weights]]:
         """Yields (rows, their pairs' weights), the weights (rows, m); the slices cover all rows in order."""
-        if not self._kept:
+        if not self._cached:
             blocks = ((rows, self._weights(rows)) for rows in slices(self.rows, self.columns))
             if self.rows * self.columns > BLOCK:
                 yield from blocks
                 return
-            self._kept = list(blocks)
-        yield from self._kept
+            self._cached = list(blocks)
+        yield from self._cached
 
     def _weights(self, rows: slice) -> Weights:
-        parts = [relation.block(rows) / size for relation, size in zip(self.relations, self._sizes, strict=True)]
-        return np.hstack(parts) if len(parts) > 1 else parts[0]
+        weights = [relation.block(rows) / size for relation, size in zip(self.relations, self._sizes, strict=True)]
+        return np.hstack(weights) if len(weights) > 1 else weights[0]
 
 
 def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:

@@ -1,4 +1,4 @@
-"""What Multi-NPP minimises: rows of several views, which of them are similar, the loss and the current projections."""
+"""What Multi-NPP minimises: rows of several views, their relations, the loss and the current projections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,29 +27,29 @@ class View(NamedTuple):
     """What they were divided by."""
 
 
-class Kinds(NamedTuple):
-    """The pairs of the rows of one view with those of another, by kind; one may be of no kind."""
+class PairRelations(NamedTuple):
+    """The pairs of the rows of one view with those of another that attract or repel each other; some do neither."""
 
     attracted: Similarity
     """Similar pairs that are to be near."""
     repelled: Relation
     """Dissimilar pairs that are to be apart."""
 
-    def transposed(self) -> "Kinds":
+    def transposed(self) -> "PairRelations":
         """Returns the pairs seen from the other view."""
-        return Kinds(self.attracted.transposed(), self.repelled.transposed())
+        return PairRelations(self.attracted.transposed(), self.repelled.transposed())
 
-    def cut(self, first: Numbers, second: Numbers) -> "Kinds":
-        """Returns the pairs of some of the rows."""
-        return Kinds(self.attracted.cut(first, second), self.repelled.cut(first, second))
+    def cut(self, first: Numbers, second: Numbers) -> "PairRelations":
+        """Returns the pairs among the given rows."""
+        return PairRelations(self.attracted.cut(first, second), self.repelled.cut(first, second))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Problem:
     """The sum over all pairs of views of equation (2) of Quadrianto and Lampert (ICML 2011), as a mean over pairs."""
 
     views: Sequence[View]
-    kinds: Mapping[tuple[int, int], Kinds]
+    relations: Mapping[tuple[int, int], PairRelations]
     """For every ordered pair of views."""
     scisd: Scisd
     penalties: Sequence[Regularizer]
@@ -75,7 +75,9 @@ class Problem:
         total = 0.0
         for view in range(len(self.views) - 1):
             later = range(view + 1, len(self.views))
-            total += pull([self.kinds[view, w].attracted for w in later], embedded[view + 1 :]).value(embedded[view])
+            total += pull([self.relations[view, w].attracted for w in later], embedded[view + 1 :]).value(
+                embedded[view]
+            )
             total += repulsion(embedded[view], np.vstack(embedded[view + 1 :]), self._pairs(view, later), self.scisd)
         return total
 
@@ -83,7 +85,7 @@ class Problem:
         """Returns the mean over pairs of views of the root mean square distance of their repelled pairs."""
         found: list[float] = []
         embedded = [self.embeddings(view) for view in range(len(self.views))]
-        for v, w in self.kinds:
+        for v, w in self.relations:
             if v < w:
                 blocks = self._pairs(v, [w]).blocks()
                 squared = (np.vdot(apart, squared_distances(embedded[v][r], embedded[w])) for r, apart in blocks)
@@ -94,45 +96,51 @@ class Problem:
         """Returns the convex bound of the objective in one view's projection, over all pairs."""
         others = [other for other in range(len(self.views)) if other != view]
         embedded = [self.embeddings(other) for other in others]
-        attracting = pull([self.kinds[view, other].attracted for other in others], embedded)
+        attracting = pull([self.relations[view, other].attracted for other in others], embedded)
         repelled = self._pairs(view, others)
         return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
 
     def sampled_bound(self, view: int, rows: int, columns: int, generator: np.random.RandomState) -> Subproblem:
-        """Returns the bound over ``rows`` drawn rows of the view: all they are attracted by, some that repel them.
+        """Returns the bound over ``rows`` drawn rows of the view, with all that attract and a sample that repels them.
 
         Args:
             columns: rows of each other view whose repelled pairs take part.
         """
-        chosen = some(len(self.views[view].rows), rows, generator)
+        chosen = draw_rows(len(self.views[view].rows), rows, generator)
         others = [other for other in range(len(self.views)) if other != view]
         embedded = [self.embeddings(other) for other in others]
         everything = [np.arange(len(one)) for one in embedded]
-        near = [self.kinds[view, w].attracted.cut(chosen, these) for w, these in zip(others, everything, strict=True)]
-        drawn = [some(len(one), columns, generator) for one in embedded]
-        repelled = Repelled([self.kinds[view, w].repelled.cut(chosen, d) for w, d in zip(others, drawn, strict=True)])
-        met = [one[these] for one, these in zip(embedded, drawn, strict=True)]
-        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), met, repelled)
+        near = [
+            self.relations[view, w].attracted.cut(chosen, these) for w, these in zip(others, everything, strict=True)
+        ]
+        drawn = [draw_rows(len(one), columns, generator) for one in embedded]
+        repelled = Repelled(
+            [self.relations[view, w].repelled.cut(chosen, d) for w, d in zip(others, drawn, strict=True)]
+        )
+        partners = [one[these] for one, these in zip(embedded, drawn, strict=True)]
+        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
         """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
-        chosen = [some(len(view.rows), rows, generator) for view in self.views]
+        chosen = [draw_rows(len(view.rows), rows, generator) for view in self.views]
         views = [View(v.rows[r], v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
-        kinds = {(v, w): kinds.cut(chosen[v], chosen[w]) for (v, w), kinds in self.kinds.items()}
-        return replace(self, views=views, kinds=kinds, _repelled={})
+        relations = {(v, w): one.cut(chosen[v], chosen[w]) for (v, w), one in self.relations.items()}
+        return replace(self, views=views, relations=relations, _repelled={})
 
     def _pairs(self, view: int, others: Sequence[int]) -> Repelled:
         key = (view, *others)
         if key not in self._repelled:
-            self._repelled[key] = Repelled([self.kinds[view, other].repelled for other in others])
+            self._repelled[key] = Repelled([self.relations[view, other].repelled for other in others])
         return self._repelled[key]
 
-    def _bound(self, view: int, rows: Rows, attracting: Pull, met: Sequence[Rows], repelled: Repelled) -> Subproblem:
+    def _bound(
+        self, view: int, rows: Rows, attracting: Pull, partners: Sequence[Rows], repelled: Repelled
+    ) -> Subproblem:
         penalty, start = self.penalties[view], self.weights[view]
-        return Subproblem(rows, attracting, np.vstack(met), repelled, self.scisd, penalty, start)
+        return Subproblem(rows, attracting, np.vstack(partners), repelled, self.scisd, penalty, start)
 
 
-def some(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
+def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
     """Returns the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in order; all if fewer."""
     if wanted >= count:
         return np.arange(count)

@@ -35,11 +35,11 @@ class Relation(Protocol):
         """Returns the relation seen from the other view."""
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation of some of the rows."""
+        """Returns the relation among the given rows."""
 
 
 class Similarity(Relation, Protocol):
-    """A relation that says what is similar."""
+    """A relation of similar rows."""
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
         """Returns which of the given pairs belong, elementwise."""
@@ -81,7 +81,7 @@ class SameClass:
         return type(self)(self.second, self.first)
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation of some of the rows."""
+        """Returns the relation among the given rows."""
         return type(self)(self.first[first], self.second[second])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
@@ -126,7 +126,7 @@ class Listed:
         return type(self)(self.matrix.T)
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation of some of the rows."""
+        """Returns the relation among the given rows."""
         return type(self)(self.matrix[first][:, second])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
@@ -169,7 +169,7 @@ class SharedLabels:
         return type(self)(self.second, self.first)
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation of some of the rows."""
+        """Returns the relation among the given rows."""
         return type(self)(self.first[first], self.second[second])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
@@ -209,7 +209,7 @@ class Others:
         return type(self)(self.relation.transposed())
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation of some of the rows."""
+        """Returns the relation among the given rows."""
         return type(self)(self.relation.cut(first, second))
 
 
@@ -227,7 +227,7 @@ def shared_labels(indicator: Any) -> SharedLabels:
 
 
 def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
-    """Returns what is similar by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
+    """Returns the similar pairs, by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
     if neighbors is not None:
         return listed(neighbors, count)
     if np.ndim(labels) == 2:
@@ -236,7 +236,7 @@ def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
 
 
 def listed(neighbors: Any, count: int) -> Listed:
-    """Returns the pairs that lists of neighbours say.
+    """Returns the pairs of items and their listed neighbours.
 
     Args:
         neighbors: sparse (n, n) matrix, nonzero where a pair belongs; or, for each item, the numbers of its similar

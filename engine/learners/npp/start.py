@@ -54,58 +54,59 @@ def start(
     return started
 
 
-def start_held(
+def start_from_fixed(
     problem: Problem,
-    held: Mapping[int, Matrix | None],
+    fixed: Mapping[int, Matrix | None],
     size: int,
     spread: float | None,
     weight: float,
     similar: Similarity,
     generator: np.random.RandomState,
 ) -> list[Matrix]:
-    """Returns the projections of the views that are held, and for every other view the one that meets them best.
+    """Returns the projections of the views whose projections stay, and for every other view one fitted to them.
 
     Args:
-        held: by view its (D, d_v) projection; None for its first ``size`` principal components.
+        fixed: by view its (D, d_v) projection; None for its first ``size`` principal components.
         spread: these are scaled so that dissimilar rows of the view are so far apart (root mean square), in units of
             the loss's reach. None: they keep their scale.
         weight: of the ridge regressions' penalty, in units of a column's mean square.
         similar: pairs of items.
 
     Raises:
-        ValueError: if a view has no row that is similar to one of a held view.
+        ValueError: if a view has no row that is similar to one of a view whose projection stays.
     """
-    fixed = {}
-    for view, given in held.items():
+    projections: dict[int, Matrix] = {}
+    for view, given in fixed.items():
         if given is not None:
-            fixed[view] = given
+            projections[view] = given
             continue
         rows, items, scale = problem.views[view]
         W = scale * principal_components(rows, size)[0]
         if spread is not None:
-            W *= spread * problem.scisd.reach / max(_apart(rows @ W.T, items, similar, generator), 1e-300)
-        fixed[view] = W
-    common = min(len(W) for W in fixed.values())
-    fixed = {view: W[:common] for view, W in fixed.items()}
-    embedded = {view: problem.views[view].rows @ W.T for view, W in fixed.items()}
+            W *= spread * problem.scisd.reach / max(_dissimilar_distance(rows @ W.T, items, similar, generator), 1e-300)
+        projections[view] = W
+    common = min(len(W) for W in projections.values())
+    projections = {view: W[:common] for view, W in projections.items()}
+    embedded = {view: problem.views[view].rows @ W.T for view, W in projections.items()}
 
     def started(number: int, view: View) -> Matrix:
-        if number in fixed:
-            return fixed[number]
-        held = [(rows, problem.kinds[number, other].attracted) for other, rows in embedded.items()]
-        return _meeting(view.rows, held, weight)
+        if number in projections:
+            return projections[number]
+        partners = [(rows, problem.relations[number, other].attracted) for other, rows in embedded.items()]
+        return _fitted_to(view.rows, partners, weight)
 
     return [started(number, view) for number, view in enumerate(problem.views)]
 
 
-def _meeting(rows: Rows, held: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
-    """Returns the (D, d) projection of a view by ridge regression on the mean held embedding of its similar rows.
+def _fitted_to(rows: Rows, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
+    """Returns the (D, d) projection of a view by ridge regression on the mean embedding of the rows' partners.
 
-    ``held`` has, for each view that is, its (m, D) embeddings and which of them are similar to the rows, (n, m).
+    ``partners`` has, for each view whose projection stays, its (m, D) embeddings and which of them attract the rows,
+    (n, m).
     """
-    targets: Rows = np.zeros((len(rows), held[0][0].shape[1]))
+    targets: Rows = np.zeros((len(rows), partners[0][0].shape[1]))
     counts = np.zeros((len(rows), 1))
-    for embeddings, similar in held:
+    for embeddings, similar in partners:
         targets += similar.sums(embeddings)
         counts += similar.sums(np.ones((len(embeddings), 1)))
     reached = counts[:, 0] > 0
@@ -145,21 +146,23 @@ def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
     whiteners = [whitener(view.rows, _SHRINKAGE) for view in views]
     white = [view.rows @ whitening for view, whitening in zip(views, whiteners, strict=True)]
     cross = {}
-    for (v, w), kinds in problem.kinds.items():
+    for (v, w), relations in problem.relations.items():
         if v > w:
             continue
         if name == "cca":
             _, first, second = np.intersect1d(views[v].items, views[w].items, return_indices=True)
             cross[v, w] = white[v][first].T @ white[w][second] / max(len(first), 1)
         else:
-            met = kinds.attracted.sums(np.ones((len(white[w]), 1))).sum()
-            cross[v, w] = white[v].T @ kinds.attracted.sums(white[w]) / max(met, 1.0)
+            total = relations.attracted.sums(np.ones((len(white[w]), 1))).sum()
+            cross[v, w] = white[v].T @ relations.attracted.sums(white[w]) / max(total, 1.0)
     directions, values = correlated(cross, size)
-    kept = values > 1e-9 * values[0]
-    return [(whitening @ found[:, kept]).T for whitening, found in zip(whiteners, directions, strict=True)]
+    correlating = values > 1e-9 * values[0]
+    return [(whitening @ found[:, correlating]).T for whitening, found in zip(whiteners, directions, strict=True)]
 
 
-def _apart(embeddings: Rows, items: Numbers, similar: Similarity, generator: np.random.RandomState) -> float:
+def _dissimilar_distance(
+    embeddings: Rows, items: Numbers, similar: Similarity, generator: np.random.RandomState
+) -> float:
     """Returns the root mean square distance of dissimilar rows of one view, of at most 5,000 rows drawn by chance."""
     if len(items) > _ROWS:
         chosen = generator.permutation(len(items))[:_ROWS]

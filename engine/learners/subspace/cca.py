@@ -93,6 +93,6 @@ def whitener(centered: Rows, shrinkage: float) -> NDArray[np.float64]:
     columns = centered.shape[1]
     values, vectors = np.linalg.eigh(centered.T @ centered / len(centered))
     values = (1 - shrinkage) * values + shrinkage * values.sum() / columns
-    kept = values > columns * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
-    whitening: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    varying = values > columns * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
+    whitening: NDArray[np.float64] = vectors[:, varying] / np.sqrt(values[varying])
     return whitening

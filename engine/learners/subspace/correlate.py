@@ -29,8 +29,8 @@ def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list
     blocks = np.zeros((ends[-1], ends[-1]))
     for (v, w), block in cross.items():
         blocks[ends[v] - widths[v] : ends[v], ends[w] - widths[w] : ends[w]] = block
-    kept = min(size, *widths)
+    directions = min(size, *widths)
     # only the upper triangle is read
-    found = scipy.linalg.eigh(blocks, lower=False, subset_by_index=(len(blocks) - kept, len(blocks) - 1))
+    found = scipy.linalg.eigh(blocks, lower=False, subset_by_index=(len(blocks) - directions, len(blocks) - 1))
     values, vectors = found[0][::-1], found[1][:, ::-1]
     return np.split(vectors * np.sqrt(count), ends[:-1]), values / (count - 1)

@@ -94,9 +94,11 @@ def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:
 def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
     """Returns the (D, d) directions, D <= count, given deviations from the class means (n, d) and these (K, d)."""
     if np.abs(within).max() < _ROUNDING:
-        raise ValueError("the rows of each class are all alike, so there is no scatter to compare the classes with")
+        raise ValueError(
+            "the rows of each class are equal, so there is no scatter within classes: use another view, or pca"
+        )
     whitening = whitener(within, shrinkage)
     _, spreads, directions = np.linalg.svd(np.sqrt(shares)[:, None] * means @ whitening, full_matrices=False)
     rank = int((spreads > max(means.shape) * np.finfo(float).eps * spreads[0]).sum())
-    kept: Rows = directions[: min(count, max(rank, 1))] @ whitening.T
-    return kept
+    weights: Rows = directions[: min(count, max(rank, 1))] @ whitening.T
+    return weights

@@ -53,7 +53,7 @@ class PartialLeastSquares(LinearLearner):
         left, covariances, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)
         # beyond the rank the singular vectors are arbitrary, and at unit length they would count as much as any
         rank = int((covariances > max(left.shape[0], right.shape[1]) * np.finfo(float).eps * covariances[0]).sum())
-        kept = min(self.n_components, max(rank, 1))
-        self.covariances_ = covariances[:kept]
+        count = min(self.n_components, max(rank, 1))
+        self.covariances_ = covariances[:count]
         self.means_ = scaler.means_
-        self.weights_ = [left[:, :kept].T / scaler.deviations_[0], right[:kept] / scaler.deviations_[1]]
+        self.weights_ = [left[:, :count].T / scaler.deviations_[0], right[:count] / scaler.deviations_[1]]

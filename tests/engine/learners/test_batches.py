@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.learners.npp.alternation import Alternation
+from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.npp.neighborhoods import kinds
+from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.problem import Problem, View
 from engine.learners.npp.relations import SameClass
 from engine.learners.npp.scisd import Scisd
@@ -24,12 +24,12 @@ def problem(n=60, size=4):
     generator = np.random.default_rng(1)
     items = np.arange(n)
     return Problem(
-        [View(rows - rows.mean(axis=0), items, 1.0) for rows in views],
-        kinds(SameClass(labels), [items, items]),
-        Scisd(3.7, 0.5),
-        [Regularizer("l2", 0.01)] * 2,
-        [generator.normal(size=(size, rows.shape[1])) / 8 for rows in views],
-        [0, 1],
+        views=[View(rows - rows.mean(axis=0), items, 1.0) for rows in views],
+        relations=pair_relations(SameClass(labels), [items, items]),
+        scisd=Scisd(3.7, 0.5),
+        penalties=[Regularizer("l2", 0.01)] * 2,
+        weights=[generator.normal(size=(size, rows.shape[1])) / 8 for rows in views],
+        free=[0, 1],
     )
 
 
@@ -60,7 +60,7 @@ def test_batches_lower_the_objective():
     whole = problem(200)
     whole.free = [1]
     before, frozen = whole.objective(), whole.weights[0].copy()
-    Alternation(whole, 64, np.random.RandomState(0)).run(2, 10, 1e-4, None)
+    Alternation(whole, 64, np.random.RandomState(0)).run(Optimization(max_iter=2, inner_iter=10), None)
     assert whole.objective() < before
     np.testing.assert_array_equal(whole.weights[0], frozen)
 
@@ -71,7 +71,7 @@ def test_same_seed_same_projections():
     fitted, told = [], []
     for seed in (0, 0, 1):
         told.append([])
-        learner = MultiNPP(5, batch_size=100, random_state=seed)
+        learner = MultiNPP(5, random_state=seed).set_params(batch_size=100)
         fitted.append(learner.fit(views, labels, progress=lambda *at: told[-1].append(at)))
     np.testing.assert_array_equal(fitted[0].weights_[0], fitted[1].weights_[0])
     assert not np.array_equal(fitted[0].weights_[0], fitted[2].weights_[0])
@@ -89,7 +89,7 @@ def test_about_as_accurate_as_all_pairs(settings):
     (views, labels), (new, new_labels) = two_views(900, 3), two_views(300, 4)
     scores = []
     for batch_size in (None, 300):
-        learner = MultiNPP(8, batch_size=batch_size, random_state=0, **settings).fit(views, labels)
+        learner = MultiNPP(8, random_state=0).set_params(batch_size=batch_size, **settings).fit(views, labels)
         placed, probes = learner.transform(views[1], view=1), learner.transform(new[0], view=0)
         nearest = np.argsort(np.linalg.norm(probes[:, None] - placed[None], axis=2), axis=1)[:, :5]
         scores.append((labels[nearest] == new_labels[:, None]).mean())
@@ -100,9 +100,11 @@ def test_large_sets_are_drawn_from(monkeypatch):
     """By default all pairs are used until they are too many; then two fits on one seed still agree."""
     views, labels = two_views(100, 5)
     whole = MultiNPP(4, random_state=0).fit(views, labels).weights_[0]
-    np.testing.assert_array_equal(MultiNPP(4, batch_size=None, random_state=0).fit(views, labels).weights_[0], whole)
-    monkeypatch.setattr("engine.learners.npp.multi_npp.FULL_PAIRS", 99)
-    monkeypatch.setattr("engine.learners.npp.multi_npp._BATCH", 50)
+    np.testing.assert_array_equal(
+        MultiNPP(4, random_state=0).set_params(batch_size=None).fit(views, labels).weights_[0], whole
+    )
+    monkeypatch.setattr("engine.learners.npp.alternation.FULL_PAIRS", 99)
+    monkeypatch.setattr("engine.learners.npp.alternation._BATCH", 50)
     learner = MultiNPP(4, random_state=0).fit(views, labels)
     assert len(learner.objective_) == learner.n_iter_ + 1
     assert not np.array_equal(learner.weights_[0], whole)
@@ -121,4 +123,4 @@ def test_bad_parameters_are_named(params, message):
     """A parameter out of range is a ValueError that names it."""
     views, labels = two_views(30, 0)
     with pytest.raises(ValueError, match=message):
-        MultiNPP(**params).fit(views, labels)
+        MultiNPP().set_params(**params).fit(views, labels)

@@ -58,7 +58,11 @@ def test_objective_is_the_sum_over_views_that_items_have():
     """The objective equals the sum, over pairs of views and of the rows there are, computed one by one."""
     views, labels = items(24)
     mask = lacking(24)
-    learner = MultiNPP(4, max_iter=2, eta=0.01, gamma=0.03, random_state=0).fit(blind(views, mask), labels, mask=mask)
+    learner = (
+        MultiNPP(4, eta=0.01, gamma=0.03, random_state=0)
+        .set_params(max_iter=2)
+        .fit(blind(views, mask), labels, mask=mask)
+    )
     embedded = [learner.transform(rows, view=view) for view, rows in enumerate(views)]
     scisd = Scisd(3.7, 1 / 3.7)
     total = 0.0
@@ -84,7 +88,7 @@ def test_objective_never_rises_with_gaps(settings):
     """Three views with gaps: every alternation lowers the objective."""
     views, labels = items()
     mask = lacking()
-    learner = MultiNPP(5, max_iter=5, eta=1e-3, gamma=1e-3, random_state=0, **settings)
+    learner = MultiNPP(5, eta=1e-3, gamma=1e-3, random_state=0).set_params(max_iter=5, **settings)
     history = learner.fit(blind(views, mask), labels, mask=mask).objective_
     assert (np.diff(history) <= 1e-12).all()
     assert history[-1] < history[0]
@@ -187,12 +191,12 @@ def test_labels_in_several_forms():
 def test_neighbors_in_a_view_need_no_labels():
     """What is near in one view becomes near across views."""
     views, labels = items()
-    learner = MultiNPP(similar="knn", neighbor_view=2, n_neighbors=6, random_state=0)
+    learner = MultiNPP().set_params(similar="knn", neighbor_view=2, n_neighbors=6, random_state=0)
     assert not learner.needs_labels
     learner.fit(views)
     assert accuracy(learner, 0, 1, (views, labels)) > 0.8
     with pytest.raises(ValueError, match="neighbor_view=3 but there are 3 views"):
-        MultiNPP(similar="knn", neighbor_view=3).fit(views)
+        MultiNPP().set_params(similar="knn", neighbor_view=3).fit(views)
 
 
 @pytest.mark.parametrize(

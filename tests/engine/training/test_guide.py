@@ -29,7 +29,7 @@ def test_the_file_says_what_the_learners_say():
 @pytest.mark.parametrize("name", OURS)
 def test_every_setting_has_a_meaning(name):
     """In words, without marks, with its values and its default; view_slices is for arrays and no user's."""
-    told, usual = learner_guide(name), LEARNERS[name]().get_params()
+    told, usual = learner_guide(name), LEARNERS[name]().settings()
     assert {one.name: one.default for one in told.settings} == {
         key: value for key, value in usual.items() if key != "view_slices"
     }

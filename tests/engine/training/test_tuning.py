@@ -159,7 +159,7 @@ def test_classes_smaller_than_the_folds_are_spread_over_them(groups):
 
 @pytest.mark.parametrize("name", sorted(GRIDS))
 def test_grids_name_what_their_learners_have(name):
-    assert set(GRIDS[name]) - {KERNEL} <= set(learner_class(name)().get_params())
+    assert set(GRIDS[name]) - {KERNEL} <= set(learner_class(name)().settings())
 
 
 def test_pairs_can_be_tuned_by(home):

@@ -39,17 +39,17 @@ def test_loss_is_the_sum_over_pairs(count, levels, spread, seed):
     generator = np.random.default_rng(seed % 2**32)
     amounts = generator.integers(levels, size=count).astype(float)
     scores = spread * generator.normal(size=count)
-    near = Ordering(amounts).near(scores)
-    assert near.value == pytest.approx(slow_loss(amounts, scores), rel=1e-9, abs=1e-9)
+    local = Ordering(amounts).around(scores)
+    assert local.value == pytest.approx(slow_loss(amounts, scores), rel=1e-9, abs=1e-9)
     step = 1e-6 * np.eye(count)
     differences = [(slow_loss(amounts, scores + e) - slow_loss(amounts, scores - e)) / 2e-6 for e in step]
-    np.testing.assert_allclose(near.slope, differences, rtol=1e-5, atol=1e-4 * (1 + spread))
+    np.testing.assert_allclose(local.slope, differences, rtol=1e-5, atol=1e-4 * (1 + spread))
     along = generator.normal(size=count)
     gaps = scores[:, None] - scores
     costs = (amounts[:, None] > amounts) & (gaps < 1)
     costs = costs | costs.T | (amounts[:, None] == amounts)
     expected = (costs * (along[:, None] - along)).sum(axis=1)
-    np.testing.assert_allclose(near.laplacian(along), expected, atol=1e-8)
+    np.testing.assert_allclose(local.laplacian(along), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("weight", [1.0, 300.0])
@@ -121,8 +121,8 @@ def test_units_do_not_matter():
     [
         ({"C": 0.0}, "C must be"),
         ({"tol": 0.0}, "tol must be"),
-        ({"orderings": {"ann": [1], "bob": [2], "cy": [3]}}, "no ordering of: dee"),
-        ({"orderings": {"ann": [1], "bob": [2], "cy": [3], "dee": [1, 2]}}, "as many numbers"),
+        ({"orderings": {"ann": [1], "bob": [2], "cy": [3]}}, "no numbers for: dee"),
+        ({"orderings": {"ann": [1], "bob": [2], "cy": [3], "dee": [1, 2]}}, "equally many numbers"),
         ({"orderings": {"ann": [1], "bob": [2], "cy": [3], "dee": [np.nan]}}, "orderings must be"),
         ({"orderings": {"ann": [1, 0], "bob": [1, 0], "cy": [1, 1], "dee": [1, 2]}}, r"attributes \[0\]"),
     ],

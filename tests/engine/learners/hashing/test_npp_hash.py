@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.learners.chain import parse_chain
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
-from engine.learners.npp.neighborhoods import kinds
+from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.relations import SameClass, listed, shared_labels
 
 
@@ -49,7 +49,7 @@ def test_loss_is_its_definition(similar, monkeypatch):
     """Half the mean of d^2 over similar pairs and of what lacks to 1, squared, over others; however blocks are cut."""
     generator = np.random.default_rng(0)
     items = [np.array([0, 2, 3, 4, 6]), np.arange(7)]
-    pairs = kinds(similar, items)[0, 1]
+    pairs = pair_relations(similar, items)[0, 1]
     first, second = generator.uniform(-1, 1, (5, 6)), generator.uniform(-1, 1, (7, 6))
     distance = ((first[:, None] - second[None]) ** 2).sum(axis=2) / 12
     near = similar.cut(*items).block(slice(0, 5))
@@ -63,7 +63,7 @@ def test_of_codes_the_distance_is_hammings():
     """Of bits, -1 and 1, the loss sees the number of differing ones in units of half of them."""
     generator = np.random.default_rng(0)
     bits = generator.choice([-1.0, 1.0], (6, 8))
-    pairs = kinds(SameClass(np.arange(6) % 2), [np.arange(6)] * 2)[0, 1]
+    pairs = pair_relations(SameClass(np.arange(6) % 2), [np.arange(6)] * 2)[0, 1]
     differing = (bits[:, None] != bits[None]).sum(axis=2) / 4
     near = np.equal.outer(np.arange(6) % 2, np.arange(6) % 2)
     expected = 0.5 * (differing[near] ** 2).mean() + 0.5 * (np.maximum(1 - differing[~near], 0) ** 2).mean()
@@ -75,7 +75,7 @@ def test_of_codes_the_distance_is_hammings():
 def test_gradients_of_the_loss(seed, bits):
     """Gradients with respect to both views' codes are those of finite differences."""
     generator = np.random.default_rng(seed)
-    pairs = kinds(SameClass(np.arange(6) % 3), [np.arange(4), np.arange(6)])[0, 1]
+    pairs = pair_relations(SameClass(np.arange(6) % 3), [np.arange(4), np.arange(6)])[0, 1]
     first, second = generator.uniform(-1, 1, (4, bits)), generator.uniform(-1, 1, (6, bits))
     loss = PairLoss(pairs)
     _, of_first, of_second = loss(first, second)
@@ -88,7 +88,9 @@ def test_gradient_of_the_objective():
     generator = np.random.default_rng(0)
     items = [np.arange(8), np.arange(6), np.array([1, 2, 5, 7])]
     losses = {
-        both: PairLoss(one) for both, one in kinds(SameClass(np.arange(8) % 3), items).items() if both[0] < both[1]
+        both: PairLoss(one)
+        for both, one in pair_relations(SameClass(np.arange(8) % 3), items).items()
+        if both[0] < both[1]
     }
     views = [generator.normal(size=(len(these), width)) for these, width in zip(items, (3, 2, 4), strict=True)]
     objective = RelaxedCodes(views, losses, 0.1, [generator.normal(size=(5, rows.shape[1] + 1)) for rows in views])

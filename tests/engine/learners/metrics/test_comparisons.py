@@ -74,11 +74,11 @@ def test_every_view_learns_from_the_comparisons_of_its_rows():
     views, said = seen()
     mask = np.ones((60, 2), bool)
     mask[:20, 1] = False
-    together = Fantope(**QUICK).fit(views, mask=mask, constraints=said)
+    together = Fantope().set_params(**QUICK).fit(views, mask=mask, constraints=said)
     assert min(share(together, 0), share(together, 1)) > 0.8
-    later = Fantope(**QUICK).fit(views[:1], constraints=said).add_view(views, mask=mask, constraints=said)
+    later = Fantope().set_params(**QUICK).fit(views[:1], constraints=said).add_view(views, mask=mask, constraints=said)
     known = said.among(mask[:, 1], 60).constraints(1.0, 0.5, 1.5)
-    alone = Fantope(**QUICK).fit_constraints(views[1][20:], known)
+    alone = Fantope().set_params(**QUICK).fit_constraints(views[1][20:], known)
     for learner in (together, later):
         assert_array_equal(learner.get_mahalanobis_matrix(1), alone.get_mahalanobis_matrix())
 
@@ -88,10 +88,10 @@ def test_a_chain_hands_them_to_the_last_that_takes_them():
     views, said = seen()
     chain = parse_chain("standardize,fantope:1,l2", {"max_iter": 100}).fit(views, constraints=said)
     scaled = parse_chain("standardize").fit(views).transform(views)
-    alone = Fantope(**QUICK).fit(scaled, constraints=said)
+    alone = Fantope().set_params(**QUICK).fit(scaled, constraints=said)
     assert_array_equal(chain.steps[1].get_mahalanobis_matrix(1), alone.get_mahalanobis_matrix(1))
     labels = np.arange(60) % 3
-    both = Chain([LEARNERS["lda"](), Fantope(**QUICK)])
+    both = Chain([LEARNERS["lda"](), Fantope().set_params(**QUICK)])
     with pytest.raises(ValueError, match="requires y"):
         both.fit(views, constraints=said)
     both.fit(views, labels, constraints=said)
@@ -106,19 +106,21 @@ def test_neighbours_in_another_view_take_the_place_of_labels(kind):
     mask = np.ones((150, 2), bool)
     mask[:20, 0] = mask[-20:, 1] = False
     how = QUICK | {"similar": "knn", "neighbors": 15, "constraints": kind, "mu": 0.01, "n_constraints": 3_000}
-    learner = Fantope(neighbor_view=1, **how).fit(views, mask=mask)
+    learner = Fantope().set_params(neighbor_view=1, **how).fit(views, mask=mask)
     assert not learner.needs_labels
     assert share(learner, 0) > 0.9
-    assert share(Fantope(**how).fit(views, mask=mask), 0) < 0.5  # by its own rows, whose noise says who is near
+    assert (
+        share(Fantope().set_params(**how).fit(views, mask=mask), 0) < 0.5
+    )  # by its own rows, whose noise says who is near
     with pytest.raises(ValueError, match="neighbor_view=2 but there are 2 views"):
-        Fantope(neighbor_view=2, **how).fit(views)
+        Fantope().set_params(neighbor_view=2, **how).fit(views)
 
 
 def test_some_of_them_stop_the_fit():
     """With patience a share of them is held back, and fewer steps are taken."""
     views, said = seen()
     slow = {"max_iter": 300, "tol": 0.0, "mu": 0.0, "check_every": 5}
-    assert Fantope(patience=1, **slow).fit(views[:1], constraints=said.take(np.arange(30))).n_iter_ < 300
+    assert Fantope().set_params(patience=1, **slow).fit(views[:1], constraints=said.take(np.arange(30))).n_iter_ < 300
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,10 @@ def test_some_of_them_stop_the_fit():
         ),
         (lambda views, said: Fantope().fit(views, constraints=Comparisons(said.items + 1)), "from 0 to 59"),
         (lambda views, said: Fantope().fit(views, constraints=said.take(np.arange(0))), "0 constraints"),
-        (lambda views, said: Fantope(patience=1).fit(views, constraints=said.take(np.arange(1))), "1 constraints"),
+        (
+            lambda views, said: Fantope().set_params(patience=1).fit(views, constraints=said.take(np.arange(1))),
+            "1 constraints",
+        ),
     ],
 )
 def test_what_cannot_be_learned_from_is_named(fit, words):

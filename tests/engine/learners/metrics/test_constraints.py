@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.learners.metrics import constraints as made
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.sampling import KINDS, ClassSampler, NearestSampler
+from engine.learners.metrics.sampling import TUPLE_NAMES, ClassSampler, NearestSampler
 from engine.learners.metrics.tuples import constrained, unpack
 
 
@@ -88,7 +88,7 @@ def test_bad_tuples_are_named(make, message):
     labels=st.lists(st.integers(0, 4), min_size=4, max_size=30).filter(
         lambda found: len(set(found)) > 1 and max(map(found.count, found)) > 1
     ),
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(TUPLE_NAMES),
     neighbors=st.sampled_from([None, 1, 3]),
     seed=st.integers(0, 99),
 )
@@ -123,7 +123,7 @@ def test_neighbors_are_the_nearest():
 @given(
     count=st.integers(4, 20),
     neighbors=st.integers(1, 18),
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(TUPLE_NAMES),
     seed=st.integers(0, 99),
 )
 def test_near_are_the_nearest_and_far_all_others(count, neighbors, kind, seed):
@@ -152,12 +152,12 @@ def test_neighbours_must_leave_somebody_out(neighbors):
     ("labels", "kind", "count", "message"),
     [
         ([0, 0, 0], "pairs", 5, "1 classes"),
-        ([0, 1, 2], "pairs", 5, "up to 1 rows"),
-        ([0, 0, 1], "quintuplets", 5, "there are: pairs, triplets, quadruplets"),
+        ([0, 1, 2], "pairs", 5, "at most 1 rows"),
+        ([0, 0, 1], "quintuplets", 5, "use one of: pairs, triplets, quadruplets"),
         ([0, 0, 1], "pairs", 0, "too few"),
     ],
 )
 def test_hopeless_draws_are_refused(labels, kind, count, message):
-    """Classes that tell nothing apart, unknown kinds and empty draws are ValueErrors."""
+    """Classes that cannot be compared, unknown kinds and empty draws are ValueErrors."""
     with pytest.raises(ValueError, match=message):
         ClassSampler(np.array(labels)).draw(kind, count, np.random.default_rng(0))

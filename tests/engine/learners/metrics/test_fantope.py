@@ -34,7 +34,7 @@ def test_rank_is_exact_and_metric_semidefinite(rank, mu, kind, solver, seed):
     """Whatever the weight, the metric is positive semidefinite, of at most the rank asked for, and as wide as that."""
     rows, labels = classes(seed)
     settings_ = QUICK | ({"max_iter": 5} if solver == "admm" else {})
-    learner = Fantope(rank, mu=mu, constraints=kind, solver=solver, **settings_).fit(rows, labels)
+    learner = Fantope(rank, mu=mu, solver=solver).set_params(constraints=kind, **settings_).fit(rows, labels)
     matrix = learner.get_mahalanobis_matrix()
     values = np.linalg.eigvalsh(matrix)
     assert values.min() >= -1e-10 * values.max()
@@ -47,23 +47,25 @@ def test_rank_is_exact_and_metric_semidefinite(rank, mu, kind, solver, seed):
 def test_finds_the_directions_that_matter():
     """Two informative columns out of eight: a rank-2 metric lies on them and beats the raw distance."""
     rows, labels = classes(count=150)
-    learner = Fantope(2, n_constraints=3_000).fit(rows, labels)
+    learner = Fantope(2).set_params(n_constraints=3_000).fit(rows, labels)
     assert learner.rank_ == [2]
     assert learner.full_rank_ == [2]  # the Fantope alone led there
     matrix = learner.get_mahalanobis_matrix()
     assert np.trace(matrix[:2, :2]) > 0.9 * np.trace(matrix)
     fresh, known = classes(seed=1, count=150)
-    raw = Fantope(mu=0.0, max_iter=0, start="identity").fit(rows, labels)
+    raw = Fantope().set_params(mu=0.0, max_iter=0, start="identity").fit(rows, labels)
     assert learner.score(fresh, known) > raw.score(fresh, known) + 0.05
 
 
 def test_forms_and_starts():
     """A diagonal metric is diagonal, a low-rank one has the rank of its start, and every form learns."""
     rows, labels = classes()
-    diagonal = Fantope(form="diagonal", start="identity", **QUICK).fit(rows, labels).get_mahalanobis_matrix()
+    diagonal = (
+        Fantope().set_params(form="diagonal", start="identity", **QUICK).fit(rows, labels).get_mahalanobis_matrix()
+    )
     np.testing.assert_allclose(diagonal, np.diag(np.diag(diagonal)), atol=1e-12)
     for start in ("identity", "pca"):
-        low = Fantope(3, mu=0.0, form="low-rank", start=start, **QUICK).fit(rows, labels)
+        low = Fantope(3, mu=0.0, form="low-rank", start=start).set_params(**QUICK).fit(rows, labels)
         assert low.rank_ == [3]
         assert low.objective_[0] < low.history_[0][0]
 
@@ -71,10 +73,10 @@ def test_forms_and_starts():
 def test_factor_form_is_led_to_the_rank():
     """Steps on L as wide as the rows see R too: nearly nothing is left to cut, and without R the rank is full."""
     rows, labels = classes()
-    led = Fantope(2, mu=1.0, form="factor", **QUICK).fit(rows, labels)
+    led = Fantope(2, mu=1.0, form="factor").set_params(**QUICK).fit(rows, labels)
     assert led.rank_ == [2]
     spectrum = np.linalg.eigvalsh(led.get_mahalanobis_matrix())
-    free = Fantope(2, mu=0.0, form="factor", **QUICK).fit(rows, labels)
+    free = Fantope(2, mu=0.0, form="factor").set_params(**QUICK).fit(rows, labels)
     assert free.rank_ == [rows.shape[1]]
     assert led.objective_[0] < led.history_[0][0]
     assert (spectrum > 1e-9).sum() == 2
@@ -85,7 +87,8 @@ def test_trace_and_frobenius_shrink():
     rows, labels = classes()
     sizes = {
         name: [
-            np.trace(Fantope(mu=0.0, **{name: v}, **QUICK).fit(rows, labels).get_mahalanobis_matrix()) for v in (0, 1)
+            np.trace(Fantope().set_params(mu=0.0, **{name: v}, **QUICK).fit(rows, labels).get_mahalanobis_matrix())
+            for v in (0, 1)
         ]
         for name in ("gamma", "frobenius")
     }
@@ -95,7 +98,7 @@ def test_trace_and_frobenius_shrink():
 def test_distances_are_the_metrics():
     """pair_distance is the Euclidean distance of embeddings and the square root of the quadratic form."""
     rows, labels = classes()
-    learner = Fantope(3, **QUICK).fit(rows, labels)
+    learner = Fantope(3).set_params(**QUICK).fit(rows, labels)
     pairs = np.array([[0, 1], [4, 9], [7, 7]])
     gaps = rows[pairs[:, 0]] - rows[pairs[:, 1]]
     expected = np.sqrt(np.einsum("nd,de,ne->n", gaps, learner.get_mahalanobis_matrix(), gaps))
@@ -113,9 +116,9 @@ def test_tuples_of_every_size():
     given_ = {2: (items[:, :2], np.where(alike, 1, -1)), 4: (ordered, None)}
     given_[3] = (np.array([[i, i + 3, i + 1] for i in range(50)]), None)
     for found, y in given_.values():
-        learner = Fantope(2, **QUICK).fit_tuples(found, y, preprocessor=rows)
+        learner = Fantope(2).set_params(**QUICK).fit_tuples(found, y, preprocessor=rows)
         assert 0.8 < learner.score(found, y, preprocessor=rows) <= 1.0
-        again = Fantope(2, **QUICK).fit_constraints(rows, constrained(found, y, 1.0, 0.5, 1.5))
+        again = Fantope(2).set_params(**QUICK).fit_constraints(rows, constrained(found, y, 1.0, 0.5, 1.5))
         np.testing.assert_array_equal(learner.get_mahalanobis_matrix(), again.get_mahalanobis_matrix())
         assert learner.score(rows[found], y) == learner.score(found, y, preprocessor=rows)
 
@@ -123,7 +126,7 @@ def test_tuples_of_every_size():
 def test_deterministic_and_seeded():
     """The same seed gives the same metric to the last bit; another draws other constraints."""
     rows, labels = classes()
-    first, second, other = (Fantope(random_state=seed, **QUICK).fit(rows, labels) for seed in (0, 0, 1))
+    first, second, other = (Fantope().set_params(random_state=seed, **QUICK).fit(rows, labels) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.weights_[0], second.weights_[0])
     assert not np.array_equal(first.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
 
@@ -131,8 +134,8 @@ def test_deterministic_and_seeded():
 def test_units_and_origin_do_not_matter():
     """Rows in other units, moved, get the same distances."""
     rows, labels = classes()
-    plain = Fantope(2, **QUICK).fit(rows, labels).transform(rows)
-    moved = Fantope(2, **QUICK).fit(1024 * rows, labels).transform(1024 * rows)
+    plain = Fantope(2).set_params(**QUICK).fit(rows, labels).transform(rows)
+    moved = Fantope(2).set_params(**QUICK).fit(1024 * rows, labels).transform(1024 * rows)
     np.testing.assert_allclose(plain, moved, rtol=1e-6, atol=1e-6)
 
 
@@ -140,9 +143,9 @@ def test_early_stopping():
     """With patience a fit stops by held-out constraints, drawn or given, and not later than without."""
     rows, labels = classes()
     slow = {"n_constraints": 100, "mu": 0.0, "max_iter": 400, "tol": 0.0}
-    assert Fantope(patience=2, check_every=5, **slow).fit(rows, labels).n_iter_ < 400
+    assert Fantope().set_params(patience=2, check_every=5, **slow).fit(rows, labels).n_iter_ < 400
     train, held = triplets([[0, 3, 1], [3, 6, 2]]), triplets([[6, 9, 1]], margin=0.0)
-    stopped = Fantope(patience=1, max_iter=400).fit_constraints(rows, train, held)
+    stopped = Fantope().set_params(patience=1, max_iter=400).fit_constraints(rows, train, held)
     assert stopped.n_iter_ < 400
 
 
@@ -150,8 +153,8 @@ def test_views_are_fitted_apart():
     """A view added later gets the metric that it has when fitted with the others."""
     rows, labels = classes()
     views = [rows[:, :5], rows]
-    together = Fantope(2, **QUICK).fit(views, labels)
-    later = Fantope(2, **QUICK).fit(views[:1], labels).add_view(views, labels)
+    together = Fantope(2).set_params(**QUICK).fit(views, labels)
+    later = Fantope(2).set_params(**QUICK).fit(views[:1], labels).add_view(views, labels)
     for view in (0, 1):
         np.testing.assert_array_equal(together.get_mahalanobis_matrix(view), later.get_mahalanobis_matrix(view))
 
@@ -176,7 +179,7 @@ def test_bad_settings_are_named(settings_, message):
     """Parameters out of range are ValueErrors from fit that say which."""
     rows, labels = classes()
     with pytest.raises(ValueError, match=message):
-        Fantope(**settings_).fit(rows, labels)
+        Fantope().set_params(**settings_).fit(rows, labels)
 
 
 def test_bad_input_is_named():
@@ -187,7 +190,7 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="NaN"):
         Fantope().fit_constraints(np.full((4, 2), np.nan), quadruplets([[0, 1, 2, 3]]))
     with pytest.raises(ValueError, match="validation constraints"):
-        Fantope(patience=1).fit_constraints(rows, quadruplets([[0, 1, 2, 3]]))
+        Fantope().set_params(patience=1).fit_constraints(rows, quadruplets([[0, 1, 2, 3]]))
     with pytest.raises(ValueError, match="one view"):
         Fantope(view_slices=[4, 4]).fit_constraints(rows, quadruplets([[0, 1, 2, 3]]))
     with pytest.raises(NotFittedError):

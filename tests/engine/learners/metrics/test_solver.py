@@ -8,15 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.learners.metrics import features as features_module
-from engine.learners.metrics import parts as parts_module
+from engine.learners.metrics import growing_subsets as growing_subsets_module
 from engine.learners.metrics.admm import Multipliers, alternate
 from engine.learners.metrics.constraints import joined, pairs, quadruplets
-from engine.learners.metrics.descent import Descent, descend
+from engine.learners.metrics.descent import Descent, Validation, descend
+from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.features import Differences
+from engine.learners.metrics.growing_subsets import descend_over_growing_subsets, growing_subsets
 from engine.learners.metrics.objective import Objective, satisfied
+from engine.learners.metrics.options import Stopping
 from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Metric, Symmetric
-from engine.learners.metrics.parts import descend_by_parts, parts
-from engine.learners.metrics.proximal import argmin
+from engine.learners.metrics.proximal import proximal_step
 from engine.learners.metrics.regularizer import Regularizer
 from engine.learners.metrics.spectrum import Spectrum
 
@@ -219,55 +221,55 @@ def test_active_set_ends_where_full_evaluation_does():
 
 
 @pytest.mark.slow
-def test_parts_end_where_all_constraints_do(monkeypatch):
-    """Parts are disjoint and drawn alike every time, and only the way to the minimum over all constraints is theirs."""
+def test_subsets_end_where_all_constraints_do(monkeypatch):
+    """Subsets are disjoint and the same every time, and only the way to the minimum over all constraints is theirs."""
     features, constraints = problem(count=4_000)
-    monkeypatch.setattr(parts_module, "_FIRST", 200)
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", 200)
 
     def objective():
         return Objective(features, constraints, Regularizer(frobenius=0.01), Full())  # one minimum
 
-    found = parts(objective())
+    found = growing_subsets(objective())
     assert [len(part.constraints) for part in found] == [200, 800]
     assert sum(part.constraints.weights.sum() for part in found) < constraints.weights.sum()
     rows = [tuple(row) for part in found for row in np.hstack([part.constraints.near, part.constraints.far])]
     assert len(set(rows)) == len(rows)
     how = Descent(max_iter=5_000, tol=1e-6, smoothing=1.0)
-    grown, again = (descend_by_parts(objective(), np.eye(WIDTH), how) for _ in range(2))
+    grown, again = (descend_over_growing_subsets(objective(), np.eye(WIDTH), how) for _ in range(2))
     alone = descend(objective(), np.eye(WIDTH), how)
     assert grown.converged
     np.testing.assert_array_equal(grown.metric.matrix, again.metric.matrix)
     assert grown.objective == pytest.approx(alone.objective, rel=1e-4)
-    assert descend_by_parts(objective(), np.eye(WIDTH), Descent(max_iter=7)).steps == 7
+    assert descend_over_growing_subsets(objective(), np.eye(WIDTH), Descent(max_iter=7)).steps == 7
 
 
-def test_parts_start_at_the_margins_scale(monkeypatch):
-    """A start far too small costs no steps: the first part begins from its best multiple."""
+def test_subsets_start_at_the_margins_scale(monkeypatch):
+    """A start far too small costs no steps: the first subset begins from its best multiple."""
     features, constraints = problem(count=1_000)
-    monkeypatch.setattr(parts_module, "_FIRST", 200)
-    found = descend_by_parts(
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", 200)
+    found = descend_over_growing_subsets(
         Objective(features, constraints, Regularizer(), Full()), 2.0**-10 * np.eye(WIDTH), Descent(max_iter=0)
     )
     assert np.allclose(found.metric.matrix / found.metric.matrix[0, 0], np.eye(WIDTH))
     assert found.metric.matrix[0, 0] >= 0.1
 
 
-def test_parts_leave_out_what_costs_nothing(monkeypatch):
-    """Constraints of weight 0 are in no part, and few constraints have none."""
+def test_subsets_leave_out_what_costs_nothing(monkeypatch):
+    """Constraints of weight 0 are in no subset, and few constraints have none."""
     features, constraints = problem(count=4_000)
-    monkeypatch.setattr(parts_module, "_FIRST", 10)
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", 10)
     free = replace(constraints, weights=np.where(np.arange(len(constraints)) < 60, 1.0, 0.0))
-    found = parts(Objective(features, free, Regularizer(), Full()))
+    found = growing_subsets(Objective(features, free, Regularizer(), Full()))
     assert [part.constraints.weights.tolist() for part in found] == [[1.0] * 10]
-    monkeypatch.setattr(parts_module, "_FIRST", len(constraints))
-    assert parts(Objective(features, constraints, Regularizer(), Full())) == []
+    monkeypatch.setattr(growing_subsets_module, "_FIRST", len(constraints))
+    assert growing_subsets(Objective(features, constraints, Regularizer(), Full())) == []
 
 
 def test_proximal_step_is_the_minimum():
     """The dual's matrix has no lower neighbour, and descent on all symmetric matrices finds nothing lower."""
     features, constraints = problem()
     regularizer = Regularizer(trace=0.01, linear=0.05 * symmetric(4)).near(symmetric(5), 0.1)
-    matrix, duals = argmin(features, constraints, regularizer, np.zeros(len(constraints)), max_iter=1_000)
+    matrix, duals = proximal_step(features, constraints, regularizer, np.zeros(len(constraints)), max_iter=1_000)
     assert ((duals >= 0) & (duals <= 1)).all()
     objective = Objective(features, constraints, regularizer, Symmetric())
     value = objective.exact(Symmetric().place(matrix))
@@ -288,17 +290,17 @@ def test_admm_agrees_with_descent_where_the_problem_is_convex():
     assert found.objective == pytest.approx(descended.objective, rel=2e-3)
 
 
-def test_patience_returns_the_best_watched():
+def test_patience_returns_the_best_of_the_checks():
     """The metric of the best check is returned, and nothing is fitted long after it."""
     features, constraints = problem()
     scores = iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.9])
     solution = descend(
         Objective(features, constraints, Regularizer(), Full()),
         np.eye(WIDTH),
-        Descent(check_every=2, patience=3, tol=0.0),
-        lambda metric: next(scores),
+        Descent(check_every=2, tol=0.0),
+        Validation(lambda metric: next(scores), patience=3),
     )
-    assert solution.watched == [0.1, 0.5, 0.4, 0.3, 0.2]
+    assert solution.scores == [0.1, 0.5, 0.4, 0.3, 0.2]
     again = descend(
         Objective(features, constraints, Regularizer(), Full()), np.eye(WIDTH), Descent(max_iter=2, check_every=2)
     )
@@ -319,9 +321,9 @@ def test_zero_metric_satisfies_nothing():
         (lambda: Regularizer(trace=-1.0), "trace=-1.0"),
         (lambda: Regularizer(fantope=np.nan, rank=1), "fantope=nan"),
         (lambda: Regularizer(fantope=1.0), "needs the rank"),
-        (lambda: Descent(step=0.0), "must be positive"),
-        (lambda: Descent(patience=0), "at least 1"),
-        (lambda: Descent(stages=0), "stages=0"),
+        (lambda: Fantope(descent=Descent(step=0.0)).fit(np.eye(4), [0, 0, 1, 1]), "step must be a number above 0"),
+        (lambda: Fantope(stopping=Stopping(patience=0)).fit(np.eye(4), [0, 0, 1, 1]), "patience must be .* from 1"),
+        (lambda: Fantope(descent=3).fit(np.eye(4), [0, 0, 1, 1]), "descent must be None or a value of Descent, not 3"),
         (lambda: Multipliers(rho=0.0), "rho must be positive"),
     ],
 )

@@ -93,7 +93,7 @@ def drawn():
 def test_learner_verifies():
     """Learned from pairs a metric verifies at the middle of its bounds, and after calibration never worse on those."""
     rows, labels, items, y = drawn()
-    learner = Fantope(2, max_iter=20).fit_tuples(items, y, preprocessor=rows)
+    learner = Fantope(2).set_params(max_iter=20).fit_tuples(items, y, preprocessor=rows)
     assert learner.threshold_ == [1.0]
     before = np.mean(learner.predict_pairs(items, rows) == y)
     np.testing.assert_array_equal(
@@ -101,13 +101,15 @@ def test_learner_verifies():
     )
     learner.calibrate_threshold(items, y, preprocessor=rows)
     assert np.mean(learner.predict_pairs(items, rows) == y) >= before > 0.6
-    assert Fantope(constraints="pairs", upper=2.0, lower=6.0, **QUICK).fit(rows, labels).threshold_ == [2.0]
+    assert Fantope().set_params(constraints="pairs", upper=2.0, lower=6.0, **QUICK).fit(rows, labels).threshold_ == [
+        2.0
+    ]
 
 
 def test_threshold_is_state():
     """A calibrated threshold, and the lack of one, come back from the state; so does a threshold for each view."""
     rows, labels, items, y = drawn()
-    plain = Fantope(**QUICK).fit([rows, rows[:, :2]], labels)
+    plain = Fantope().set_params(**QUICK).fit([rows, rows[:, :2]], labels)
     plain.calibrate_threshold(items, y, preprocessor=rows[:, :2], view=1)
     again = Fantope.from_state(plain.to_state())
     assert again.threshold_ == plain.threshold_
@@ -122,7 +124,7 @@ def test_threshold_is_state():
 def test_bad_thresholds_are_named():
     """A threshold that is no number, or of no view, is a ValueError."""
     rows, labels, _, _ = drawn()
-    learner = Fantope(**QUICK).fit(rows, labels)
+    learner = Fantope().set_params(**QUICK).fit(rows, labels)
     with pytest.raises(ValueError, match="threshold=nan"):
         learner.set_threshold(np.nan)
     with pytest.raises(ValueError, match="view=1 is unknown"):

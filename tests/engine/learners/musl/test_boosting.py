@@ -139,13 +139,25 @@ def test_samples_hold_every_class_in_its_share():
     generator = np.random.default_rng(0)
     codes = generator.permutation(np.repeat([0, 1, 2], [300, 97, 3]))
     rows = generator.normal(size=(400, 2))
-    training = Training(rows, codes, Stumps.candidates(rows, 1), 0.5, None, 100, np.random.RandomState(0))
+
+    def training_of(max_rows):
+        return Training(
+            rows=rows,
+            codes=codes,
+            stumps=Stumps.candidates(rows, 1),
+            alpha=0.5,
+            total=None,
+            max_rows=max_rows,
+            generator=np.random.RandomState(0),
+        )
+
+    training = training_of(100)
     samples = training.samples()
     first, second = next(samples), next(samples)
     for sample in (first, second):
         assert np.bincount(sample.pairs.codes).tolist() == [75, 24, 2]
     assert not np.array_equal(first.candidates, second.candidates)
-    whole = Training(rows, codes, training.stumps, 0.5, None, 400, np.random.RandomState(0)).samples()
+    whole = training_of(400).samples()
     assert next(whole) is next(whole)
 
 

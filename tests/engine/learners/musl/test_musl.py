@@ -173,9 +173,9 @@ def test_parameters_out_of_range_are_named(parameters, said):
 
 
 def test_bad_rows_are_refused():
-    """Rows that are all alike, a single class, one example, or a learned category are ValueErrors that say so."""
+    """Rows that are all equal, a single class, one example, or a learned category are ValueErrors that say so."""
     learner, rows, labels, _ = fitted()
-    with pytest.raises(ValueError, match="all alike"):
+    with pytest.raises(ValueError, match="all equal"):
         MuSL().fit(np.ones_like(rows), labels)
     with pytest.raises(ValueError, match="at least 2 classes"):
         MuSL().fit(rows, np.full(len(rows), "one"))

@@ -132,7 +132,9 @@ def test_bound_gradient_away_from_its_start():
 def test_objective_never_rises(penalty, pairs, init):
     """Every alternation lowers the objective, and the first ones do so from every start."""
     views, labels = two_views()
-    learner = MultiNPP(5, penalty=penalty, pairs=pairs, init=init, eta=1e-3, gamma=1e-3, max_iter=8, random_state=0)
+    learner = MultiNPP(5, penalty=penalty, init=init, eta=1e-3, gamma=1e-3, random_state=0).set_params(
+        pairs=pairs, max_iter=8
+    )
     history = learner.fit(views, labels).objective_
     assert len(history) == learner.n_iter_ + 1
     assert (np.diff(history) <= 1e-12).all()
@@ -144,7 +146,9 @@ def test_start_from_labels_is_ridge_regression(counts):
     """init="labels" embeds as scikit-learn's ridge regression on one-hot classes, up to a rotation and one scale."""
     labels = np.repeat(np.arange(3), counts)
     views = [rows + labels[:, None] for rows in two_views(60)[0]]
-    embeddings = MultiNPP(3, init="labels", ridge=0.2, max_iter=0, random_state=0).fit(views, labels).transform(views)
+    embeddings = (
+        MultiNPP(3, init="labels", ridge=0.2, random_state=0).set_params(max_iter=0).fit(views, labels).transform(views)
+    )
     expected = []
     for rows in views:
         scaled = (rows - rows.mean(axis=0)) / np.sqrt(((rows - rows.mean(axis=0)) ** 2).mean())
@@ -158,7 +162,7 @@ def test_start_from_labels_is_ridge_regression(counts):
 def test_start_from_groups_needs_no_classes(size):
     """Where items are similar for other reasons, init="labels" starts from the groups that these make."""
     views, labels = two_views()
-    learner = MultiNPP(size, similar="knn", init="labels", max_iter=0, random_state=0).fit(views)
+    learner = MultiNPP(size, init="labels", random_state=0).set_params(similar="knn", max_iter=0).fit(views)
     first, second = learner.transform(views)
     assert first.shape == (60, size)
     squared = distances(first, second)
@@ -170,7 +174,7 @@ def test_start_from_groups_needs_no_classes(size):
 def test_hybrid_keeps_the_frozen_space(frozen, nearest):
     """The frozen view's embeddings are its principal components up to one scale, and the objective never rises."""
     views, labels = two_views()
-    learner = Hybrid(4, frozen=frozen, nearest=nearest, max_iter=6).fit(views, labels)
+    learner = Hybrid(4, frozen=frozen).set_params(nearest=nearest, max_iter=6).fit(views, labels)
     assert (np.diff(learner.objective_) <= 1e-12).all()
     expected = PCA(4).fit(views).transform(views)[frozen]
     embedded = learner.transform(views)[frozen]
@@ -194,7 +198,7 @@ def test_dissimilar_items_are_pushed_apart():
 def test_l1_makes_projections_sparse():
     """The l1 penalty sets most entries to exactly zero where only one column tells anything."""
     views, labels = two_views(n=90, noise=1.0)
-    sparse = MultiNPP(2, penalty="l1", eta=0.05, gamma=0.05, max_iter=10, inner_iter=100, random_state=0)
+    sparse = MultiNPP(2, penalty="l1", eta=0.05, gamma=0.05, random_state=0).set_params(max_iter=10, inner_iter=100)
     weights = sparse.fit(views, labels).weights_
     assert (weights[0] == 0).mean() > 0.3
 
@@ -213,17 +217,17 @@ def test_neighbors_need_not_be_symmetric():
     """The second view sees a one-sided neighbourhood transposed: the objective still never rises."""
     views, _ = two_views(n=30)
     neighbors = [[i, (i + 1) % 30, (i + 2) % 30] for i in range(30)]
-    learner = MultiNPP(4, max_iter=6, random_state=0).fit(views, neighbors=neighbors)
+    learner = MultiNPP(4, random_state=0).set_params(max_iter=6).fit(views, neighbors=neighbors)
     assert (np.diff(learner.objective_) <= 1e-12).all()
 
 
 def test_blocks_do_not_matter(monkeypatch):
     """Pairs read in small blocks give the same projections as pairs read at once."""
     views, labels = two_views(n=30)
-    whole = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
+    whole = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     monkeypatch.setattr("engine.learners.npp.relations.BLOCK", 100)
     monkeypatch.setattr("engine.learners.npp.pairs.BLOCK", 100)
-    parts = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
+    parts = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
 
 
@@ -268,7 +272,7 @@ def test_bad_parameters_are_named(params, message):
     """A parameter out of range is a ValueError that names it."""
     views, labels = two_views()
     with pytest.raises(ValueError, match=message):
-        MultiNPP(**{"n_components": 2, **params}).fit(views, labels)
+        MultiNPP().set_params(**{"n_components": 2, **params}).fit(views, labels)
 
 
 def test_useless_pairs_are_refused():

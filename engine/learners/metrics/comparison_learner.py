@@ -1,15 +1,17 @@
-"""Learners of comparisons: given ones, or drawn from classes, or from who is near whom in a view."""
+"""Learners of comparisons: given ones, or drawn from the classes or from the nearest neighbours in a view."""
 
 from abc import abstractmethod
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import astuple, replace
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.groups import group
 from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.sampling import ClassSampler, NearestSampler
 from engine.learners.metrics.tuples import constrained
 from engine.learners.separate import SeparateLearner
@@ -20,21 +22,27 @@ NEIGHBORS = 10
 
 
 class ComparisonLearner(LinearLearner, SeparateLearner):
-    """Makes constraints of what is known of the rows of a view; a subclass learns from them by ``_fit_rows``."""
+    """Makes constraints of comparisons, classes or neighbours of a view's rows; a subclass learns from them.
+
+    A subclass defines ``_fit_rows``, and either has the groups of settings ``sampling``, ``bounds`` and ``stopping``
+    or redefines the properties of that name.
+    """
 
     needs_labels = True
 
-    constraints: str
-    n_constraints: int
-    neighbors: int | None
-    margin: float
-    upper: float
-    lower: float
-    similar: str = "labels"
-    neighbor_view: int | None = None
-    patience: int | None
-    validation_fraction: float
     random_state: int
+
+    @property
+    def _sampling(self) -> Sampling:
+        return cast(Sampling, group(self, "sampling"))
+
+    @property
+    def _bounds(self) -> Bounds:
+        return cast(Bounds, group(self, "bounds"))
+
+    @property
+    def _stopping(self) -> Stopping:
+        return cast(Stopping, group(self, "stopping"))
 
     def fit(
         self,
@@ -76,49 +84,49 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
         return self
 
     def _fit_present(self, views: list[Rows], labels: Any, mask: Mask, view: int) -> dict[str, Any]:
-        if self.similar == "knn" and not isinstance(labels, Comparisons):
-            labels = self._drawn_near(views, mask, view if self.neighbor_view is None else self.neighbor_view)
+        sampling = self._sampling
+        if sampling.similar == "knn" and not isinstance(labels, Comparisons):
+            labels = self._of_neighbors(views, mask, view if sampling.neighbor_view is None else sampling.neighbor_view)
         if not isinstance(labels, Comparisons):
             return super()._fit_present(views, labels, mask, view)
         there = mask[:, view]
         return self._fit_compared(views[view][there], labels.among(there, len(there)), view)
 
-    def _drawn_near(self, views: list[Rows], mask: Mask, view: int) -> Comparisons:
-        """Returns comparisons of items of which some are near in a view."""
+    def _of_neighbors(self, views: list[Rows], mask: Mask, view: int) -> Comparisons:
+        """Returns comparisons drawn among items that have a view, where nearest neighbours in it are similar."""
+        sampling = self._sampling
         if not 0 <= view < len(views):
             raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, from 0")
         there = np.flatnonzero(mask[:, view])
-        sampler = NearestSampler(views[view][there], NEIGHBORS if self.neighbors is None else self.neighbors)
+        sampler = NearestSampler(views[view][there], NEIGHBORS if sampling.neighbors is None else sampling.neighbors)
         generator = np.random.default_rng([self.random_state, view])
-        items, alike = sampler.draw(self.constraints, self.n_constraints, generator)
-        return Comparisons(there[items], alike if self.constraints == "pairs" else None)
+        items, alike = sampler.draw(sampling.constraints, sampling.n_constraints, generator)
+        return Comparisons(there[items], alike if sampling.constraints == "pairs" else None)
 
     def _fit_compared(self, rows: Rows, comparisons: Comparisons, view: int) -> dict[str, Any]:
-        if len(comparisons) < (1 if self.patience is None else 2):
+        bounds, stopping = self._bounds, self._stopping
+        if len(comparisons) < (1 if stopping.patience is None else 2):
             raise ValueError(f"{len(comparisons)} constraints name only rows of view {view}, too few to learn from")
-        learned, held = comparisons, None
-        if self.patience is not None:
-            count = min(max(round(self.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
+        learned, validation = comparisons, None
+        if stopping.patience is not None:
+            count = min(max(round(stopping.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
             order = np.random.default_rng([self.random_state, view]).permutation(len(comparisons))
-            held = replace(comparisons.take(order[:count]), margins=None).constraints(*self._bounds_held())
+            drawn = replace(comparisons.take(order[:count]), margins=None)
+            validation = drawn.constraints(*astuple(bounds.of_validation()))
             learned = comparisons.take(order[count:])
-        return self._fit_rows(rows, learned.constraints(self.margin, self.upper, self.lower), held)
-
-    def _bounds_held(self) -> tuple[float, float, float]:
-        """Returns the margin and the bounds by which held-out constraints count as satisfied: an order, a threshold."""
-        middle = (self.upper + self.lower) / 2
-        return 0.0, middle, middle
+        return self._fit_rows(rows, learned.constraints(*astuple(bounds)), validation)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        sampling, bounds, stopping = self._sampling, self._bounds, self._stopping
         generator = np.random.default_rng([self.random_state, view])
-        sampler = ClassSampler(np.asarray(labels), rows, self.neighbors)
-        drawn = sampler.draw(self.constraints, self.n_constraints, generator)
-        learned = constrained(*drawn, self.margin, self.upper, self.lower)
-        if self.patience is None:
+        sampler = ClassSampler(np.asarray(labels), rows, sampling.neighbors)
+        drawn = sampler.draw(sampling.constraints, sampling.n_constraints, generator)
+        learned = constrained(*drawn, *astuple(bounds))
+        if stopping.patience is None:
             return self._fit_rows(rows, learned, None)
-        count = max(round(self.validation_fraction * self.n_constraints), 1)
-        held = constrained(*sampler.draw(self.constraints, count, generator), *self._bounds_held())
-        return self._fit_rows(rows, learned, held)
+        count = max(round(stopping.validation_fraction * sampling.n_constraints), 1)
+        drawn = sampler.draw(sampling.constraints, count, generator)
+        return self._fit_rows(rows, learned, constrained(*drawn, *astuple(bounds.of_validation())))
 
     @abstractmethod
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""Settings of metric learners that belong together."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from engine.learners.settings import Between, Count, OneView, Weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Which constraints ``fit`` draws.
+
+    Attributes:
+        constraints: what ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
+        n_constraints: how many it draws for a view.
+        neighbors: draw only among so many nearest rows of the same and of other classes; None: among all.
+        similar: "labels"; or "knn", without labels: an item is similar to its ``neighbors`` (None: 10) nearest in the
+            view ``neighbor_view``, and to none beyond.
+        neighbor_view: the view in which neighbours are sought; None: each view's own rows.
+    """
+
+    constraints: Literal["triplets", "quadruplets", "pairs"] = "triplets"
+    n_constraints: Annotated[int, Between(1, 10_000_000)] = 10_000
+    neighbors: Count | None = None
+    similar: Literal["labels", "knn"] = "labels"
+    neighbor_view: OneView | None = None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What constraints ask of squared distances.
+
+    Attributes:
+        margin: of triplets and quadruplets, in squared distance.
+        upper: largest squared distance of similar pairs.
+        lower: smallest squared distance of dissimilar pairs.
+    """
+
+    margin: Weight = 1.0
+    upper: Weight = 0.5
+    lower: Weight = 1.5
+
+    def of_validation(self) -> "Bounds":
+        """Returns by what validation constraints count as satisfied: an order without a margin, one threshold."""
+        middle = (self.upper + self.lower) / 2
+        return Bounds(0.0, middle, middle)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop before the objective stops falling.
+
+    Attributes:
+        patience: stop after so many checks without a larger share of satisfied validation constraints; None: fit until
+            the objective stops falling.
+        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``; of
+            given ones, the share that it stops by.
+    """
+
+    patience: Count | None = None
+    validation_fraction: Annotated[float, Between(0.001, 0.999)] = 0.2

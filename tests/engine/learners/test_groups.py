@@ -1,0 +1,48 @@
+"""Settings that a constructor takes together, and users set one by one."""
+
+from dataclasses import fields
+
+import pytest
+from sklearn.base import clone
+
+from engine.learners.chain import parse_chain
+from engine.learners.metrics.descent import Descent
+from engine.learners.metrics.fantope import Fantope
+from engine.learners.npp.alternation import Optimization
+from engine.learners.npp.hybrid import Hybrid
+from engine.learners.registry import LEARNERS, from_state
+
+
+def test_a_setting_of_a_group_goes_by_its_own_name():
+    """In set_params, in a spec's settings and in a stored state, as if the constructor took it."""
+    learner = Hybrid(optimization=Optimization(max_iter=7, tol=0.5))
+    again = from_state(learner.to_state())
+    assert learner.to_state()["params"]["max_iter"] == 7
+    for same in (again, clone(learner), Hybrid().set_params(max_iter=7, tol=0.5)):
+        assert same.settings() == learner.settings()
+    assert parse_chain("hybrid", {"max_iter": 7, "tol": 0.5}).steps[0].settings() == learner.settings()
+
+
+def test_a_learner_has_its_own_usual_values():
+    """Setting one value of a group leaves the others as they were, the learner's own included."""
+    assert Hybrid().settings()["nearest"] == 20
+    assert Hybrid().set_params(n_neighbors=3).settings()["nearest"] == 20
+    assert Fantope().set_params(max_iter=7).set_params(tol=0.1).descent == Descent(max_iter=7, tol=0.1, smoothing=1.0)
+    assert Fantope().set_params(max_iter=7).set_params(max_iter=500).get_params() == Fantope().get_params()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_setting_has_the_name_of_another(name):
+    """Names of settings are unique within a learner, whichever group holds them."""
+    learner = LEARNERS[name]()
+    names = [name for name in learner.get_params(deep=False) if name not in learner.groups]
+    names += [one.name for usual in learner.groups.values() for one in fields(usual)]
+    assert len(names) == len(set(names)) == len(learner.settings())
+
+
+def test_a_value_of_another_kind_is_refused():
+    """A group that is none, and a setting that there is not, are ValueErrors that name it."""
+    with pytest.raises(ValueError, match="optimization must be None or a value of Optimization, not 3"):
+        Hybrid(optimization=3).settings()
+    with pytest.raises(ValueError, match="max_itr"):
+        Hybrid().set_params(max_itr=3)
