@@ -10,7 +10,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from engine.learners.base import MultiViewLearner, Rows
 from engine.learners.cancellation import checkpoint
-from engine.learners.chain import Chain, parse_chain
+from engine.learners.chain import Chain
+from engine.learners.registry import parse_chain
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]
@@ -111,7 +112,7 @@ def _measured(
     splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
     for fold, (train, held) in enumerate(splitter.split(views[0], labels)):
         steps = parse_chain(spec, settings).steps
-        learner = max((i for i, step in enumerate(steps) if not step.stage), default=0)
+        learner = max((i for i, step in enumerate(steps) if not step.capabilities.auxiliary), default=0)
         parts = [[rows[part] for rows in views] for part in (train, held)]
         fitted_on, asked = _through(steps[:learner], parts[0], parts[1], labels[train], fold, kept)
         chain = Chain(steps[learner:]).fit(fitted_on, labels[train])

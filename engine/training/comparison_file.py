@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 
 _SIMILAR, _WEIGHT, _MARGIN = "similar", "weight", "margin"
 _KEYS = (("key_a", "key_b"), ("anchor", "near", "far"), ("near_a", "near_b", "far_a", "far_b"))

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.errors import InvalidInputError
 from engine.learners.chain import Chain
-from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
 from engine.recipe import Recipe
 from engine.training.examples import Examples
 from engine.training.grids import fixed
@@ -18,7 +18,7 @@ def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> Non
 
     A default is not asked for: the learner takes as many as there are.
     """
-    main = pipeline.main
+    main = pipeline.main_learner
     asked = list(recipe.tune.values.get(_SETTING, ())) if recipe.tune else []
     if main is not None and _SETTING in fixed(recipe):
         asked.append(main.get_params()[_SETTING])

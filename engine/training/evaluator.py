@@ -17,13 +17,13 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Evaluation
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
-from engine.spaces.pipeline import build, coded, distances, filed, vectors
+from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space, source
 from engine.training.division import Division, divide
 from engine.training.estimate import Estimate, Sample
 from engine.training.examples import Examples, examples
 from engine.training.figures import Figures, differences, rows
-from engine.training.learning import learn, learn_later
+from engine.training.learning import fit_added_views, learn
 from engine.training.measures import (
     average_precision,
     knn_correct,
@@ -33,7 +33,7 @@ from engine.training.measures import (
     relevance,
     reranked,
 )
-from engine.training.neighborhoods import count_constraints, told
+from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
 from features import EXTRACTORS
 
@@ -124,7 +124,7 @@ def _trial(tx: Transaction, space: Space, parts: Sequence[str], division: Divisi
     if refit and space.spec:
         # Labels are not all that is learned from where comparisons were given.
         known = database if space.constraints is None else everything.without(queries)
-        training = told(known, space.pairs, space.constraints)
+        training = with_supervision(known, space.pairs, space.constraints)
         counts = count_constraints(space.constraints, training, queries)
         pipeline = _refitted(tx, space, training)
     else:
@@ -153,7 +153,7 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     first = len(space.views) - len(space.added)
     pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
-    return learn_later(pipeline, training, steps[first:])
+    return fit_added_views(pipeline, training, steps[first:])
 
 
 def _measure(
@@ -164,7 +164,7 @@ def _measure(
     wanted, there = members(queries.labels, classes), members(database.labels, classes)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
     asked, stored = ((of.rows[name], space.views.index(name)) for of, name in ((queries, view), (database, target)))
-    metrics = filed(pipeline, database.classes(), space.views.index(target))
+    metrics = metrics_of_items(pipeline, database.classes(), space.views.index(target))
     for part, order, lengths in _orders(pipeline, space.rerank, asked, stored, metrics, ks):
         ranked = relevance(order, wanted[part], there)
         for k in lengths:
@@ -185,7 +185,10 @@ def _orders(
     """
     random = np.random.default_rng(0)
     if rerank:
-        (probes, probe_floats), (placed, placed_floats) = coded(pipeline, *asked), coded(pipeline, *stored)
+        (probes, probe_floats), (placed, placed_floats) = (
+            codes_and_vectors(pipeline, *asked),
+            codes_and_vectors(pipeline, *stored),
+        )
     else:
         probes, placed = vectors(pipeline, *asked), vectors(pipeline, *stored)
     for start in range(0, len(probes), _QUERIES_AT_ONCE):

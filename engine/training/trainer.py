@@ -22,8 +22,8 @@ from engine.spaces.pipeline import build
 from engine.spaces.space import Space
 from engine.training.dimensions import check_dimensions
 from engine.training.examples import Examples, examples, split
-from engine.training.learning import learn, learn_later
-from engine.training.neighborhoods import check_pairs, count_constraints, told
+from engine.training.learning import fit_added_views, learn
+from engine.training.supervision import check_pairs, count_constraints, with_supervision
 from engine.training.tuning import check_tried, tune
 from features import EXTRACTORS
 
@@ -55,7 +55,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
     aside = split(len(found), recipe.holdout, recipe.seed)
-    training = told(found.take(~aside), pairs, recipe.constraints)
+    training = with_supervision(found.take(~aside), pairs, recipe.constraints)
     counts = count_constraints(recipe.constraints, training, found.take(aside))
     check_dimensions(recipe, pipeline, training)
     tuning = None
@@ -97,7 +97,7 @@ def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
     if recipe.rerank < 0:
         raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
     if recipe.rerank and not isinstance(pipeline.steps[-1], Hasher):
-        what = "codes with no float vectors behind them" if pipeline.binary else "float vectors"
+        what = "codes with no float vectors behind them" if pipeline.capabilities.binary else "float vectors"
         raise InvalidInputError(
             f"there are no codes to re-rank: {recipe.spec} gives {what}; end it in a hasher, as in multi-npp,itq:32"
         )
@@ -105,7 +105,7 @@ def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
 
 def _usable(pipeline: Chain, found: Examples) -> Examples:
     """Return the examples that a pipeline learns from: one that fits its views together needs items that have all."""
-    if pipeline.adds_views:
+    if pipeline.capabilities.adds_views:
         return found
     whole = found.take(np.flatnonzero(found.mask.all(axis=1)))
     if not len(whole):
@@ -134,7 +134,7 @@ def add_views(
     for column in range(len(space.views), len(names)):
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
-    training = told(training, space.pairs, space.constraints)
+    training = with_supervision(training, space.pairs, space.constraints)
     counts = count_constraints(space.constraints, training, found.take(aside))
     if counts is not None and space.constraint_counts is not None:
         counts = replace(counts, used={**counts.used, **space.constraint_counts.used})  # the other views have learned
@@ -144,7 +144,9 @@ def add_views(
         generation=generation,
         views=names,
         revisions={view: find_view(tx, view).revision for view in names},
-        pipeline=learn_later(space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress),
+        pipeline=fit_added_views(
+            space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress
+        ),
         training_keys=space.training_keys | frozenset(training.keys),
         held_out=int(aside.sum()),
         added=(*space.added, *views),
@@ -160,7 +162,7 @@ def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
     Raises InvalidInputError for a space of one metric or a label that it learned, NotReadyError for too few items.
     """
     space.check_revisions(tx.views.all())
-    if space.pipeline.parts == 1:
+    if space.pipeline.n_metrics_ == 1:
         raise InvalidInputError(
             f"space {space.name!r} has one metric for all labels: items of a new one are found as they are; "
             "several has musl"

@@ -11,11 +11,11 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Trial, Tuning
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.learners.selection import search
 from engine.progress import Progress
 from engine.recipe import MEASURES, ORDER, Recipe, Tune
-from engine.spaces.pipeline import build, distances, filed, vectors
+from engine.spaces.pipeline import build, distances, metrics_of_items, vectors
 from engine.training.examples import Examples
 from engine.training.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.training.learning import learn
@@ -112,7 +112,7 @@ class _Trial:
             if len(queries) and len(items):
                 probes = vectors(pipeline, self.training.rows[views[query]][queries], query)
                 placed = vectors(pipeline, self.training.rows[views[target]][items], target)
-                metrics = filed(pipeline, classes[items], target)
+                metrics = metrics_of_items(pipeline, classes[items], target)
                 yield self._quality(probes, placed, metrics, queries, items)
 
     def _known(self) -> NDArray[np.bool_]:
@@ -183,7 +183,7 @@ def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
 
 def _crossings(pipeline: Chain, views: int) -> list[tuple[int, int]]:
     """Return the (query view, target view) pairs to measure: all across views where the space answers them."""
-    if pipeline.cross_view and views > 1:
+    if pipeline.capabilities.cross_view and views > 1:
         return [(query, target) for query in range(views) for target in range(views) if query != target]
     return [(view, view) for view in range(views)]
 

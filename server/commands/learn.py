@@ -120,7 +120,7 @@ def _check(extend: str | None, given: dict[str, Any]) -> None:
 def _pairs(path: Path | None) -> "tuple[Pair, ...]":
     if path is None:
         return ()
-    from engine.training.neighborhoods import read_pairs
+    from engine.training.supervision import read_pairs
 
     return read_pairs(path)
 

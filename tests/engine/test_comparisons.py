@@ -6,7 +6,7 @@ import pytest
 from engine.catalog import state
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.training.comparison_file import read_comparisons
 
 KNOWN = {"a", "b", "c", "d"}

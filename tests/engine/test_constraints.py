@@ -7,7 +7,7 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
 from engine.home import Home
 from engine.item import NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.query import Query
 from engine.recipe import Pair, Tune
 

@@ -8,7 +8,7 @@ from rows import each, fill, item
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.item import NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.query import Query
 
 WIDTH = 5

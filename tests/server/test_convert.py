@@ -19,7 +19,7 @@ from engine.info import (
     ViewInfo,
 )
 from engine.item import Failure, ImportReport, Item, NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.query import Filter, Hit, HitList, Query
 from engine.recipe import Pair, Tune
 from server import convert, convert_evaluation, convert_info, convert_training

@@ -2,18 +2,18 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from engine.learners.base import Mask, MultiView, Rows
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
+from engine.learners.comparisons import Comparisons
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.sampling import ClassSampler, NearestSampler
-from engine.learners.metrics.tuples import constrained
-from engine.learners.separate import SeparateLearner
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.metrics.tuples import constrained, constraints_of
+from engine.learners.supervision import Supervision
 
 NEIGHBORS = 10
 """How many nearest rows are similar where ``similar="knn"`` and no number is given."""
@@ -22,7 +22,9 @@ NEIGHBORS = 10
 class ComparisonLearner(LinearLearner, SeparateLearner):
     """Makes constraints of what is known of the rows of a view; a subclass learns from them by ``_fit_rows``."""
 
-    needs_labels = True
+    capabilities = Capabilities(
+        needs_labels=True, takes_comparisons=True, adds_views=True, main_parameter="n_components"
+    )
 
     constraints: str
     n_constraints: int
@@ -36,52 +38,16 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
     validation_fraction: float
     random_state: int
 
-    def fit(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        constraints: Comparisons | None = None,
-    ) -> Self:
-        """Fits the metric of every view.
-
-        Args:
-            X: list of (n, d_v) arrays, or one (n, d) array.
-            y: (n,) classes that constraints are drawn from; ignored where they are given.
-            mask: (n, V), which items have which views. None: all of them.
-            constraints: comparisons of the items. Each view's metric learns from those that name only its rows.
-
-        Raises:
-            ValueError: for NaN, wrong shapes, parameters out of range, missing labels, classes that tell nothing apart,
-                or constraints that name no rows of a view.
-        """
-        if constraints is None:
-            return super().fit(X, y, mask)
-        views, _, there = self._validate(X, None, mask, needs_labels=False)
-        self._fit(views, constraints, there)
-        return self
-
-    def add_view(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        constraints: Comparisons | None = None,
-    ) -> Self:
-        """Fits the metric of one further view, the last of ``X``; arguments and errors as in ``fit``."""
-        if constraints is None:
-            return super().add_view(X, y, mask)
-        views, _, there = self._validate_added(X, None, mask, needs_labels=False)
-        self._append(self._fit_present(views, constraints, there, len(views) - 1))
-        return self
-
-    def _fit_present(self, views: list[Rows], labels: Any, mask: Mask, view: int) -> dict[str, Any]:
-        if self.similar == "knn" and not isinstance(labels, Comparisons):
-            labels = self._drawn_near(views, mask, view if self.neighbor_view is None else self.neighbor_view)
-        if not isinstance(labels, Comparisons):
-            return super()._fit_present(views, labels, mask, view)
-        there = mask[:, view]
-        return self._fit_compared(views[view][there], labels.among(there, len(there)), view)
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        comparisons = given.comparisons
+        if comparisons is None and self.similar == "knn":
+            comparisons = self._drawn_near(
+                views, given.mask, view if self.neighbor_view is None else self.neighbor_view
+            )
+        if comparisons is None:
+            return super()._fit_present(views, given, view)
+        there = given.mask[:, view]
+        return self._fit_compared(views[view][there], comparisons.among(there, len(there)), view)
 
     def _drawn_near(self, views: list[Rows], mask: Mask, view: int) -> Comparisons:
         """Returns comparisons of items of which some are near in a view."""
@@ -100,9 +66,9 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
         if self.patience is not None:
             count = min(max(round(self.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
             order = np.random.default_rng([self.random_state, view]).permutation(len(comparisons))
-            held = replace(comparisons.take(order[:count]), margins=None).constraints(*self._bounds_held())
+            held = constraints_of(replace(comparisons.take(order[:count]), margins=None), *self._bounds_held())
             learned = comparisons.take(order[count:])
-        return self._fit_rows(rows, learned.constraints(self.margin, self.upper, self.lower), held)
+        return self._fit_rows(rows, constraints_of(learned, self.margin, self.upper, self.lower), held)
 
     def _bounds_held(self) -> tuple[float, float, float]:
         """Returns the margin and the bounds by which held-out constraints count as satisfied: an order, a threshold."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +88,6 @@ class Fantope(MetricLearner):
     """
 
     name = "fantope"
-    takes_constraints = True
-    argument: ClassVar[str | None] = "n_components"
 
     rank_: list[int]
     full_rank_: list[int]
@@ -155,8 +153,8 @@ class Fantope(MetricLearner):
         self.view_slices = view_slices
 
     @property
-    def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
-        """Whether ``fit`` needs y."""
+    def needs_labels(self) -> bool:
+        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
         return self.similar != "knn"
 
     @property

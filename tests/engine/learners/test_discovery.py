@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from engine.learners.base import MultiViewLearner
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.learners.registry import LEARNERS, from_state, learner_class
+from engine.learners.supervision import Supervision
 
 
 def two_views(n=40, widths=(5, 7), seed=0):
@@ -35,9 +36,9 @@ def test_registered_under_its_name(name):
     learner = LEARNERS[name]
     assert issubclass(learner, MultiViewLearner)
     assert learner.name == name
-    assert isinstance(learner.cross_view, bool)
+    assert isinstance(learner.capabilities.cross_view, bool)
     assert isinstance(learner().needs_labels, bool)
-    assert learner.argument is None or learner.argument in learner().get_params()
+    assert learner.capabilities.main_parameter is None or learner.capabilities.main_parameter in learner().get_params()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -56,7 +57,7 @@ def test_forms_agree(name):
         np.testing.assert_allclose(single, embeddings[view], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.takes_constraints])
+@pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons])
 def test_those_that_take_constraints_learn_from_them(name):
     """From pairs, triplets and quadruplets in place of labels, in every view; a view added later learns the same."""
     views, _ = two_views()
@@ -65,8 +66,12 @@ def test_those_that_take_constraints_learn_from_them(name):
     pairs = np.concatenate([np.column_stack([one, another]), np.column_stack([one, other])])
     triplets = np.column_stack([one, another, other])
     for said in (Comparisons(pairs, np.arange(80) < 40), Comparisons(triplets), Comparisons(triplets[:, [0, 1, 0, 2]])):
-        learner = LEARNERS[name]().fit(views, constraints=said)
-        later = LEARNERS[name]().fit(views[:1], constraints=said).add_view(views, constraints=said)
+        learner = LEARNERS[name]().fit(views, Supervision(comparisons=said))
+        later = (
+            LEARNERS[name]()
+            .fit(views[:1], Supervision(comparisons=said))
+            .add_view(views, Supervision(comparisons=said))
+        )
         for view in (0, 1):
             found = learner.transform(views[view], view=view)
             assert np.isfinite(found).all()

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.metrics.constraints import Constraints
-
 KINDS = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 """What comparisons are called, by the rows in each."""
 
@@ -89,10 +87,3 @@ class Comparisons:
         from sklearn.metrics import roc_auc_score  # a second that reading and sending comparisons should not cost
 
         return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))
-
-    def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
-        """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""
-        own = margin if self.margins is None else self.margins
-        from engine.learners.metrics.tuples import constrained
-
-        return constrained(self.items, self.similar, own, upper, lower, 1.0 if self.weights is None else self.weights)

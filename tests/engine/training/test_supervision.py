@@ -9,7 +9,7 @@ from engine.errors import InvalidInputError, NotFoundError
 from engine.item import NewItem
 from engine.query import Query
 from engine.recipe import Pair
-from engine.training.neighborhoods import read_pairs
+from engine.training.supervision import read_pairs
 
 BOTH = ("color", "gist")
 
