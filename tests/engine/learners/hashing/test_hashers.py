@@ -115,5 +115,5 @@ def test_rows_of_different_widths_are_of_no_shared_space():
     with pytest.raises(ValueError, match=r"rows of one width, not \[6, 6, 5\]"):
         learner.add_view([views[0], views[0], views[2]], Supervision(shared_space=True))
     assert learner.view_widths_ == [6, 6]
-    with pytest.raises(ValueError, match="joint=False but the hasher was fitted with joint=True"):
+    with pytest.raises(ValueError, match="shared_space=False but the hasher was fitted with shared_space=True"):
         learner.add_view([views[0]] * 3)

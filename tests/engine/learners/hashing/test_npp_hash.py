@@ -212,11 +212,11 @@ def test_kinds_of_similarity(told):
     indicator = np.eye(3)[labels]
     same = labels[:, None] == labels[None]
     given_as = {
-        "classes": {"y": labels},
-        "labels": {"y": sp.csr_array(indicator)},
-        "neighbors": {"neighbors": sp.csr_array(same.astype(float))},
+        "classes": labels,
+        "labels": sp.csr_array(indicator),
+        "neighbors": Supervision(neighbors=sp.csr_array(same.astype(float))),
     }
-    learner = NPPHash(16, random_state=0).fit(views, **given_as[told])
+    learner = NPPHash(16, random_state=0).fit(views, given_as[told])
     apart = between(learner, views)
     assert apart[same].mean() < 0.1 * 16
     assert apart[~same].mean() > 0.4 * 16

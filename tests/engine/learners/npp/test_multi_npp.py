@@ -222,7 +222,7 @@ def test_blocks_do_not_matter(monkeypatch):
     """Pairs read in small blocks give the same projections as pairs read at once."""
     views, labels = two_views(n=30)
     whole = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
-    monkeypatch.setattr("engine.learners.npp.relations.BLOCK", 100)
+    monkeypatch.setattr("engine.learners.blocks.BLOCK", 100)
     monkeypatch.setattr("engine.learners.npp.pairs.BLOCK", 100)
     parts = MultiNPP(4, random_state=0, nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
