@@ -15,7 +15,6 @@ from engine.learners import aliases
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import check_settings
-from engine.learners.state import decode, encode
 from engine.learners.supervision import Supervision, checked_classes, checked_mask
 
 Rows = NDArray[np.float64]
@@ -153,13 +152,13 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         self.capabilities.check_views(self.name, names)
 
     def to_state(self) -> dict[str, Any]:
-        """Returns name, parameters and fitted attributes as nested dicts of JSON values and arrays.
-
-        Raises:
-            TypeError: if a parameter is neither, such as a random generator.
-        """
-        fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and not key.startswith("_")}
-        return {"learner": self.name, "params": encode(self.get_params(deep=False)), "fitted": encode(fitted)}
+        """Returns name, parameters and fitted attributes: dicts, lists, plain values and arrays, the learner's own."""
+        fitted = {
+            key: list(value) if isinstance(value, list) else value  # lists grow when a view is added
+            for key, value in vars(self).items()
+            if key.endswith("_") and not key.startswith("_")
+        }
+        return {"learner": self.name, "params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -170,8 +169,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         if aliases.learner_name(state["learner"]) != cls.name:
             raise ValueError(f"this is the state of {state['learner']!r}, not of {cls.name!r}")
-        learner = cls(**aliases.present_settings(cls.name, decode(state["params"])))
-        for key, value in aliases.present_attributes(cls.name, decode(state["fitted"])).items():
+        learner = cls(**aliases.present_settings(cls.name, state["params"]))
+        for key, value in aliases.present_attributes(cls.name, state["fitted"]).items():
             setattr(learner, key, value)
         return learner
 
