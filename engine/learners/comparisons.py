@@ -37,16 +37,16 @@ class Comparisons:
 
     @property
     def near(self) -> NDArray[np.int64]:
-        """The (n, 2) pairs that are said to be near; of pairs all of them."""
+        """The (n, 2) pairs that should be near; of pairs all of them."""
         return self.items[:, :2]
 
     @property
     def far(self) -> NDArray[np.int64]:
-        """The (n, 2) pairs that are said to be further apart; of pairs all of them."""
+        """The (n, 2) pairs that should be further apart; of pairs all of them."""
         return self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
-        """Returns some of them."""
+        """Returns the chosen comparisons, by mask or position."""
         return Comparisons(
             self.items[chosen],
             None if self.similar is None else self.similar[chosen],
@@ -55,10 +55,10 @@ class Comparisons:
         )
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
-        """Returns those that name only some of ``count`` rows, the positions counted among these.
+        """Returns those whose rows are all among the chosen of ``count`` rows, with positions counted among these.
 
         Raises:
-            ValueError: if one names a row that there is not.
+            ValueError: if one names a row that does not exist.
         """
         if self.items.size and not 0 <= self.items.min() <= self.items.max() < count:
             raise ValueError(f"constraints name rows by position, from 0 to {count - 1}")

@@ -1,7 +1,7 @@
 """Choosing settings by cross-validation inside the training part."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,80 +51,73 @@ class Selection:
     """Every candidate, in order: "spec", "settings" and "score"."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation:
+    """How a chain is measured on folds of the rows."""
+
+    measure: Measure
+    """What to average."""
+    crossings: Sequence[Crossing]
+    """Which view's queries are answered by which view's database."""
+    folds: int = 3
+    """At least 2."""
+    seed: int = 0
+    """Shuffles the folds."""
+    unseen: bool = False
+    """The fold is the database too, for when items will be searched that were not trained on; crossings must then be of
+    two views, or an item would find itself."""
+    kept: Kept = field(default_factory=Kept)
+    """What was computed before, which every call adds to."""
+
+
 def cross_validate(
-    spec: str,
-    settings: Mapping[str, Any],
-    views: Sequence[Rows],
-    labels: Labels,
-    *,
-    measure: Measure,
-    crossings: Sequence[Crossing],
-    folds: int = 3,
-    seed: int = 0,
-    unseen: bool = False,
-    kept: Kept | None = None,
+    spec: str, settings: Mapping[str, Any], views: Sequence[Rows], labels: Labels, how: CrossValidation
 ) -> float:
     """Returns the mean measure of one chain over folds and crossings.
 
-    In each fold the chain is fitted on the other folds, whose rows are the database unless ``unseen``, and the rows of
-    the fold are the queries.
+    In each fold the chain is fitted on the other folds, whose rows are the database unless ``how.unseen``, and the rows
+    of the fold are the queries.
 
     Args:
         spec: the chain, as ``parse_chain`` reads it.
         settings: parameters of its learner.
         views: (n, d_v) array per view.
         labels: (n,) classes; folds are stratified where every class has as many members as there are folds.
-        measure: what to average.
-        crossings: (query view, database view) pairs.
-        folds: at least 2.
-        seed: shuffles the folds.
-        unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
-            then be of two views, or an item would find itself.
-        kept: what earlier calls computed, which this one adds to.
+        how: measure, crossings and folds.
 
     Raises:
         ValueError: for an unknown learner, parameter or value of one, or too few rows.
     """
-    kept = Kept() if kept is None else kept
-    scores = kept.scores.setdefault((spec, repr(sorted(settings.items()))), {})
-    missing = [crossing for crossing in crossings if crossing not in scores]
+    scores = how.kept.scores.setdefault((spec, repr(sorted(settings.items()))), {})
+    missing = [crossing for crossing in how.crossings if crossing not in scores]
     if missing:
-        wanted = list(dict.fromkeys([*missing, *(one for one in kept.crossings if one not in scores)]))
-        found = np.array(list(_measured(spec, settings, views, labels, measure, wanted, folds, seed, unseen, kept)))
-        scores.update(zip(wanted, found.mean(axis=0).tolist(), strict=True))
-    return float(np.mean([scores[crossing] for crossing in crossings]))
+        wanted = list(dict.fromkeys([*missing, *(one for one in how.kept.crossings if one not in scores)]))
+        measured = _measured(spec, settings, views, labels, replace(how, crossings=wanted))
+        scores.update(zip(wanted, np.array(list(measured)).mean(axis=0).tolist(), strict=True))
+    return float(np.mean([scores[crossing] for crossing in how.crossings]))
 
 
 def _measured(
-    spec: str,
-    settings: Mapping[str, Any],
-    views: Sequence[Rows],
-    labels: Labels,
-    measure: Measure,
-    crossings: Sequence[Crossing],
-    folds: int,
-    seed: int,
-    unseen: bool,
-    kept: Kept,
+    spec: str, settings: Mapping[str, Any], views: Sequence[Rows], labels: Labels, how: CrossValidation
 ) -> Iterator[list[float]]:
     """Yields, fold by fold, the measure of every crossing."""
     smallest = np.unique(labels, return_counts=True)[1].min()
-    splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
-    for fold, (train, held) in enumerate(splitter.split(views[0], labels)):
+    splitter = (StratifiedKFold if smallest >= how.folds else KFold)(how.folds, shuffle=True, random_state=how.seed)
+    for fold, (train, test) in enumerate(splitter.split(views[0], labels)):
         steps = parse_chain(spec, settings).steps
         learner = max((i for i, step in enumerate(steps) if not step.capabilities.auxiliary), default=0)
-        parts = [[rows[part] for rows in views] for part in (train, held)]
-        fitted_on, asked = _through(steps[:learner], parts[0], parts[1], labels[train], fold, kept)
+        train_rows, test_rows = ([rows[part] for rows in views] for part in (train, test))
+        fitted_on, asked = _through(steps[:learner], train_rows, test_rows, labels[train], fold, how.kept)
         chain = Chain(steps[learner:]).fit(fitted_on, labels[train])
-        stored, there = (asked, held) if unseen else (fitted_on, train)
-        queries, items = chain.transform(asked), chain.transform(stored)
-        yield [measure(distances(queries[q], items[d]), labels[held], labels[there]) for q, d in crossings]
+        database, items_of = (asked, test) if how.unseen else (fitted_on, train)
+        queries, items = chain.transform(asked), chain.transform(database)
+        yield [how.measure(distances(queries[q], items[d]), labels[test], labels[items_of]) for q, d in how.crossings]
 
 
 def _through(
     steps: Sequence[MultiViewLearner],
     train: list[Rows],
-    held: list[Rows],
+    test: list[Rows],
     labels: Labels,
     fold: int,
     kept: Kept,
@@ -133,7 +126,7 @@ def _through(
     key = fold, repr([(step.name, step.get_params()) for step in steps])
     if key not in kept.heads:
         chain = Chain(steps).fit(train, labels)
-        kept.heads[key] = chain.transform(train), chain.transform(held)
+        kept.heads[key] = chain.transform(train), chain.transform(test)
     return kept.heads[key]
 
 
@@ -156,8 +149,8 @@ def select(
         fixed: parameters that are the same throughout.
         exhaustive: try every combination; or else start from every first value and choose the parameters one after
             another, in the order of the grid, which needs a sum of fits instead of a product.
-        kept: as in ``cross_validate``; None: for this call alone.
-        how: ``measure``, ``crossings``, ``folds``, ``seed`` and ``unseen`` of ``cross_validate``.
+        kept: what earlier calls computed, which this one adds to; None: nothing.
+        how: the other fields of :class:`CrossValidation`.
 
     Of equal scores the first wins.
 
@@ -166,11 +159,11 @@ def select(
     """
     if SPEC not in grid:
         raise ValueError('a grid needs "spec", the chains to try')
-    stages = Kept() if kept is None else kept
+    validation = CrossValidation(kept=Kept() if kept is None else kept, **how)
 
     def score(point: dict[str, Any]) -> float:
         spec, settings = _parted(point, fixed)
-        return cross_validate(spec, settings, views, labels, kept=stages, **how)
+        return cross_validate(spec, settings, views, labels, validation)
 
     best, tried = search(grid, score, exhaustive=exhaustive)
     described = []

@@ -89,7 +89,7 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
 
     Those of a hasher are columns of 0 and 1.
     """
-    if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
+    if not len(rows):  # estimators refuse empty input; one row of zeros has the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
         return within_reach(chain.transform(rows, view=view))

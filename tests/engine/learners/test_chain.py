@@ -7,7 +7,7 @@ import pytest
 
 from engine.catalog.state import pack, unpack
 from engine.learners.registry import from_state, parse_chain
-from engine.learners.selection import Kept, cross_validate, distances, select
+from engine.learners.selection import CrossValidation, Kept, cross_validate, distances, select
 from engine.learners.steps.kernels import KernelMap
 from engine.learners.subspace.cca import CanonicalCorrelation
 
@@ -95,7 +95,7 @@ def test_selection_finds_the_better_settings():
     assert len(whole.tried) == 8
     assert whole.score == max(one["score"] for one in whole.tried)
     assert whole.settings["shrinkage"] == 0.2
-    again = cross_validate(whole.spec, whole.settings, views, labels, **how)
+    again = cross_validate(whole.spec, whole.settings, views, labels, CrossValidation(**how))
     assert again == whole.score
     quick = select(grid, views, labels, fixed={"shrinkage": 0.2}, exhaustive=False, **how)
     assert len(quick.tried) == 4
@@ -123,18 +123,16 @@ def test_selection_computes_nothing_twice(monkeypatch):
     assert len(fitted) == 8 * 3
     for found, crossing in ((there, (0, 1)), (back, (1, 0))):
         for one in found.tried:
-            assert (
-                cross_validate(one["spec"], one["settings"], views, labels, crossings=[crossing], **how) == one["score"]
-            )
+            afresh = CrossValidation(crossings=[crossing], **how)
+            assert cross_validate(one["spec"], one["settings"], views, labels, afresh) == one["score"]
 
 
 def test_held_out_rows_are_not_trained_on():
     """Cross-validation measures rows that the chain was not fitted on: on noise it finds chance."""
     generator = np.random.default_rng(0)
     views, labels = [generator.normal(size=(90, 40)) for _ in range(2)], np.arange(90) % 3
-    score = cross_validate(
-        "multi-npp", {"random_state": 0}, views, labels, measure=accuracy, crossings=[(0, 1)], folds=3
-    )
+    how = CrossValidation(measure=accuracy, crossings=[(0, 1)])
+    score = cross_validate("multi-npp", {"random_state": 0}, views, labels, how)
     assert score < 0.6
 
 
@@ -165,6 +163,7 @@ def test_the_database_of_cross_validation_is_seen_or_unseen(unseen):
         shapes.append((squared.shape, len(query_labels), len(item_labels)))
         return 1.0
 
-    cross_validate("cca:2", {}, views, labels, measure=measure, crossings=[(0, 1)], folds=4, unseen=unseen)
+    how = CrossValidation(measure=measure, crossings=[(0, 1)], folds=4, unseen=unseen)
+    cross_validate("cca:2", {}, views, labels, how)
     items = 10 if unseen else 30
     assert shapes == [((10, items), 10, items)] * 4
