@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.errors import InvalidInputError
+from engine.learners import aliases
 from engine.learners.registry import learner_class, main_stage
 from engine.learners.stage import Stage, format_stages, parse_stages
 from engine.learners.steps.kernels import KernelMap
@@ -72,7 +73,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
     """
     name, settled = main_learner(recipe.spec), fixed(recipe)
-    asked = dict(recipe.tune.values) if recipe.tune else {}
+    asked = aliases.present_settings(name, recipe.tune.values if recipe.tune else {})
     if twice := sorted(settled & set(asked)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
     main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main_learner
@@ -97,10 +98,11 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
 
 def fixed(recipe: Recipe) -> set[str]:
     """Return the settings that the recipe fixes, be it in its spec."""
-    settled = set(recipe.all_settings())
     stages = parse_stages(recipe.spec)
     main = stages[main_stage(stages)]
-    parameter = learner_class(main.name).capabilities.main_parameter
+    learner = learner_class(main.name)
+    settled = set(aliases.present_settings(learner.name, recipe.all_settings()))
+    parameter = learner.capabilities.main_parameter
     if parameter is not None and main.argument is not None:
         settled.add(parameter)
     return settled | ({KERNEL} if KernelMap.name in [stage.name for stage in stages] else set())
@@ -116,7 +118,7 @@ def with_kernel(spec: str, kernel: str) -> str:
 def main_learner(spec: str) -> str:
     """Return the name of a spec's last learner that is not auxiliary, or else of its last one."""
     stages = parse_stages(spec)
-    return stages[main_stage(stages)].name
+    return learner_class(stages[main_stage(stages)].name).name
 
 
 def _once(values: Sequence[Any]) -> tuple[Any, ...]:
