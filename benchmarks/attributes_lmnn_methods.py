@@ -15,7 +15,7 @@ from benchmarks import peers
 from engine.learners.attributes.relative import RelativeAttributes
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.selection import search
-from engine.learners.steps import Standardize
+from engine.learners.steps.normalization import Standardize
 
 FOLDS, REPEATS = 5, 2
 CLASSES = 8

@@ -16,7 +16,8 @@ from benchmarks.hashing_methods import METHODS, TUNED_BITS, Method
 from benchmarks.multi_npp_features import photographs
 from benchmarks.ties import average_precision, precision_at_k
 from benchmarks.wikipedia import read_documents
-from engine.learners.chain import Chain, parse_chain
+from engine.learners.chain import Chain
+from engine.learners.registry import parse_chain
 from engine.learners.selection import ClassValidation, Selection, distances, select
 
 CROSSINGS = ((0, 1), (1, 0))
@@ -150,7 +151,9 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
     asked = chain.transform(split.test[query], view=query)
     stored = chain.transform(items[database], view=database)
-    squared = _under_metrics(asked, stored, chain.parts, None if split.unseen else chain.parts_of(labels, database))
+    squared = _under_metrics(
+        asked, stored, chain.n_metrics_, None if split.unseen else chain.metric_of_class(labels, database)
+    )
     relevant = split.test_labels[:, None] == labels[None]
     if split.unseen and query == database:
         others = ~np.eye(len(labels), dtype=bool)

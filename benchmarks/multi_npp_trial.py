@@ -14,7 +14,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.multi_npp_features import Photographs
 from benchmarks.multi_npp_methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
-from engine.learners.chain import Chain, parse_chain
+from engine.learners.chain import Chain
+from engine.learners.registry import parse_chain
 from engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
 from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
 

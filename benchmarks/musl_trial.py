@@ -73,7 +73,7 @@ def learned(found: Pictures, train: Positions, test: Positions, counts: Sequence
         means = {name: float(np.mean([figures[name] for figures in tried])) for name in tried[0]}
         curve.append({"method": method, "metrics": count, **means})
         if method in (MUSL, KMEANS):
-            parts = learners[0].parts_of(found.classes)
+            parts = learners[0].metric_of_class(found.classes)
             agreed = adjusted_rand_score(found.kinds, parts)
             groupings.append({"method": method, "metrics": count, "parts": parts.tolist(), "kinds": agreed})
     chosen = choose_alpha(rows, names, seed)
@@ -166,14 +166,14 @@ def unseen_classes(found: Pictures, seed: int) -> list[str]:
 
 def kind_of(learner: MuSL, metric: int, kinds: dict[Any, Any]) -> str:
     """Returns the kind of most classes that a metric was learned for; "" where it was learned for none."""
-    mine = [str(kinds[name]) for name in learner.classes_[learner.parts_of(learner.classes_) == metric]]
+    mine = [str(kinds[name]) for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
     return max(sorted(set(mine)), key=mine.count, default="")
 
 
 def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, asked: Labels) -> dict[str, float]:
     """Returns k-NN accuracies, means over classes: distances are under the metrics of the database rows' classes."""
     classes, codes = np.unique(names, return_inverse=True)
-    parts = learner.parts_of(names)
+    parts = learner.metric_of_class(names)
     stored, probes = (learner.transform(x).astype(np.float32) for x in (rows, queries))
     distances = np.zeros((len(queries), len(rows)))
     for part in np.unique(parts):

@@ -1,16 +1,17 @@
 """Semantic correlation maximisation, a hasher of the literature that the hashing benchmark compares with."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
-from engine.learners.base import Mask, Rows, complete
+from engine.learners.base import Rows, complete
+from engine.learners.capabilities import Capabilities
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import Bits
 from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
+from engine.learners.supervision import Supervision
 
 
 class SemanticCorrelation(Hasher):
@@ -28,10 +29,9 @@ class SemanticCorrelation(Hasher):
     """
 
     name = "scm"
-    cross_view = True
-    needs_labels = True
-    least_views = 2
-    view_count = 2
+    capabilities = Capabilities(
+        cross_view=True, needs_labels=True, least_views=2, most_views=2, binary=True, main_parameter="n_bits"
+    )
 
     def __init__(
         self, n_bits: Bits = 64, shrinkage: Shrinkage = "auto", view_slices: Sequence[int] | None = None
@@ -40,11 +40,11 @@ class SemanticCorrelation(Hasher):
         self.shrinkage = shrinkage
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
         count = self.n_bits
-        classes = np.unique(np.asarray(labels)[mask.all(axis=1)], return_inverse=True)[1]
+        classes = np.unique(np.asarray(given.classes)[given.mask.all(axis=1)], return_inverse=True)[1]
         members = np.eye(classes.max() + 1)[classes]
-        views = complete(views, mask)
+        views = complete(views, given.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
         centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
         shrunk = shrinkages(centered, self.shrinkage)

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import wikipedia_report as report
 from benchmarks.record import Row, record, write_json
 from benchmarks.wikipedia_methods import METHODS, Method
-from engine.learners.chain import parse_chain
+from engine.learners.registry import parse_chain
 from engine.learners.selection import ClassValidation, distances, select
 from engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
 

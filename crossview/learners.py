@@ -9,14 +9,14 @@ from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.sign import Sign
-from engine.learners.inner import InnerProduct
-from engine.learners.kernels import KernelMap
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.musl.musl import MuSL
 from engine.learners.npp.hybrid import Hybrid
 from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.steps.inner import InnerProduct
+from engine.learners.steps.kernels import KernelMap
+from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA

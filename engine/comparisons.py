@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError, NotFoundError
-from engine.learners.metrics.comparisons import KINDS, Comparisons
+from engine.learners.comparisons import KINDS, Comparisons
 from features.vectors import MAX_VALUE
 
 _COLUMNS = ("similar", "weights", "margins")

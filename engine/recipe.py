@@ -1,9 +1,10 @@
 """Recipes: everything that a training is to do, as one value."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -65,7 +66,7 @@ class Recipe:
 
     def space_name(self) -> str:
         """Return the name of a space that is given none: its last learner's."""
-        return re.split(r"[:@]", self.spec.split(",")[-1].strip())[0]
+        return parse_stages(self.spec)[-1].name
 
     def all_settings(self) -> dict[str, Any]:
         """Return the settings with the dimension among them."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
-from engine.learners.metrics.comparisons import KINDS, Comparisons
+from engine.learners.comparisons import KINDS, Comparisons
 from engine.recipe import FOLDS, LEARNER, MEASURES, Pair, Recipe, Tune
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.structs import from_struct, to_struct

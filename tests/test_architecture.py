@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "engine.learners.subspace": {"engine.learners"},
     "server": {
         *("server.commands", "engine", "engine.ingest", "engine.spaces", "engine.training", "features", CANCELLATION),
-        *("engine.catalog.extractors", "engine.catalog.roots", "engine.learners.metrics.comparisons"),
+        *("engine.catalog.extractors", "engine.catalog.roots", "engine.learners.comparisons"),
     },
     "server.drawing": {"engine"},
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},

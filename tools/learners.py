@@ -51,7 +51,7 @@ def _described_in(kind: type, heading: str) -> dict[str, str]:
 
 
 def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
-    usual, grid = learner(), GRIDS.get(learner.name, {})
+    usual, can, grid = learner(), learner.capabilities, GRIDS.get(learner.name, {})
     said = inspect.cleandoc(learner.__doc__ or "")
     summary, _, rest = _SECTION.split(said)[0].partition("\n\n")
     texts = meanings(learner)
@@ -59,16 +59,16 @@ def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
         "name": learner.name,
         "summary": _plain(summary),
         "description": [_plain(paragraph) for paragraph in rest.split("\n\n") if paragraph.strip()],
-        "stage": learner.stage,
-        "cross_view": learner.cross_view,
-        "codes": learner.binary,
+        "stage": can.auxiliary,
+        "cross_view": can.cross_view,
+        "codes": can.binary,
         "labels": usual.needs_labels,
-        "pairs": learner.takes_neighbors,
-        "comparisons": learner.takes_constraints,
-        "adds_views": learner.adds_views,
-        "least_views": learner.view_count or learner.least_views,
-        "most_views": learner.view_count,
-        "argument": learner.argument,
+        "pairs": can.takes_neighbors,
+        "comparisons": can.takes_comparisons,
+        "adds_views": can.adds_views,
+        "least_views": can.least_views,
+        "most_views": can.most_views,
+        "argument": can.main_parameter,
         "kernels": list(grid.get(KERNEL, ())),
         "settings": [
             {

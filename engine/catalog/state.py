@@ -1,7 +1,7 @@
 """Fitted state as bytes: a tree of JSON values and NumPy arrays, without pickle.
 
 The form is an uncompressed ``.npz``: the member ``tree`` is the JSON text, in which ``{"__array__": i}`` stands for
-the member ``i``.
+the member ``i``. Earlier versions wrote a list of arrays as ``{"@arrays": {"0": ..., "1": ...}}``.
 """
 
 import io
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 _ARRAY = "__array__"
+_EARLIER_LIST = "@arrays"
 
 
 def pack(tree: Any) -> bytes:
     """Return the bytes of a tree of dicts with string keys, lists, tuples (read back as lists), scalars and arrays.
 
-    Raises TypeError for anything else, arrays of objects included.
+    Arrays of objects become arrays of text. Raises TypeError for anything else, such as a random generator.
     """
     arrays: list[np.ndarray[Any, Any]] = []
     text = json.dumps(_replace(tree, arrays), allow_nan=False)
@@ -39,12 +40,12 @@ def unpack(data: bytes) -> Any:
 def _replace(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     match node:
         case np.ndarray():
-            if node.dtype.hasobject:
-                raise TypeError("arrays of objects cannot be stored")
-            arrays.append(node)
+            if node.dtype.hasobject and not all(isinstance(item, str | int | float) for item in node.flat):
+                raise TypeError("an array of objects other than texts and numbers cannot be stored")
+            arrays.append(node.astype(str) if node.dtype.hasobject else node)
             return {_ARRAY: len(arrays) - 1}
         case dict():
-            if not all(isinstance(key, str) and key != _ARRAY for key in node):
+            if not all(isinstance(key, str) and key not in (_ARRAY, _EARLIER_LIST) for key in node):
                 raise TypeError(f"keys must be strings: {list(node)}")
             return {key: _replace(value, arrays) for key, value in node.items()}
         case list() | tuple():
@@ -53,13 +54,16 @@ def _replace(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
             return node.item()
         case None | bool() | int() | float() | str():
             return node
-    raise TypeError(f"{type(node).__name__} cannot be stored")
+    raise TypeError(f"cannot store a {type(node).__name__}: give plain values or arrays")
 
 
 def _restore(node: Any, members: Any) -> Any:
     if isinstance(node, dict):
         if _ARRAY in node:
             return members[str(node[_ARRAY])]
+        if _EARLIER_LIST in node:
+            items = node[_EARLIER_LIST]
+            return [_restore(items[str(number)], members) for number in range(len(items))]
         return {key: _restore(value, members) for key, value in node.items()}
     if isinstance(node, list):
         return [_restore(value, members) for value in node]

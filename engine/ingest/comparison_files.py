@@ -8,7 +8,7 @@ import numpy as np
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.ingest.table import Table
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.recipe import Pair
 
 _PAIR = ("key_a", "key_b")

@@ -2,19 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from engine.learners import aliases
 from engine.learners.cancellation import checkpoint
+from engine.learners.capabilities import Capabilities
 from engine.learners.groups import flattened, grouped
 from engine.learners.settings import check_settings
-from engine.learners.state import decode, encode
+from engine.learners.supervision import Supervision, checked_classes, checked_mask
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -29,43 +31,36 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     own default, one view for those that take any number, two halves for those that need two). The second form is the
     one that scikit-learn's tools know.
 
-    Items may lack views: a mask says which rows there are, and what stands in the others' place is never looked at.
+    Items may lack views: the mask of a :class:`Supervision` says which rows there are, and what stands in the others'
+    place is never looked at.
 
-    A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``.
-    Fitted attributes end in an underscore and hold only arrays, lists of arrays and plain values, so that ``to_state``
-    can store them.
+    A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``,
+    and where views can be added ``_add_view``. Fitted attributes end in an underscore and hold only arrays, lists of
+    arrays and plain values, so that ``to_state`` can store them.
 
     Attributes:
         view_widths_: list of int, the width d_v of each view seen by ``fit``.
         n_features_in_: int, the sum of the widths.
+        n_metrics_: int, how many metrics there are; an embedding is the columns of one after those of another, equally
+            many each.
     """
 
     name: ClassVar[str]
-    cross_view: ClassVar[bool] = False  # may a query of one view be matched against another view's embeddings?
-    needs_labels: ClassVar[bool] = False
-    multilabel: ClassVar[bool] = False  # may labels be an indicator matrix, for items of several classes?
-    adds_views: ClassVar[bool] = False  # can ``add_view`` fit one more view while the others stay?
-    takes_neighbors: ClassVar[bool] = False  # does ``fit`` take explicit ``neighbors`` and ``progress``?
-    takes_constraints: ClassVar[bool] = False  # does ``fit`` take comparisons as ``constraints``, in place of labels?
-    view_count: ClassVar[int | None] = None  # how many views it takes; None: any number
-    least_views: ClassVar[int] = 1  # how many it takes at least
-    keeps_space: ClassVar[bool] = False  # does it treat rows of all views alike, so that they stay comparable?
-    stage: ClassVar[bool] = False  # does it only serve another learner, before or after it?
-    binary: ClassVar[bool] = False  # are embeddings codes, columns of 0 and 1?
-    takes_joint: ClassVar[bool] = False  # does ``fit`` ask by ``joint`` whether rows of all views are of one space?
-    argument: ClassVar[str | None] = None  # the parameter that a bare value in a spec sets, as in "pca:0.99"
+    capabilities: ClassVar[Capabilities] = Capabilities()
 
     groups: ClassVar[Mapping[str, Any]] = {}  # parameters that hold several settings, with their usual values
 
     view_slices: Sequence[int] | None
     view_widths_: list[int]
+    n_features_in_: int
+    n_metrics_: int = 1
 
     @property
-    def parts(self) -> int:
-        """How many metrics there are; an embedding is the columns of one after those of another, equally many each."""
-        return 1
+    def needs_labels(self) -> bool:
+        """Whether ``fit`` needs class labels, given the parameters."""
+        return self.capabilities.needs_labels
 
-    def parts_of(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
+    def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
         """Returns the metrics of (n,) classes in a view, counted from 0; -1 where a class has none of its own."""
         return np.zeros(len(np.asarray(labels)), np.intp)
 
@@ -77,36 +72,50 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         raise ValueError(f"{self.name} has one metric for all classes; several have learners such as musl")
 
-    def fit(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
+    def fit(self, X: MultiView, y: Any = None) -> Self:
         """Fits the learner.
 
         Args:
             X: list of (n, d_v) arrays, or one (n, d) array (see the class).
-            y: (n,) class labels, strings or numbers; where ``multilabel``, also a (n, L) matrix, dense or sparse,
-                nonzero where an item is of a class. Ignored unless ``needs_labels``.
-            mask: (n, V), which items have which views. None: all of them.
+            y: (n,) class labels, or a :class:`Supervision` of which classes are one part. Classes are ignored where
+                the learner needs none, or learns from neighbors or comparisons that are given.
 
         Raises:
-            ValueError: for NaN, wrong shapes, a wrong number of views, missing labels, or a view of fewer than 2 rows.
+            ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
+                rows, missing labels, or supervision of a kind that the learner does not take.
         """
-        self._fit(*self._validate(X, y, mask, self.needs_labels))
+        self._fit(*self._validated(X, y))
         return self
 
-    def add_view(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None) -> Self:
+    def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fits one further view, the last of ``X``, and leaves what was fitted of the others as it is.
 
         Args:
             X: list of (n, d_v) arrays, one more than were fitted.
             y: as in ``fit``.
-            mask: as in ``fit``.
 
         Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
             ValueError: as ``fit``, or if this learner fits its views together.
         """
-        raise ValueError(
-            f"{self.name} fits its views together, so none can be added: train again on all of them, "
-            "or use a learner that can, such as multi-npp or semantic"
-        )
+        if not self.capabilities.adds_views:
+            raise ValueError(
+                f"{self.name} fits its views together, so none can be added: train again on all of them, "
+                "or use a learner that can, such as multi-npp or semantic"
+            )
+        check_is_fitted(self)
+        widths, columns = self.view_widths_, self.n_features_in_
+        try:
+            views, given = self._validated(X, y)
+            if self.view_widths_[:-1] != widths:
+                raise ValueError(
+                    f"views of widths {widths} were fitted: give them and one more, not {self.view_widths_}"
+                )
+            self._add_view(views, given)
+        except Exception:
+            self.view_widths_, self.n_features_in_ = widths, columns
+            raise
+        return self
 
     def transform(self, X: MultiView, view: int | None = None) -> Any:
         """Embeds rows.
@@ -143,12 +152,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         Raises:
             ValueError: unless this learner takes so many.
         """
-        exact, count = self.view_count is not None, self.view_count or self.least_views
-        if len(names) < count or (exact and len(names) > count):
-            least = "exactly" if exact else "at least"
-            raise ValueError(
-                f"{self.name} learns from {least} {count} views; you named {len(names)} ({', '.join(names)})"
-            )
+        self.capabilities.check_views(self.name, names)
 
     def settings(self) -> dict[str, Any]:
         """Returns the values of all settings by name: parameters, and the fields of those that are groups."""
@@ -164,52 +168,72 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Returns name, parameters and fitted attributes as nested dicts of JSON values and arrays.
-
-        Raises:
-            TypeError: if a parameter is neither, such as a random generator.
-        """
-        fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and not key.startswith("_")}
-        return {"learner": self.name, "params": encode(self.settings()), "fitted": encode(fitted)}
+        """Returns name, parameters and fitted attributes: dicts, lists, plain values and arrays, the learner's own."""
+        fitted = {
+            key: list(value) if isinstance(value, list) else value  # lists grow when a view is added
+            for key, value in vars(self).items()
+            if key.endswith("_") and not key.startswith("_")
+        }
+        return {"learner": self.name, "params": self.settings(), "fitted": fitted}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Returns the learner that ``to_state`` described.
 
         Raises:
             ValueError: if the state is of another learner.
         """
-        if state["learner"] != cls.name:
+        if aliases.learner_name(state["learner"]) != cls.name:
             raise ValueError(f"this is the state of {state['learner']!r}, not of {cls.name!r}")
-        learner = cls().set_params(**decode(state["params"]))
-        for key, value in decode(state["fitted"]).items():
+        learner = cls().set_params(**aliases.present_settings(cls.name, state["params"]))
+        for key, value in aliases.present_attributes(cls.name, state["fitted"]).items():
             setattr(learner, key, value)
         return learner
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        raise NotImplementedError  # not abstract: a learner that has a ``fit`` of its own needs none
+    @abstractmethod
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        """Fits validated views: float64, zeros where an item lacks one; ``given`` has a mask, and classes if needed."""
+
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        """Fits the last of the views, validated as for ``_fit``, where ``capabilities.adds_views``."""
+        raise NotImplementedError
 
     @abstractmethod
     def _project(self, rows: Rows, view: int) -> Rows: ...
 
-    def _validate(
-        self, X: MultiView, y: ArrayLike | None, mask: ArrayLike | None, needs_labels: bool
-    ) -> tuple[list[Rows], Any, Mask]:
-        """Checks and cuts the input, remembers the widths.
+    def _validated(self, X: MultiView, y: Any) -> tuple[list[Rows], Supervision]:
+        given = Supervision.of(y)
+        needs_classes = self._needs_classes(given)
+        if needs_classes and given.classes is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        views, mask = self._validated_views(X, given.mask)
+        classes = checked_classes(given.classes, self.capabilities.multilabel) if needs_classes else None
+        if needs_classes:
+            check_consistent_length(views[0], classes)
+        return views, replace(given, classes=classes, mask=mask)
 
-        Returns:
-            The views as float64, zeros where an item lacks one; the labels, or None; the (n, V) mask.
+    def _needs_classes(self, given: Supervision) -> bool:
+        """Returns whether classes are learned from, given what else is.
+
+        Raises:
+            ValueError: for supervision of a kind that this learner does not take.
         """
+        if given.neighbors is not None and not self.capabilities.takes_neighbors:
+            raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
+        if given.comparisons is not None and not self.capabilities.takes_comparisons:
+            raise ValueError("comparisons of items are for learners that take them, such as fantope or lmnn")
+        return self.needs_labels and given.neighbors is None and given.comparisons is None
+
+    def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:
+        """Checks parameters, cuts and checks the rows, and remembers the widths of the views."""
         checkpoint()  # here, because every fit of every learner begins so
         check_settings(self)
-        if needs_labels and y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if _is_list_of_views(X):
             check_consistent_length(*X)
-            there = _checked_mask(mask, len(X[0]), len(X))
+            present = checked_mask(mask, len(X[0]), len(X))
             views = [
                 check_array(_blanked(rows, column), dtype=np.float64, ensure_min_samples=2)
-                for rows, column in zip(X, there.T, strict=True)
+                for rows, column in zip(X, present.T, strict=True)
             ]
             self.n_features_in_ = sum(rows.shape[1] for rows in views)
         else:
@@ -217,35 +241,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
                 raise ValueError("a mask needs X to be a list of one array per view")
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             views = _cut(X, self._widths(X.shape[1]))
-            there = _checked_mask(None, len(X), len(views))
+            present = checked_mask(None, len(X), len(views))
         self.check_views([f"view {view}" for view in range(len(views))])
         self.view_widths_ = [rows.shape[1] for rows in views]
-        if not needs_labels:
-            return views, None, there
-        labels = self._checked_labels(y)
-        check_consistent_length(views[0], labels)
-        return views, labels, there
-
-    def _validate_added(self, X: MultiView, y: ArrayLike | None, mask: ArrayLike | None, needs_labels: bool) -> Any:
-        """As ``_validate``, for the views that were fitted and one more; on an error the learner stays as it was."""
-        check_is_fitted(self)
-        widths, columns = self.view_widths_, self.n_features_in_
-        try:
-            validated = self._validate(X, y, mask, needs_labels)
-            if self.view_widths_[:-1] != widths:
-                raise ValueError(
-                    f"views of widths {widths} were fitted: give them and one more, not {self.view_widths_}"
-                )
-        except ValueError:
-            self.view_widths_, self.n_features_in_ = widths, columns
-            raise
-        return validated
-
-    def _checked_labels(self, y: Any) -> Any:
-        labels: Any = y if sp.issparse(y) else np.asarray(y)
-        if self.multilabel and labels.ndim == 2 and (sp.issparse(labels) or labels.shape[1] > 1):
-            return sp.csr_array(check_array(labels, accept_sparse="csr", dtype=np.float64))
-        return column_or_1d(labels, warn=True)
+        return views, present
 
     def _widths(self, columns: int) -> list[int]:
         if self.view_slices is not None:
@@ -253,10 +252,18 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             if sum(widths) != columns or min(widths, default=0) < 1:
                 raise ValueError(f"view_slices={widths} must be positive and add up to the {columns} columns of X")
             return widths
-        count = self.view_count or self.least_views
+        count = self.capabilities.least_views
         if columns < count:
             raise ValueError(f"n_features={columns} is too few: {type(self).__name__} takes {count} views")
         return [len(part) for part in np.array_split(np.arange(columns), count)]
+
+    def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
+        """Returns the vectors, (n, D), that the codes of rows of one view stand for.
+
+        Raises:
+            ValueError: if embeddings are no codes, or no vectors are behind them; or as ``transform``.
+        """
+        raise ValueError(f"{self.name} makes no codes of vectors")
 
     def _embed(self, rows: ArrayLike, view: int) -> NDArray[Any]:
         checkpoint()
@@ -283,6 +290,51 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return tags
 
 
+class SeparateLearner(MultiViewLearner):
+    """Fits each view on the rows that it has, so a view can be added without touching the others.
+
+    A subclass defines ``_fit_view`` in place of ``_fit``.
+    """
+
+    capabilities = Capabilities(adds_views=True)
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        fitted = [self._fit_present(views, given, view) for view in range(len(views))]
+        for name in fitted[0]:
+            setattr(self, name, [attributes[name] for attributes in fitted])
+
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        for name, value in self._fit_present(views, given, len(views) - 1).items():
+            setattr(self, name, [*getattr(self, name), value])
+
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        checkpoint()
+        present, labels = given.mask[:, view], given.classes
+        if present.all():
+            return self._fit_view(views[view], labels, view)
+        return self._fit_view(views[view][present], None if labels is None else labels[present], view)
+
+    @abstractmethod
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        """Returns the fitted attributes of one view by name; each becomes a list with one entry per view."""
+
+
+class LinearLearner(MultiViewLearner):
+    """Embeds a row x of view v as W_v (x - m_v).
+
+    Attributes:
+        weights_: list of (D, d_v) arrays, one per view.
+        means_: list of (d_v,) arrays, one per view.
+    """
+
+    weights_: list[NDArray[np.float64]]
+    means_: list[NDArray[np.float64]]
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        embeddings: Rows = (rows - self.means_[view]) @ self.weights_[view].T
+        return embeddings
+
+
 def complete(views: list[Rows], mask: Mask) -> list[Rows]:
     """Returns the rows of the items that have every view, for learners that compare the views item by item.
 
@@ -295,20 +347,8 @@ def complete(views: list[Rows], mask: Mask) -> list[Rows]:
     return views if whole.all() else [rows[whole] for rows in views]
 
 
-def _checked_mask(mask: ArrayLike | None, count: int, views: int) -> Mask:
-    if mask is None:
-        return np.ones((count, views), dtype=bool)
-    there = np.asarray(mask, dtype=bool)
-    if there.shape != (count, views):
-        raise ValueError(f"mask has shape {there.shape}, but there are {count} items and {views} views")
-    for view, present in enumerate(there.sum(axis=0)):
-        if present < 2:
-            raise ValueError(f"{present} items have view {view}; at least 2 are needed")
-    return there
-
-
-def _blanked(rows: Any, there: Mask) -> Any:
-    return rows if there.all() else np.where(there[:, None], rows, 0.0)
+def _blanked(rows: Any, present: Mask) -> Any:
+    return rows if present.all() else np.where(present[:, None], rows, 0.0)
 
 
 def _is_list_of_views(X: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Cancellation: long work asks now and then whether somebody still waits for it.
+"""Cancellation and progress: long work asks now and then whether somebody still waits, and reports how far it is.
 
-The check travels in a context variable, so that no function between the caller and a loop has to pass it on. Threads
-that the work starts have a context of their own: check where their results are awaited.
+The check and the report travel in context variables, so that no function between the caller and a loop has to pass them
+on. Threads that the work starts have a context of their own: check where their results are awaited.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,11 @@ from contextvars import ContextVar
 Check = Callable[[], None]
 """Raises an error where the work is no longer wanted. No ValueError: that is how learners refuse their input."""
 
+Report = Callable[[int, int], None]
+"""Takes how many steps of a fit are done, and of how many."""
+
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
+_report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
 @contextmanager
@@ -37,3 +41,20 @@ def checkpoint() -> None:
 def uncancellable() -> AbstractContextManager[None]:
     """Lets no ``checkpoint`` of the block raise: for what follows a commit, which cannot be taken back."""
     return cancellable(lambda: None)
+
+
+@contextmanager
+def reporting(report: Report) -> Iterator[None]:
+    """Lets every ``report_progress`` of the block call the report."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
+
+
+def report_progress(done: int, total: int) -> None:
+    """Reports how many steps of a fit are done, and of how many, to the surrounding ``reporting``, if there is one."""
+    report = _report.get()
+    if report is not None:
+        report(done, total)

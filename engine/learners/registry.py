@@ -1,21 +1,29 @@
-"""All learners by name."""
+"""All learners by name, and the chains that specs describe."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from engine.learners import aliases
 from engine.learners.attributes.relative import RelativeAttributes
 from engine.learners.base import MultiViewLearner
+from engine.learners.capabilities import main_position
+from engine.learners.chain import Chain
 from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.sign import Sign
-from engine.learners.inner import InnerProduct
-from engine.learners.kernels import KernelMap
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.musl.musl import MuSL
 from engine.learners.npp.hybrid import Hybrid
 from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.settings import check_settings
+from engine.learners.stage import Stage, parse_stages
+from engine.learners.steps.inner import InnerProduct
+from engine.learners.steps.kernels import KernelMap
+from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
@@ -56,16 +64,106 @@ def learner_class(name: str) -> type[MultiViewLearner]:
     Raises:
         ValueError: for an unknown name, listing the known ones.
     """
-    if name not in LEARNERS:
+    present = aliases.learner_name(name)
+    if present not in LEARNERS:
         raise ValueError(f"there is no learner {name!r}; there are: {', '.join(sorted(LEARNERS))}")
-    return LEARNERS[name]
+    return LEARNERS[present]
 
 
-def takers() -> str:
-    """Returns the names of the learners that take comparisons as constraints."""
-    return ", ".join(name for name, learner in LEARNERS.items() if learner.takes_constraints)
+def learners_of_comparisons() -> str:
+    """Returns the names of the learners that can learn from comparisons of items."""
+    return ", ".join(name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons)
 
 
-def from_state(state: dict[str, Any]) -> MultiViewLearner:
-    """Returns the fitted learner that ``to_state`` described, of whichever class."""
-    return learner_class(state["learner"]).from_state(state)
+def from_state(state: Mapping[str, Any]) -> MultiViewLearner:
+    """Returns the fitted learner or chain that ``to_state`` described, of whichever class."""
+    if state["learner"] != Chain.name:
+        return learner_class(state["learner"]).from_state(state)
+    steps = state["steps"]
+    fitted_steps = [from_state(steps[str(number)]) for number in range(len(steps))]
+    return Chain.from_state({**state, "params": {**state["params"], "steps": fitted_steps}})
+
+
+def main_stage(stages: Sequence[Stage]) -> int:
+    """Returns the position of the stage that a pipeline is made for: the last whose learner is not auxiliary.
+
+    Raises:
+        ValueError: for an unknown learner, listing the known ones.
+    """
+    return main_position([learner_class(stage.name).capabilities for stage in stages])
+
+
+def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
+    """Returns the chain that a spec describes; views after an at sign are numbers; see ``build_chain``."""
+    return build_chain(parse_stages(spec), settings)
+
+
+def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = None) -> Chain:
+    """Returns the unfitted chain of some stages.
+
+    Args:
+        stages: learners, first to last, with views counted from 0 ("0", "2").
+        settings: further parameters of the main stage; one named "kernel__bandwidth" is the parameter "bandwidth" of
+            every "kernel" among the stages. Where neither tells its number of dimensions, the main stage has no fewer
+            than an "itq" at the end has bits.
+
+    Raises:
+        ValueError: for unknown names or parameters, listing the known ones, or values out of range.
+    """
+    main = main_stage(stages)
+    stages = [replace(stage, name=aliases.learner_name(stage.name)) for stage in stages]
+    own, others = _by_learner(settings or {}, [stage.name for stage in stages])
+    steps = [
+        _learner(stage, others.get(stage.name, {}) | (own if number == main else {}), number == main)
+        for number, stage in enumerate(stages)
+    ]
+    if "n_components" not in own and stages[main].argument is None:
+        _widen(steps[main], steps[-1])
+    return Chain(steps)
+
+
+def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:
+    """Gives a learner as many dimensions as an ITQ behind it has bits, where it would make fewer of its own."""
+    own = learner.get_params().get("n_components")
+    if isinstance(last, ITQ) and last.n_bits is not None and isinstance(own, int) and own < last.n_bits:
+        learner.set_params(n_components=last.n_bits)
+
+
+def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Returns the settings without a learner's name before them, and those with one, by that name."""
+    own: dict[str, Any] = {}
+    others: dict[str, dict[str, Any]] = {}
+    for key, value in settings.items():
+        name, found, param = key.partition("__")
+        if not found:
+            own[key] = value
+        elif (present := aliases.learner_name(name)) not in names:
+            raise ValueError(f"setting {key!r} is for {name!r}, but the learners are {', '.join(names)}")
+        else:
+            others.setdefault(present, {})[param] = value
+    return own, others
+
+
+def _learner(stage: Stage, settings: Mapping[str, Any], main: bool) -> MultiViewLearner:
+    learner = learner_class(stage.name)
+    params = aliases.present_settings(stage.name, settings)
+    if stage.argument is not None:
+        if learner.capabilities.main_parameter is None:
+            raise ValueError(f"{stage.name!r} takes no value, got {str(stage)!r}")
+        params = {learner.capabilities.main_parameter: _value(stage.argument)} | params
+    if stage.views is not None:
+        params["views"] = [_value(view) for view in stage.views]
+    known = sorted(set(learner().settings()) - {"view_slices"})
+    if unknown := sorted(set(params) - set(known)):
+        raise ValueError(f"{stage.name!r} has no parameter {', '.join(unknown)}; it has: {', '.join(known)}")
+    made = learner().set_params(**params)
+    check_settings(made, {} if main else {setting: f"{stage.name}__{setting}" for setting in settings})
+    return made
+
+
+def _value(text: str) -> int | float | str:
+    """Returns a number where a text is one."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text

@@ -10,7 +10,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from engine.learners.base import Mask, MultiViewLearner, Rows
 from engine.learners.cancellation import checkpoint
-from engine.learners.chain import Chain, parse_chain
+from engine.learners.chain import Chain
+from engine.learners.registry import parse_chain
+from engine.learners.supervision import Supervision
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]
@@ -63,7 +65,7 @@ class CrossValidation:
         return [self._values(number, make().steps) for number in range(len(self.folds))]
 
     def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[float]:
-        leading = next((i for i, step in enumerate(steps) if not step.stage or step.needs_labels), 0)
+        leading = next((i for i, step in enumerate(steps) if not step.capabilities.auxiliary or step.needs_labels), 0)
         training, queries, database = self._after(steps[:leading], number)
         chain = Chain(steps[leading:])
         self.folds[number].learn(chain, training)
@@ -74,7 +76,7 @@ class CrossValidation:
         key = number, repr([(stage.name, stage.get_params()) for stage in stages])
         if key not in self._staged:
             fold = self.folds[number]
-            chain = Chain(stages).fit(list(fold.training), mask=fold.mask)
+            chain = Chain(stages).fit(list(fold.training), Supervision(mask=fold.mask))
             found = _transformed(chain, fold.training, fold.queries, fold.database)
             while self._staged and sum(map(_bytes, (found, *self._staged.values()))) > CACHED_BYTES:
                 del self._staged[next(iter(self._staged))]

@@ -136,8 +136,9 @@ def words(kind: Any, bounds: bool = True) -> str:
     """Returns a kind of values in words, such as "a whole number from 1 to 10 or null"."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        said = [words(part, bounds) for part in parts if part in _WORDS or get_origin(part) is not None]
-        return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} or {said[-1]}"
+        alternatives = [words(part, bounds) for part in parts if part in _WORDS or get_origin(part) is not None]
+        *others, last = alternatives
+        return f"{', '.join(others)} or {last}" if others else last
     if origin is Annotated:
         plain = isinstance(parts[1], Between) and not bounds
         return words(parts[0]) if plain else parts[1].words(words(parts[0]))

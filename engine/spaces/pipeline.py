@@ -1,6 +1,7 @@
 """Pipelines: the chain of learners that a spec such as ``sqrt@sift,cca`` describes, after the views' own steps."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -10,8 +11,10 @@ from scipy.spatial.distance import cdist
 
 from engine.catalog.values import within_reach
 from engine.errors import InvalidInputError
-from engine.learners.chain import Chain, parse_chain
-from engine.learners.registry import LEARNERS
+from engine.learners.chain import Chain
+from engine.learners.registry import LEARNERS, build_chain
+from engine.learners.stage import Stage, parse_stages
+from engine.learners.supervision import Supervision
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""
@@ -38,7 +41,7 @@ def build(
         if dim is not None:
             chosen["n_components"] = dim
         try:
-            parsed = parse_chain(_numbered(spec, views), chosen).steps
+            parsed = build_chain([_numbered(stage, views) for stage in parse_stages(spec)], chosen).steps
             Chain(parsed).check_views(views)
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
@@ -49,36 +52,31 @@ def build(
     return Chain(learners)
 
 
-def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], **how: Any) -> Chain:
-    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be.
-
-    ``how`` is what ``Chain.fit`` takes besides: "y", "mask", "neighbors", "constraints", "progress".
-    """
+def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], given: Supervision | None = None) -> Chain:
+    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be."""
     try:
-        chain.fit(list(rows), **how)
+        chain.fit(list(rows), given)
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
     return chain
 
 
-def extend(
-    chain: Chain, rows: Sequence[NDArray[np.float32]], mask: NDArray[np.bool_], steps: Sequence[str], **how: Any
-) -> Chain:
+def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], steps: Sequence[str], given: Supervision) -> Chain:
     """Return a fitted pipeline with one view more, the last of the rows, whose own steps come first.
 
-    What was fitted of the other views stays, in these very objects. ``mask``, (n, V), says which items have which view,
-    and ``how`` is the rest of what ``Chain.add_view`` takes: "y", "neighbors", "constraints", "progress".
+    What was fitted of the other views stays, in these very objects. ``given`` has a mask, (n, V).
 
     Raises InvalidInputError in the learner's words if it cannot learn a view later.
     """
     new = len(rows) - 1
-    there = rows[new][mask[:, new]]
-    others = [np.zeros((len(there), width), np.float32) for width in chain.view_widths_]
+    present = given.mask[:, new]
+    own_rows = rows[new][present]
+    others = [np.zeros((len(own_rows), width), np.float32) for width in chain.view_widths_]
     try:
-        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, there])
-        normal = rows[new].copy()
-        normal[mask[:, new]] = own.transform(there, view=new)
-        chain.add_view([*rows[:new], normal], mask=mask, **how)
+        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, own_rows])
+        normalized = rows[new].copy()
+        normalized[present] = own.transform(own_rows, view=new)
+        chain.add_view([*rows[:new], normalized], given)
     except ValueError as error:
         raise InvalidInputError(f"the view cannot be added: {error}") from error
     whole = Chain([*own.steps, *chain.steps])
@@ -91,40 +89,42 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
 
     Those of a hasher are columns of 0 and 1.
     """
-    if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
+    if not len(rows):  # estimators refuse empty input; one row of zeros has the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
         return within_reach(chain.transform(rows, view=view))
 
 
-def filed(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
-    """Return under which metrics of a chain items of some classes are filed, (n, parts).
+def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
+    """Return under which metrics of a chain items of some classes are indexed, (n, n_metrics).
 
-    Those of a class that has a metric are filed under it, others under every one.
+    Those of a class that has a metric are indexed under it, others under every one.
     """
-    parts = chain.parts_of(classes, view)
-    there: NDArray[np.bool_] = (parts[:, None] < 0) | (parts[:, None] == np.arange(chain.parts))
-    return there
+    own = chain.metric_of_class(classes, view)[:, None]
+    indexed: NDArray[np.bool_] = (own < 0) | (own == np.arange(chain.n_metrics_))
+    return indexed
 
 
 def distances(
-    probes: NDArray[np.float32], placed: NDArray[np.float32], there: NDArray[np.bool_]
+    probes: NDArray[np.float32], placed: NDArray[np.float32], indexed: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return the Euclidean distances of vectors, (q, n): the least over the metrics that an item is ``filed`` under."""
+    """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``."""
     found = np.full((len(probes), len(placed)), np.inf)
-    asked, stored = (np.split(rows, there.shape[1], axis=1) for rows in (probes, placed))
-    for mine, theirs, items in zip(asked, stored, there.T, strict=True):
+    of_probes, of_items = (np.split(rows, indexed.shape[1], axis=1) for rows in (probes, placed))
+    for mine, theirs, items in zip(of_probes, of_items, indexed.T, strict=True):
         found[:, items] = np.minimum(found[:, items], cdist(mine, theirs[items]))
     return found
 
 
-def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the vectors of a chain that ends in a hasher, and the float vectors, (n, D), that they stand for."""
+def codes_and_vectors(
+    chain: Chain, rows: NDArray[np.float32], view: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the codes of a chain that ends in a hasher, columns of 0 and 1, and the float vectors behind them."""
     if not len(rows):
-        one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
-        return one_code[:0], one_float[:0]
+        one_code, one_vector = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
+        return one_code[:0], one_vector[:0]
     with np.errstate(over="ignore"):
-        codes, floats = chain.coded(rows, view)
+        codes, floats = chain.codes_and_vectors(rows, view)
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
 
 
@@ -137,13 +137,11 @@ def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:
     ]
 
 
-def _numbered(spec: str, views: Sequence[str]) -> str:
-    """Return the spec with view names after an at sign as positions."""
-    parts = []
-    for part in spec.split(","):
-        head, at, names = part.strip().partition("@")
-        parts.append(head + at + "+".join(str(_position(name, views)) for name in names.split("+")))
-    return ",".join(parts)
+def _numbered(stage: Stage, views: Sequence[str]) -> Stage:
+    """Return a stage with its views as positions."""
+    if stage.views is None:
+        return stage
+    return replace(stage, views=tuple(str(_position(name, views)) for name in stage.views))
 
 
 def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:

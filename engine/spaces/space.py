@@ -16,7 +16,8 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts, Tuning
 from engine.learners.chain import Chain
-from engine.spaces.pipeline import build, class_of, coded, filed, fit, vectors
+from engine.learners.registry import from_state
+from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, vectors
 from features import EXTRACTORS
 from index import AutoBinaryIndex, FlatIndex, Index, RerankedIndex, with_floats
 
@@ -68,7 +69,7 @@ class Space:
     @property
     def binary(self) -> bool:
         """Whether its vectors are codes."""
-        return self.pipeline.binary
+        return self.pipeline.capabilities.binary
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -77,18 +78,18 @@ class Space:
 
     def targets_of(self, view: str) -> tuple[str, ...]:
         """Return the targets of a view's rows: the view, or where it has several metrics, one each, as in forest:2."""
-        parts = self.pipeline.parts
+        parts = self.pipeline.n_metrics_
         return (view,) if parts == 1 else tuple(f"{view}:{part}" for part in range(1, parts + 1))
 
     @property
     def comparable(self) -> bool:
         """Whether distances in all targets of a query mean the same, so that hits are merged by them."""
-        return self.pipeline.parts > 1
+        return self.pipeline.n_metrics_ > 1
 
     @property
     def cross_view(self) -> bool:
         """Whether a query of one view may be matched against the vectors of another."""
-        return bool(self.pipeline.cross_view)
+        return self.pipeline.capabilities.cross_view
 
     def reachable(self, view: str) -> tuple[str, ...]:
         """Return the targets that a query of a view can be matched against."""
@@ -114,7 +115,7 @@ class Space:
         placed = {}
         for view, (ids, values) in rows.items():
             classes = [class_of(labels.get(item, ())) for item in ids.tolist()]
-            there = filed(self.pipeline, classes, self.views.index(view))
+            there = metrics_of_items(self.pipeline, classes, self.views.index(view))
             for target, found, mine in zip(self.targets_of(view), self._vectors(view, values), there.T, strict=True):
                 placed[target] = Placed(ids[mine], found[mine])
         return placed
@@ -138,9 +139,9 @@ class Space:
         """Return the vectors of a view's rows by each of its metrics."""
         position = self.views.index(view)
         if self.rerank:
-            codes, floats = coded(self.pipeline, rows, position)
+            codes, floats = codes_and_vectors(self.pipeline, rows, position)
             return [with_floats(np.packbits(codes > 0, axis=1), floats)]
-        found = np.split(vectors(self.pipeline, rows, position), self.pipeline.parts, axis=1)
+        found = np.split(vectors(self.pipeline, rows, position), self.pipeline.n_metrics_, axis=1)
         return [np.packbits(part > 0, axis=1) if self.binary else np.ascontiguousarray(part) for part in found]
 
     def empty_index(self, target: str, views: Sequence[ViewRecord]) -> Index:
@@ -151,7 +152,7 @@ class Space:
         if not self.rerank:
             return AutoBinaryIndex(dim)
         view = source(target)
-        _, floats = coded(self.pipeline, _no_rows(view, views), self.views.index(view))
+        _, floats = codes_and_vectors(self.pipeline, _no_rows(view, views), self.views.index(view))
         return RerankedIndex(dim, floats.shape[1], self.rerank)
 
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
@@ -166,7 +167,7 @@ class Space:
     def dims(self, views: Sequence[ViewRecord]) -> dict[str, int]:
         """Return the dimension of each target's vectors, or the bits of its codes."""
         return {
-            target: vectors(self.pipeline, _no_rows(view, views), position).shape[1] // self.pipeline.parts
+            target: vectors(self.pipeline, _no_rows(view, views), position).shape[1] // self.pipeline.n_metrics_
             for position, view in enumerate(self.views)
             for target in self.targets_of(view)
         }
@@ -203,7 +204,7 @@ class Space:
             tree["spec"],
             tuple(tree["views"]),
             tree["revisions"],
-            Chain.from_state(tree["pipeline"]),
+            from_state(tree["pipeline"]),
             tree["settings"],
             tree["seed"],
             frozenset(tree["training_keys"]),

@@ -11,8 +11,8 @@ from engine.catalog.extractors import find_view
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import Evaluation, Overlap
-from engine.learners.metrics.comparisons import Comparisons
-from engine.spaces.pipeline import class_of, coded, filed, vectors
+from engine.learners.comparisons import Comparisons
+from engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 from engine.training.evaluator import codebooks
@@ -74,8 +74,10 @@ def _agreement(
     space: Space, view: str, raw: NDArray[np.float32], classes: Sequence[str], comparisons: Comparisons
 ) -> Estimate:
     position = space.views.index(view)
-    placed = coded(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
-    metrics = filed(space.pipeline, classes, position)
+    placed = (
+        codes_and_vectors(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
+    )
+    metrics = metrics_of_items(space.pipeline, classes, position)
     near = _distances(placed, metrics, comparisons.near)
     if comparisons.similar is not None:
         return area_under_curve(near, comparisons.similar, comparisons.weights)

@@ -17,12 +17,12 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
-from engine.spaces.pipeline import build, coded, distances, filed, vectors
+from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space, source
 from engine.training.division import Division, divide
 from engine.training.estimate import Estimate, Figures, Sample, differences, rows
 from engine.training.examples import Examples, examples
-from engine.training.learning import learn, learn_later
+from engine.training.learning import fit_added_views, learn
 from engine.training.measures import (
     average_precision,
     knn_correct,
@@ -32,7 +32,7 @@ from engine.training.measures import (
     relevance,
     reranked,
 )
-from engine.training.neighborhoods import count_constraints, told
+from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
 from features import EXTRACTORS
 
@@ -117,7 +117,7 @@ def _trial(tx: Transaction, space: Space, views: Sequence[str], division: Divisi
     if refit and space.spec:
         # Labels are not all that is learned from where comparisons were given.
         known = database if space.constraints is None else everything.without(queries)
-        training = told(known, space.pairs, space.constraints)
+        training = with_supervision(known, space.pairs, space.constraints)
         counts = count_constraints(space.constraints, training, queries)
         pipeline = _refitted(tx, space, training)
     else:
@@ -146,7 +146,7 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     first = len(space.views) - len(space.added)
     pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
-    return learn_later(pipeline, training, steps[first:])
+    return fit_added_views(pipeline, training, steps[first:])
 
 
 def _measure(
@@ -176,10 +176,10 @@ def _orders(
     space, random = trial.space, np.random.default_rng(0)
     raw = [(items.rows[view], space.views.index(view)) for view, items in (queries, database)]
     if space.rerank:
-        (probes, probe_floats), (placed, placed_floats) = (coded(trial.pipeline, *one) for one in raw)
+        (probes, probe_floats), (placed, placed_floats) = (codes_and_vectors(trial.pipeline, *one) for one in raw)
     else:
         probes, placed = (vectors(trial.pipeline, *one) for one in raw)
-    metrics = filed(trial.pipeline, database[1].classes(), space.views.index(database[0]))
+    metrics = metrics_of_items(trial.pipeline, database[1].classes(), space.views.index(database[0]))
     for start in range(0, len(probes), _QUERIES_AT_ONCE):
         checkpoint()
         part = slice(start, start + _QUERIES_AT_ONCE)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import find_view
 from engine.errors import InvalidInputError, NotReadyError
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.spaces.pipeline import class_of
 
 Chosen = NDArray[np.intp] | NDArray[np.bool_]

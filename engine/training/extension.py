@@ -13,8 +13,8 @@ from engine.progress import Progress
 from engine.query import Filter
 from engine.spaces.space import Space
 from engine.training.examples import examples
-from engine.training.learning import learn_later
-from engine.training.neighborhoods import count_constraints, told
+from engine.training.learning import fit_added_views
+from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
 
 
@@ -39,7 +39,7 @@ def add_views(
     for column in range(len(space.views), len(names)):
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
-    training = told(training, space.pairs, space.constraints)
+    training = with_supervision(training, space.pairs, space.constraints)
     counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from
@@ -50,7 +50,9 @@ def add_views(
         generation=generation,
         views=names,
         revisions={view: find_view(tx, view).revision for view in names},
-        pipeline=learn_later(space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress),
+        pipeline=fit_added_views(
+            space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress
+        ),
         training_keys=space.training_keys | frozenset(training.keys),
         held_out=int(held_out.sum()),
         added=(*space.added, *views),
@@ -66,7 +68,7 @@ def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
     Raises InvalidInputError for a space of one metric or a label that it learned, NotReadyError for too few items.
     """
     space.check_revisions(tx.views.all())
-    if space.pipeline.parts == 1:
+    if space.pipeline.n_metrics_ == 1:
         raise InvalidInputError(
             f"space {space.name!r} has one metric for all labels, so items of a new label are found as they are; "
             "learner musl makes spaces of several metrics"

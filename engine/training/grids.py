@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from engine.errors import InvalidInputError
+from engine.learners import aliases
 from engine.learners.chain import Chain
-from engine.learners.kernels import KernelMap
-from engine.learners.registry import LEARNERS, learner_class
-from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.registry import learner_class, main_stage
+from engine.learners.stage import Stage, format_stages, parse_stages
+from engine.learners.steps.kernels import KernelMap
+from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
 from engine.recipe import Recipe
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
@@ -77,10 +79,10 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
     """
     name, settled = main_learner(recipe.spec), fixed(recipe)
-    given = dict(recipe.tune.values) if recipe.tune else {}
+    given = aliases.present_settings(name, recipe.tune.values if recipe.tune else {})
     if twice := sorted(settled & set(given)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
-    main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main
+    main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main_learner
     defaults = {KERNEL: NO_KERNEL} | (main.settings() if main else {})
     values = {
         setting: _possible(setting, _once((defaults[setting], *tried)), training, KERNEL in GRIDS[name])
@@ -102,33 +104,27 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
 
 def fixed(recipe: Recipe) -> set[str]:
     """Return the settings that the recipe fixes, be it in its spec."""
-    settled = set(recipe.all_settings())
-    names, position = _names(recipe.spec), _position(recipe.spec)
-    argument = learner_class(names[position]).argument
-    if argument is not None and ":" in recipe.spec.split(",")[position]:
-        settled.add(argument)
-    return settled | ({KERNEL} if KernelMap.name in names else set())
+    stages = parse_stages(recipe.spec)
+    main = stages[main_stage(stages)]
+    learner = learner_class(main.name)
+    settled = set(aliases.present_settings(learner.name, recipe.all_settings()))
+    parameter = learner.capabilities.main_parameter
+    if parameter is not None and main.argument is not None:
+        settled.add(parameter)
+    return settled | ({KERNEL} if KernelMap.name in [stage.name for stage in stages] else set())
 
 
 def with_kernel(spec: str, kernel: str) -> str:
     """Return the spec with a kernel stage before its main learner."""
-    parts = [part.strip() for part in spec.split(",")]
-    return ",".join([*parts[: _position(spec)], f"{KernelMap.name}:{kernel}", *parts[_position(spec) :]])
+    stages = parse_stages(spec)
+    main = main_stage(stages)
+    return format_stages([*stages[:main], Stage(KernelMap.name, kernel), *stages[main:]])
 
 
 def main_learner(spec: str) -> str:
-    """Return the name of a spec's last learner that is no mere stage, or else of its last one."""
-    return _names(spec)[_position(spec)]
-
-
-def _names(spec: str) -> list[str]:
-    return [part.strip().partition("@")[0].partition(":")[0] for part in spec.split(",")]
-
-
-def _position(spec: str) -> int:
-    names = _names(spec)
-    learners = [i for i, name in enumerate(names) if name in LEARNERS and not LEARNERS[name].stage]
-    return learners[-1] if learners else len(names) - 1
+    """Return the name of a spec's last learner that is not auxiliary, or else of its last one."""
+    stages = parse_stages(spec)
+    return learner_class(stages[main_stage(stages)].name).name
 
 
 def _once(values: Sequence[Any]) -> tuple[Any, ...]:

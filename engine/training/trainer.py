@@ -19,7 +19,7 @@ from engine.spaces.space import Space
 from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
 from engine.training.learning import learn
-from engine.training.neighborhoods import check_pairs, count_constraints, told
+from engine.training.supervision import check_pairs, count_constraints, with_supervision
 from engine.training.tuning import assemble, check_tried, tune
 from features import EXTRACTORS
 
@@ -42,7 +42,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
     held_out = split(len(found), recipe.holdout, recipe.seed)
-    training = told(found.take(~held_out), pairs, recipe.constraints)
+    training = with_supervision(found.take(~held_out), pairs, recipe.constraints)
     counts = count_constraints(recipe.constraints, training, found.take(held_out))
     check_dimensions(recipe, pipeline, training)
     tuning = None
@@ -99,7 +99,7 @@ def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
     if recipe.rerank < 0:
         raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
     if recipe.rerank and not isinstance(pipeline.steps[-1], Hasher):
-        what = "codes with no float vectors behind them" if pipeline.binary else "float vectors"
+        what = "codes with no float vectors behind them" if pipeline.capabilities.binary else "float vectors"
         raise InvalidInputError(
             f"there are no codes to re-rank: {recipe.spec} gives {what}; end it in a hasher, as in multi-npp,itq:32"
         )
@@ -107,7 +107,7 @@ def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
 
 def _usable(pipeline: Chain, found: Examples) -> Examples:
     """Return the examples that a pipeline learns from: one that fits its views together needs items that have all."""
-    if pipeline.adds_views:
+    if pipeline.capabilities.adds_views:
         return found
     whole = found.take(np.flatnonzero(found.mask.all(axis=1)))
     if not len(whole):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from engine.catalog.values import within_reach
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.learners.selection import CrossValidation, Fold
-from engine.spaces.pipeline import distances, filed
+from engine.spaces.pipeline import distances, metrics_of_items
 from engine.training.examples import Examples
 from engine.training.learning import learn
 from engine.training.measures import average_precision, knn_correct, members, ranking, relevance
@@ -81,7 +81,7 @@ class _Retrieval:
         classes = self.training.classes()
         for query, target in _crossings(chain, len(queries)):
             if len(queries[query]) and len(items[target]):
-                metrics = filed(chain, classes[items[target]], target)
+                metrics = metrics_of_items(chain, classes[items[target]], target)
                 vectors = within_reach(probes[query]), within_reach(placed[target])
                 found = self._quality(*vectors, metrics, queries[query], items[target])
                 if np.isfinite(found).any():
@@ -152,6 +152,6 @@ def _dense(found: Examples) -> list[Rows]:
 
 def _crossings(chain: Chain, views: int) -> list[tuple[int, int]]:
     """Return the (query view, target view) pairs to measure: all across views where the space answers them."""
-    if chain.cross_view and views > 1:
+    if chain.capabilities.cross_view and views > 1:
         return [(query, target) for query in range(views) for target in range(views) if query != target]
     return [(view, view) for view in range(views)]

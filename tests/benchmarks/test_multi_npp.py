@@ -16,7 +16,7 @@ from benchmarks.multi_npp_compare import compared
 from benchmarks.multi_npp_features import Photographs, photographs
 from benchmarks.multi_npp_methods import BASELINES, METHODS, VIEWS
 from benchmarks.multi_npp_paper import PAPER, paper_row
-from engine.learners.chain import parse_chain
+from engine.learners.registry import parse_chain
 from features.sift import Sift
 
 LEAN = {

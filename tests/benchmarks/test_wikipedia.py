@@ -10,7 +10,7 @@ import pytest
 from benchmarks import wikipedia, wikipedia_report
 from benchmarks.__main__ import main as run_named
 from benchmarks.wikipedia_methods import METHODS, Method
-from engine.learners.chain import parse_chain
+from engine.learners.registry import parse_chain
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/wikipedia_crossmodal"
 LEAN = (
@@ -140,7 +140,7 @@ def test_table_of_methods_is_sound():
     for method in METHODS:
         settings = {name: values[0] for name, values in method.grid.items() if name != "spec"}
         chains = [parse_chain(spec, {**method.fixed, **settings}) for spec in method.grid["spec"]]
-        assert all(chain.cross_view for chain in chains)
+        assert all(chain.capabilities.cross_view for chain in chains)
     assert (
         len({method.name for method in METHODS})
         == len(METHODS)

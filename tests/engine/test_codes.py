@@ -117,7 +117,7 @@ def test_dimensions_and_settings_are_the_main_learners(home):
     """--dim and --set pass the hasher by; where no dimension is told, there are as many as bits."""
     with fill(home, "more", [item(group, number) for group, number in each(12)]) as more:
         assert more.train(Recipe(spec="multi-npp,sign", views=BOTH, dim=12)).dim == {"color": 12, "gist": 12}
-        assert stored(more, "sign").pipeline.main.n_components == 12
+        assert stored(more, "sign").pipeline.main_learner.n_components == 12
         more.train(
             Recipe(spec="sqrt,kernel:rbf,multi-npp,itq:64", views=BOTH, settings={"eta": 0.5, "itq__random_state": 7})
         )

@@ -7,7 +7,7 @@ from engine.catalog import state
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError
 from engine.ingest.comparison_files import read_comparisons
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 
 KNOWN = {"a", "b", "c", "d"}
 

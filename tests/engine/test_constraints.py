@@ -8,7 +8,7 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.home import Home
 from engine.item import NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.query import Query, SearchRequest
 from engine.recipe import Pair, Recipe, Tune
 

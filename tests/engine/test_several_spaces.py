@@ -9,7 +9,7 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.item import NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.query import Query
 from engine.recipe import Recipe
 

@@ -12,7 +12,7 @@ from terminal import BACKENDS, done, reached, run
 from engine.comparisons import ItemComparisons
 from engine.home import Home
 from engine.item import NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from server.convert_training import from_comparisons
 from server.limits import MESSAGE_BYTES
 

@@ -16,7 +16,7 @@ from engine.info import (
     ViewInfo,
 )
 from engine.item import Failure, ImportReport, Item, NewItem
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.query import Filter, Hit, HitList, Query, SearchRequest
 from engine.recipe import Pair, Recipe, Tune
 from server import convert, convert_evaluation, convert_info, convert_search, convert_training

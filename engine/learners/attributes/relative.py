@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from engine.learners.attributes.ordering import LocalLoss, Ordering
-from engine.learners.base import Mask, Rows
+from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
-from engine.learners.classes import of_classes, shared_classes
-from engine.learners.separate import SeparateLearner
+from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Arrays, Positive, Tolerance
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
 _STEPS = 100
@@ -49,9 +48,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     """
 
     name = "attributes"
-    cross_view = True
-    needs_labels = True
-    argument = "C"
+    capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="C")
 
     classes_: NDArray[Any]
     orderings_: NDArray[np.float64]
@@ -68,13 +65,13 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         self.tol = tol
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        self.classes_ = shared_classes(labels)
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self.classes_ = shared_classes(given.classes)
         self.orderings_ = self._checked_orderings()
-        super()._fit(views, labels, mask)
+        super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         mean = rows.mean(axis=0)
         centred = rows - mean
         scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0

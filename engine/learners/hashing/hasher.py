@@ -1,12 +1,12 @@
 """The base class of learners whose embeddings are binary codes."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from engine.learners.base import MultiViewLearner, Rows
+from engine.learners.capabilities import Capabilities
 
 
 class Hasher(MultiViewLearner):
@@ -19,8 +19,7 @@ class Hasher(MultiViewLearner):
     parameter.
     """
 
-    binary = True
-    argument: ClassVar[str | None] = "n_bits"
+    capabilities = Capabilities(binary=True, main_parameter="n_bits")
 
     def scores(self, rows: ArrayLike, view: int = 0) -> Rows:
         """Returns the (n, B) numbers whose signs are the bits of rows of one view, (n, d_view).

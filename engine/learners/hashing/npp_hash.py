@@ -1,14 +1,16 @@
 """A supervised cross-view hasher: Multi-NPP with codes in place of embeddings."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.base import Mask, Rows
+from engine.learners.cancellation import report_progress
+from engine.learners.capabilities import Capabilities
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.hashing.itq import rotation
 from engine.learners.hashing.regression import Regression
@@ -19,9 +21,9 @@ from engine.learners.npp.relations import Similarity, similarity_of
 from engine.learners.npp.start import groups
 from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
 from engine.learners.subspace.pca import principal_components
+from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 
 class _Scaled(NamedTuple):
@@ -78,12 +80,16 @@ class NPPHash(Hasher):
     """
 
     name = "npp-hash"
-    cross_view = True
-    needs_labels = True
-    multilabel = True
-    adds_views = True
-    takes_neighbors = True
-    least_views = 2
+    capabilities = Capabilities(
+        cross_view=True,
+        needs_labels=True,
+        multilabel=True,
+        takes_neighbors=True,
+        adds_views=True,
+        least_views=2,
+        binary=True,
+        main_parameter="n_bits",
+    )
 
     weights_: list[Matrix]
     means_: list[NDArray[np.float64]]
@@ -107,41 +113,13 @@ class NPPHash(Hasher):
         self.random_state = random_state
         self.view_slices = view_slices
 
-    def fit(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        neighbors: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fits the hash functions.
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self._learn(*_known(views, given))
 
-        Args:
-            X: list of (n, d_v) rows of the same items, one array per view, or one (n, sum of d_v) array.
-            y: as ``MultiNPP.fit``; ignored where ``neighbors`` is given.
-            mask: (n, V), which items have which views. None: all of them.
-            neighbors: as ``MultiNPP.fit``.
-            progress: called with (done, total) steps.
-        """
-        views, labels, there = self._validate(X, y, mask, neighbors is None)
-        self._learn(*_known(views, there, similarity_of(labels, neighbors, len(there))), progress)
-        return self
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        self._learn_added(*_known(views, given))
 
-    def add_view(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        neighbors: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fits the functions of one further view, the last of ``X``, while the others stay; arguments as in ``fit``."""
-        views, labels, there = self._validate_added(X, y, mask, neighbors is None)
-        self._learn_added(*_known(views, there, similarity_of(labels, neighbors, len(there))), progress)
-        return self
-
-    def _learn(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
+    def _learn(self, views: list[Rows], there: Mask, similar: Similarity) -> None:
         random = check_random_state(self.random_state)
         items, drawn, pairs = self._pairs(there, similar, random)
         targets = groups(similar, self.n_bits, random)
@@ -154,9 +132,9 @@ class NPPHash(Hasher):
         losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
         relaxed = RelaxedCodes(few, losses, self.eta, _turned(regressions, np.vstack(predicted), self.n_bits, random))
         self.means_, self.weights_, self.offsets_ = [], [], []
-        self._keep(scaled, relaxed, progress)
+        self._keep(scaled, relaxed)
 
-    def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity, progress: Progress | None) -> None:
+    def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity) -> None:
         new = len(views) - 1
         items, drawn, pairs = self._pairs(there, similar, check_random_state(self.random_state))
         fixed_codes = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
@@ -175,7 +153,7 @@ class NPPHash(Hasher):
         relaxed = RelaxedCodes(
             [few], losses, self.eta, [np.column_stack([start.weights, start.constants])], fixed_codes
         )
-        self._keep([scaled], relaxed, progress)
+        self._keep([scaled], relaxed)
 
     def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
         """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
@@ -184,27 +162,25 @@ class NPPHash(Hasher):
         rows = [these[chosen] for these, chosen in zip(items, drawn, strict=True)]
         return items, drawn, pair_relations(similar, rows)
 
-    def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes, progress: Progress | None) -> None:
-        functions = relaxed.split(self._minimized(relaxed, progress))
+    def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes) -> None:
+        functions = relaxed.split(self._minimized(relaxed))
         self.means_ = [*self.means_, *(one.mean for one in scaled)]
         self.weights_ = [*self.weights_, *(W[:, :-1] / one.scale for W, one in zip(functions, scaled, strict=True))]
         self.offsets_ = [*self.offsets_, *(W[:, -1].copy() for W in functions)]
 
-    def _minimized(self, relaxed: RelaxedCodes, progress: Progress | None) -> Matrix:
+    def _minimized(self, relaxed: RelaxedCodes) -> Matrix:
         history = [relaxed(relaxed.start)[0]]
 
-        def told(intermediate_result: Any) -> None:
+        def record(intermediate_result: Any) -> None:
             history.append(float(intermediate_result.fun))
-            if progress is not None:
-                progress(len(history) - 1, self.max_iter)
+            report_progress(len(history) - 1, self.max_iter)
 
         found = relaxed.start
         minimize: Any = scipy.optimize.minimize
         if self.max_iter:
             options = {"maxiter": self.max_iter}
-            found = minimize(relaxed, found, jac=True, method="L-BFGS-B", callback=told, options=options).x
-        if progress is not None:
-            progress(self.max_iter, self.max_iter)
+            found = minimize(relaxed, found, jac=True, method="L-BFGS-B", callback=record, options=options).x
+        report_progress(self.max_iter, self.max_iter)
         self.objective_ = np.array(history)
         self.n_iter_ = len(history) - 1
         return np.asarray(found)
@@ -214,8 +190,9 @@ class NPPHash(Hasher):
         return scores
 
 
-def _known(views: list[Rows], there: Mask, similar: Similarity) -> tuple[list[Rows], Mask, Similarity]:
+def _known(views: list[Rows], given: Supervision) -> tuple[list[Rows], Mask, Similarity]:
     """Returns the items that have a view: others must not change what is drawn."""
+    there, similar = given.mask, similarity_of(given.classes, given.neighbors, len(given.mask))
     known = np.flatnonzero(there.any(axis=1))
     if len(known) == len(there):
         return views, there, similar

@@ -1,6 +1,7 @@
 """The signs of centred embeddings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.learners.hashing.stage import StageHasher
 
@@ -13,7 +14,7 @@ class Sign(StageHasher):
     """
 
     name = "sign"
-    argument = None
+    capabilities = replace(StageHasher.capabilities, main_parameter=None)
 
     def __init__(self, view_slices: Sequence[int] | None = None) -> None:
         self.view_slices = view_slices

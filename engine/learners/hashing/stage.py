@@ -1,14 +1,16 @@
 """Hashers of another learner's embeddings."""
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.base import Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
 from engine.learners.hashing.hasher import Hasher
-from engine.learners.separate import SeparateLearner
+from engine.learners.supervision import Supervision
 
 
 class StageHasher(Hasher, SeparateLearner):
@@ -17,60 +19,43 @@ class StageHasher(Hasher, SeparateLearner):
     A subclass may define ``_fit_view`` and ``_scores`` beyond the centring that they do here.
 
     Attributes:
-        joint_: bool, whether one hash is for all views.
-        offsets_: list of (d,) arrays, the mean row by view; of one array, that of all views' rows, where ``joint_``.
+        shared_space_: bool, whether one hash is for all views.
+        offsets_: list of (d,) arrays, the mean row by view; of one array, that of all views' rows, if
+            ``shared_space_``.
     """
 
-    stage = True
-    keeps_space = True
-    takes_joint = True
+    capabilities = Capabilities(
+        adds_views=True, keeps_cross_view=True, auxiliary=True, binary=True, main_parameter="n_bits"
+    )
 
-    joint_: bool
+    shared_space_: bool
     offsets_: list[NDArray[np.float64]]
-
-    def fit(self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None, joint: bool = False) -> Self:
-        """Fits the hasher.
-
-        Args:
-            X: list of (n, d_v) arrays, or one (n, d) array.
-            y: ignored.
-            mask: (n, V), which items have which views. None: all of them.
-            joint: whether the rows of all views are of one space, so that their codes should be comparable, too.
-
-        Raises:
-            ValueError: as any learner, or for views of different widths where ``joint``.
-        """
-        self.joint_ = joint
-        return super().fit(X, y, mask)
-
-    def add_view(
-        self, X: MultiView, y: ArrayLike | None = None, mask: ArrayLike | None = None, joint: bool = False
-    ) -> Self:
-        """Fits one further view, the last of ``X``, or hashes it as the others where they are ``joint``."""
-        check_is_fitted(self)
-        if joint != self.joint_:
-            raise ValueError(f"joint={joint} but the hasher was fitted with joint={self.joint_}")
-        if not joint:
-            return super().add_view(X, y, mask)
-        self._validate_added(X, y, mask, self.needs_labels)
-        return self
 
     def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
         """Returns the rows themselves, checked, as float64."""
         check_is_fitted(self)
         return self._checked_rows(rows, view).astype(float, copy=False)
 
-    def _validate(self, X: MultiView, y: ArrayLike | None, mask: ArrayLike | None, needs_labels: bool) -> Any:
-        validated = super()._validate(X, y, mask, needs_labels)
-        if self.joint_ and len(set(self.view_widths_)) > 1:
-            raise ValueError(f"one hash for all views needs rows of one width, not {self.view_widths_}")
-        return validated
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self.shared_space_ = given.shared_space
+        self._check_widths()
+        if self.shared_space_:
+            joined = np.vstack([rows[present] for rows, present in zip(views, given.mask.T, strict=True)])
+            views, given = [joined], replace(given, mask=np.ones((len(joined), 1), bool))
+        super()._fit(views, given)
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        if self.joint_:
-            joined = np.vstack([rows[there] for rows, there in zip(views, mask.T, strict=True)])
-            views, mask = [joined], np.ones((len(joined), 1), bool)
-        super()._fit(views, labels, mask)
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        if given.shared_space != self.shared_space_:
+            raise ValueError(
+                f"shared_space={given.shared_space} but the hasher was fitted with shared_space={self.shared_space_}"
+            )
+        self._check_widths()
+        if not self.shared_space_:
+            super()._add_view(views, given)
+
+    def _check_widths(self) -> None:
+        if self.shared_space_ and len(set(self.view_widths_)) > 1:
+            raise ValueError(f"one hash for all views needs rows of one width, not {self.view_widths_}")
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         return {"offsets_": rows.mean(axis=0)}
@@ -80,4 +65,4 @@ class StageHasher(Hasher, SeparateLearner):
 
     def _hash_of(self, view: int) -> int:
         """Returns the position of a view's hash."""
-        return 0 if self.joint_ else view
+        return 0 if self.shared_space_ else view

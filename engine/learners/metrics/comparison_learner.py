@@ -2,20 +2,20 @@
 
 from abc import abstractmethod
 from dataclasses import astuple, replace
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
+from engine.learners.comparisons import Comparisons
 from engine.learners.groups import group
-from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.sampling import ClassSampler, NearestSampler
-from engine.learners.metrics.tuples import constrained
-from engine.learners.separate import SeparateLearner
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.metrics.tuples import constrained, constraints_of
+from engine.learners.supervision import Supervision
 
 NEIGHBORS = 10
 """How many nearest rows are similar where ``similar="knn"`` and no number is given."""
@@ -28,7 +28,9 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
     or redefines the properties of that name.
     """
 
-    needs_labels = True
+    capabilities = Capabilities(
+        needs_labels=True, takes_comparisons=True, adds_views=True, main_parameter="n_components"
+    )
 
     random_state: int
 
@@ -44,53 +46,15 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
     def _stopping(self) -> Stopping:
         return cast(Stopping, group(self, "stopping"))
 
-    def fit(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        constraints: Comparisons | None = None,
-    ) -> Self:
-        """Fits the metric of every view.
-
-        Args:
-            X: list of (n, d_v) arrays, or one (n, d) array.
-            y: (n,) classes that constraints are drawn from; ignored where they are given.
-            mask: (n, V), which items have which views. None: all of them.
-            constraints: comparisons of the items. Each view's metric learns from those that name only its rows.
-
-        Raises:
-            ValueError: for NaN, wrong shapes, parameters out of range, missing labels, classes that tell nothing apart,
-                or constraints that name no rows of a view.
-        """
-        if constraints is None:
-            return super().fit(X, y, mask)
-        views, _, there = self._validate(X, None, mask, needs_labels=False)
-        self._fit(views, constraints, there)
-        return self
-
-    def add_view(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        constraints: Comparisons | None = None,
-    ) -> Self:
-        """Fits the metric of one further view, the last of ``X``; arguments and errors as in ``fit``."""
-        if constraints is None:
-            return super().add_view(X, y, mask)
-        views, _, there = self._validate_added(X, None, mask, needs_labels=False)
-        self._append(self._fit_present(views, constraints, there, len(views) - 1))
-        return self
-
-    def _fit_present(self, views: list[Rows], labels: Any, mask: Mask, view: int) -> dict[str, Any]:
-        sampling = self._sampling
-        if sampling.similar == "knn" and not isinstance(labels, Comparisons):
-            labels = self._of_neighbors(views, mask, view if sampling.neighbor_view is None else sampling.neighbor_view)
-        if not isinstance(labels, Comparisons):
-            return super()._fit_present(views, labels, mask, view)
-        there = mask[:, view]
-        return self._fit_compared(views[view][there], labels.among(there, len(there)), view)
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        comparisons, sampling = given.comparisons, self._sampling
+        if comparisons is None and sampling.similar == "knn":
+            neighbor_view = view if sampling.neighbor_view is None else sampling.neighbor_view
+            comparisons = self._of_neighbors(views, given.mask, neighbor_view)
+        if comparisons is None:
+            return super()._fit_present(views, given, view)
+        there = given.mask[:, view]
+        return self._fit_compared(views[view][there], comparisons.among(there, len(there)), view)
 
     def _of_neighbors(self, views: list[Rows], mask: Mask, view: int) -> Comparisons:
         """Returns comparisons drawn among items that have a view, where nearest neighbours in it are similar."""
@@ -112,9 +76,9 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
             count = min(max(round(stopping.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
             order = np.random.default_rng([self.random_state, view]).permutation(len(comparisons))
             drawn = replace(comparisons.take(order[:count]), margins=None)
-            validation = drawn.constraints(*astuple(bounds.of_validation()))
+            validation = constraints_of(drawn, *astuple(bounds.of_validation()))
             learned = comparisons.take(order[count:])
-        return self._fit_rows(rows, learned.constraints(*astuple(bounds)), validation)
+        return self._fit_rows(rows, constraints_of(learned, *astuple(bounds)), validation)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         sampling, bounds, stopping = self._sampling, self._bounds, self._stopping

@@ -75,8 +75,6 @@ class Fantope(MetricLearner):
     """
 
     name = "fantope"
-    takes_constraints = True
-    argument: ClassVar[str | None] = "n_components"
     groups: ClassVar[Mapping[str, Any]] = {
         "sampling": Sampling(),
         "bounds": Bounds(),
@@ -124,8 +122,8 @@ class Fantope(MetricLearner):
         self.view_slices = view_slices
 
     @property
-    def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
-        """Whether ``fit`` needs y."""
+    def needs_labels(self) -> bool:
+        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
         return self._sampling.similar != "knn"
 
     @property

@@ -10,9 +10,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from engine.learners.base import Rows
+from engine.learners.comparisons import Comparisons
 from engine.learners.metrics import tuples as shapes
 from engine.learners.metrics.comparison_learner import ComparisonLearner
-from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.threshold import between, calibrate
 
@@ -44,7 +44,7 @@ class MetricLearner(ComparisonLearner):
         Raises:
             ValueError: for NaN, parameters out of range, several views, or constraints on rows that there are not.
         """
-        views, _, _ = self._validate(X, None, None, needs_labels=False)
+        views, _ = self._validated_views(X)
         if len(views) != 1:
             raise ValueError(f"explicit constraints are on the rows of one view; view_slices makes {len(views)}")
         for name, value in self._fit_rows(views[0], constraints, validation).items():

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from engine.learners.base import Rows
+from engine.learners.comparisons import Comparisons
 from engine.learners.metrics import constraints
 from engine.learners.metrics.constraints import Constraints
 
@@ -81,3 +82,10 @@ def constrained(
     if size == 4:
         return constraints.quadruplets(items, margin, weight)
     raise ValueError(f"tuples are pairs, triplets or quadruplets, not of {size} rows")
+
+
+def constraints_of(comparisons: Comparisons, margin: float, upper: float, lower: float) -> Constraints:
+    """Returns the constraints that comparisons are reduced to; arguments and errors as for ``constrained``."""
+    margins = margin if comparisons.margins is None else comparisons.margins
+    weights = 1.0 if comparisons.weights is None else comparisons.weights
+    return constrained(comparisons.items, comparisons.similar, margins, upper, lower, weights)

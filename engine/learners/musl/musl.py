@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Mask, Rows
-from engine.learners.classes import of_classes, shared_classes
+from engine.learners.base import Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
 from engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
 from engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
 from engine.learners.musl.pairs import Codes, Pairs
 from engine.learners.musl.samples import Sample, Training
 from engine.learners.musl.stumps import Stumps
-from engine.learners.separate import SeparateLearner
 from engine.learners.settings import Between, Bits, Seed
+from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)
@@ -34,7 +34,7 @@ class MuSL(SeparateLearner):
     2009). A bit is a threshold on one column, a metric the Hamming distance of T bits. Metrics are boosted together to
     maximise sum_c max_k L_c^k, the classes' pairs' log likelihoods each under its best metric, with a soft maximum (8);
     then each is boosted anew for the classes that it got (2.3.2). A row of a class c is to be compared with others by
-    the bits of c's metric alone: see ``parts`` and ``parts_of``. Rows alone in their class, as unlabelled ones are, are
+    the bits of c's metric alone: see ``metric_of_class``. Rows alone in their class, as unlabelled ones are, are
     left out. Embeddings of two views are not comparable.
 
     Args:
@@ -71,9 +71,7 @@ class MuSL(SeparateLearner):
     """
 
     name = "musl"
-    binary: ClassVar[bool] = True
-    needs_labels = True
-    argument = "n_bits"
+    capabilities = Capabilities(needs_labels=True, adds_views=True, binary=True, main_parameter="n_bits")
 
     classes_: NDArray[Any]
     categories_: list[NDArray[Any]]
@@ -112,16 +110,12 @@ class MuSL(SeparateLearner):
         self.random_state = random_state
         self.view_slices = view_slices
 
-    @property
-    def parts(self) -> int:
-        """K: an embedding is that many metrics' bits, side by side."""
-        check_is_fitted(self)
-        return self.n_metrics_
-
-    def parts_of(self, labels: ArrayLike, view: int = 0) -> Codes:
+    def metric_of_class(self, labels: ArrayLike, view: int = 0) -> Codes:
         """Returns the metrics of (n,) classes in a view; -1 where a class has none there."""
         check_is_fitted(self)
-        known = {str(name): part for name, part in zip(self.categories_[view], self.assignments_[view], strict=True)}
+        known = {
+            str(name): metric for name, metric in zip(self.categories_[view], self.assignments_[view], strict=True)
+        }
         return np.array([known.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
@@ -158,7 +152,7 @@ class MuSL(SeparateLearner):
         others = np.unpackbits(self.references_[view], axis=1, count=width)
         pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha, self._total())
         sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
-        return int(likelihoods_under(sample, np.arange(width).reshape(self.parts, -1))[:, 1].argmax())
+        return int(likelihoods_under(sample, np.arange(width).reshape(self.n_metrics_, -1))[:, 1].argmax())
 
     def _remember(self, category: str, metric: int, view: int) -> None:
         names, metrics = self.categories_[view].astype(str), self.assignments_[view]
@@ -166,16 +160,16 @@ class MuSL(SeparateLearner):
         self.categories_[view] = np.append(names[others], category)
         self.assignments_[view] = np.append(metrics[others], metric)
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        self.classes_ = shared_classes(labels)
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self.classes_ = shared_classes(given.classes)
         known = self._known()
         self.n_metrics_ = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
         if self.n_metrics_ * self.n_bits > _MOST_BITS:
             raise ValueError(f"n_metrics={self.n_metrics_} times n_bits={self.n_bits} is more than {_MOST_BITS:,} bits")
-        super()._fit(views, labels, mask)
+        super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
         training = Training(

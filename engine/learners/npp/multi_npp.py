@@ -1,13 +1,15 @@
 """Multi-view neighborhood preserving projections (Multi-NPP)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Mask, MultiView, Rows
+from engine.learners.base import LinearLearner, Mask, Rows
+from engine.learners.cancellation import report_progress
+from engine.learners.capabilities import Capabilities
 from engine.learners.groups import group
 from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.nearest import nearest_items
@@ -18,10 +20,9 @@ from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.start import Start, start, start_from_fixed
 from engine.learners.npp.subproblem import Regularizer
 from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 _GIVEN = "one array for each view"
 
@@ -73,20 +74,23 @@ class MultiNPP(LinearLearner):
     """
 
     name = "multi-npp"
-    cross_view = True
-    multilabel = True
-    adds_views = True
-    takes_neighbors = True
-    least_views = 2
-    argument = "n_components"
+    capabilities = Capabilities(
+        cross_view=True,
+        needs_labels=True,
+        multilabel=True,
+        takes_neighbors=True,
+        adds_views=True,
+        least_views=2,
+        main_parameter="n_components",
+    )
     groups: ClassVar[Mapping[str, Any]] = {"neighborhood": Neighborhood(), "optimization": Optimization()}
 
     objective_: NDArray[np.float64]
     n_iter_: int
 
     @property
-    def needs_labels(self) -> bool:  # type: ignore[override]  # neighbours in a view need none
-        """Whether ``fit`` needs y."""
+    def needs_labels(self) -> bool:
+        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
         return self._neighborhood.similar == "labels"
 
     def __init__(
@@ -125,62 +129,24 @@ class MultiNPP(LinearLearner):
         """Returns the ranks of all views together: each may have directions of its own."""
         return sum(ranks)
 
-    def fit(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        neighbors: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fits the projections.
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self._learn(views, given.mask, self._similarity(views, given), {})
 
-        Args:
-            X: list of (n, d_v) rows of the same items, one array per view, or one (n, sum of d_v) array.
-            y: (n,) class labels: items of the same class are similar. Or an (n, L) matrix, dense or sparse, nonzero
-                where an item has a label: items that share one are similar (and attract once for each that they
-                share), and one without only to itself. Ignored where ``neighbors`` is given.
-            mask: (n, V), which items have which views. None: all of them.
-            neighbors: the items whose row in a later view is similar to each item's row in an earlier one: n sequences
-                of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to itself, an
-                item has to be among them.
-            progress: called with (done, total) steps.
-
-        Raises:
-            ValueError: for NaN, wrong shapes, a single view, parameters out of range, neither labels nor neighbors, or
-                no similar or no dissimilar pair.
-        """
-        views, labels, there = self._validate(X, y, mask, self.needs_labels and neighbors is None)
-        self._learn(views, there, self._similarity(views, there, labels, neighbors), {}, progress)
-        return self
-
-    def add_view(
-        self,
-        X: MultiView,
-        y: ArrayLike | None = None,
-        mask: ArrayLike | None = None,
-        neighbors: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fits the projection of one further view, the last of ``X``, while the others stay; arguments as in ``fit``.
-
-        This is Algorithm 2 with the fitted projections in place of the PCA.
-        """
-        views, labels, there = self._validate_added(X, y, mask, self.needs_labels and neighbors is None)
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        """Algorithm 2 with the fitted projections in place of the PCA."""
         fixed = {
             view: FixedProjection(W, mean)
             for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))
         }
-        self._learn(views, there, self._similarity(views, there, labels, neighbors), fixed, progress)
-        return self
+        self._learn(views, given.mask, self._similarity(views, given), fixed)
 
-    def _similarity(self, views: list[Rows], there: Mask, labels: Any, neighbors: Any) -> Similarity:
-        if neighbors is None and self._neighborhood.similar == "knn":
+    def _similarity(self, views: list[Rows], given: Supervision) -> Similarity:
+        if given.neighbors is None and self._neighborhood.similar == "knn":
             view, k = self._neighborhood.neighbor_view, self._neighborhood.n_neighbors
             if not 0 <= view < len(views):
                 raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, from 0")
-            return nearest_items(views[view], there[:, view], k)
-        return similarity_of(labels, neighbors, len(there))
+            return nearest_items(views[view], given.mask[:, view], k)
+        return similarity_of(given.classes, given.neighbors, len(given.mask))
 
     @property
     def _neighborhood(self) -> Neighborhood:
@@ -194,14 +160,7 @@ class MultiNPP(LinearLearner):
             raise ValueError("frozen names every view: leave at least one to learn")
         return sorted(set(given))
 
-    def _learn(
-        self,
-        views: list[Rows],
-        there: Mask,
-        similar: Similarity,
-        fixed: Mapping[int, FixedProjection],
-        progress: Progress | None,
-    ) -> None:
+    def _learn(self, views: list[Rows], there: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
         generator = check_random_state(self.random_state)
         frozen = list(fixed) or self._frozen(len(views))
         how = cast(Optimization, group(self, "optimization"))
@@ -237,7 +196,7 @@ class MultiNPP(LinearLearner):
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()
-        self.objective_ = turns.run(how, progress)
+        self.objective_ = turns.run(how, report_progress)
         self.n_iter_ = len(self.objective_) - 1
         self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
 

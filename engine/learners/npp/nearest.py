@@ -5,7 +5,8 @@ import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
 from engine.learners.base import Mask, Rows
-from engine.learners.npp.relations import Listed, Relation, slices
+from engine.learners.blocks import slices
+from engine.learners.npp.relations import Listed, Relation
 
 
 def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
+from engine.learners.blocks import BLOCK, slices
 from engine.learners.cancellation import checkpoint
-from engine.learners.npp.relations import BLOCK, Listed, Others, Relation, Similarity, slices
+from engine.learners.npp.relations import Listed, Others, Relation, Similarity
 
 Weights = NDArray[np.float64]
 

@@ -1,6 +1,5 @@
 """Which rows of one view are similar to which rows of another."""
 
-from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -8,10 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
-
-BLOCK = 1 << 22
-"""Pairs held as a dense block at once: 32 MB of weights."""
+from engine.learners.blocks import slices
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -258,11 +254,3 @@ def listed(neighbors: Any, count: int) -> Listed:
     if neighbors.shape != (count, count):
         raise ValueError(f"neighbors has shape {neighbors.shape}, X has {count} rows: expected {(count, count)}")
     return Listed(neighbors)
-
-
-def slices(count: int, columns: int) -> Iterator[slice]:
-    """Yields slices of rows, in order, such that a block of each has at most ``BLOCK`` pairs (but at least one row)."""
-    size = max(1, BLOCK // max(columns, 1))
-    for start in range(0, count, size):
-        checkpoint()
-        yield slice(start, min(start + size, count))

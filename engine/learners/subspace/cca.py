@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from engine.learners.base import Mask, Rows, complete
+from engine.learners.base import LinearLearner, Rows, complete
+from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Dimensions, Share
 from engine.learners.subspace.correlate import correlated
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.supervision import Supervision
 
 Shrinkage = Literal["auto"] | Share | Sequence[Share]
 
@@ -39,9 +40,7 @@ class CanonicalCorrelation(LinearLearner):
     """
 
     name = "cca"
-    cross_view = True
-    least_views = 2
-    argument = "n_components"
+    capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
     correlations_: NDArray[np.float64]
     shrinkage_: list[float]
@@ -62,8 +61,8 @@ class CanonicalCorrelation(LinearLearner):
         """Returns the rank of the narrowest view."""
         return min(ranks)
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        views = complete(views, mask)
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        views = complete(views, given.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
         centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
         self.shrinkage_ = shrinkages(centered, self.shrinkage)

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Mask, Rows
-from engine.learners.classes import of_classes, shared_classes
-from engine.learners.separate import SeparateLearner
+from engine.learners.base import LinearLearner, Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Dimensions
-from engine.learners.steps import Standardize
+from engine.learners.steps.normalization import Standardize
 from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
@@ -41,8 +40,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
     """
 
     name = "lda"
-    needs_labels = True
-    argument = "n_components"
+    capabilities = Capabilities(needs_labels=True, adds_views=True, main_parameter="n_components")
 
     classes_: NDArray[Any]
     shrinkage_: list[float]
@@ -61,14 +59,14 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         """Returns the rank of the widest view, and no more than the classes less one."""
         return min(max(ranks), max(classes - 1, 1))
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
         if not isinstance(self.shrinkage, str | float | int) and len(self.shrinkage) != len(views):
             raise ValueError(f"shrinkage has {len(self.shrinkage)} numbers: give one, or one for each view")
-        self.classes_ = shared_classes(labels)
-        super()._fit(views, labels, mask)
+        self.classes_ = shared_classes(given.classes)
+        super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         _, codes = np.unique(codes, return_inverse=True)
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
         scaler = Standardize().fit([rows])

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import decomposition
 
-from engine.learners.base import Rows
-from engine.learners.separate import SeparateLearner
+from engine.learners.base import LinearLearner, Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Dimensions
-from engine.learners.subspace.linear import LinearLearner
 
 
 class PCA(LinearLearner, SeparateLearner):
@@ -27,7 +26,7 @@ class PCA(LinearLearner, SeparateLearner):
     """
 
     name = "pca"
-    argument = "n_components"
+    capabilities = Capabilities(adds_views=True, main_parameter="n_components")
 
     def __init__(
         self,

@@ -1,15 +1,15 @@
 """Partial least squares of two views, by one singular value decomposition."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Mask, Rows, complete
+from engine.learners.base import LinearLearner, Rows, complete
+from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Dimensions
-from engine.learners.steps import Standardize
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.steps.normalization import Standardize
+from engine.learners.supervision import Supervision
 
 
 class PartialLeastSquares(LinearLearner):
@@ -32,9 +32,7 @@ class PartialLeastSquares(LinearLearner):
     """
 
     name = "pls"
-    cross_view = True
-    view_count = 2
-    argument = "n_components"
+    capabilities = Capabilities(cross_view=True, least_views=2, most_views=2, main_parameter="n_components")
 
     covariances_: NDArray[np.float64]
 
@@ -46,8 +44,8 @@ class PartialLeastSquares(LinearLearner):
         """Returns the rank of the narrowest view."""
         return min(ranks)
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        views = complete(views, mask)
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        views = complete(views, given.mask)
         scaler = Standardize().fit(views)
         first, second = scaler.transform(views)
         left, covariances, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from engine.learners.base import Mask, Rows
-from engine.learners.classes import of_classes, shared_classes
-from engine.learners.separate import SeparateLearner
+from engine.learners.base import LinearLearner, Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Positive
-from engine.learners.steps import Standardize
-from engine.learners.subspace.linear import LinearLearner
+from engine.learners.steps.normalization import Standardize
+from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ALPHAS = np.logspace(-4, 2, 13)
 _LOGISTIC_ALPHA = 0.01
@@ -53,9 +52,7 @@ class SemanticMatching(LinearLearner, SeparateLearner):
     """
 
     name = "semantic"
-    cross_view = True
-    needs_labels = True
-    argument = "alpha"
+    capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="alpha")
 
     classes_: NDArray[Any]
     alphas_: list[float]
@@ -78,13 +75,13 @@ class SemanticMatching(LinearLearner, SeparateLearner):
         self.normalize = normalize
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
         self._check_alpha(len(views))
-        self.classes_ = shared_classes(labels)
-        super()._fit(views, labels, mask)
+        self.classes_ = shared_classes(given.classes)
+        super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        rows, codes = of_classes(rows, np.asarray(labels), self.classes_)
+        rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
         alphas = self._alphas(view + 1)
         regress = _ridge if self.regression == "ridge" else _logistic

@@ -46,11 +46,24 @@ def test_every_tree_of_values_and_arrays_comes_back(tree):
 
 
 @pytest.mark.parametrize(
-    "value", [object(), {1: 2}, {"a": {1, 2}}, np.array([object()]), {"__array__": 1}, float("nan")]
+    "value", [object(), {1: 2}, {"a": {1, 2}}, np.array([object()]), {"__array__": 1}, {"@arrays": {}}, float("nan")]
 )
 def test_what_cannot_be_stored_safely_is_refused(value):
     with pytest.raises((TypeError, ValueError)):
         pack(value)
+
+
+def test_tuples_come_back_as_lists_and_strings_with_a_fixed_width():
+    """What learners keep beside arrays is stored as plain values; a random generator is refused, by name."""
+    again = unpack(
+        pack({"a": [1, (2.5, None)], "b": [np.arange(3), {"c": np.float32(1.5)}], "d": np.array(["x", "yy"], object)})
+    )
+    assert again["a"] == [1, [2.5, None]]
+    np.testing.assert_array_equal(again["b"][0], np.arange(3))
+    assert again["b"][1] == {"c": 1.5}
+    assert again["d"].dtype.kind == "U"
+    with pytest.raises(TypeError, match="cannot store a RandomState"):
+        pack(np.random.RandomState(0))
 
 
 @given(st.binary(max_size=200), st.integers(0, 10_000))

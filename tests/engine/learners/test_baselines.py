@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from engine.learners.inner import InnerProduct
 from engine.learners.registry import LEARNERS
-from engine.learners.steps import L1, L2, Sqrt, Standardize
+from engine.learners.steps.inner import InnerProduct
+from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.pca import PCA
 from engine.learners.subspace.pls import PartialLeastSquares

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.learners.cancellation import reporting
 from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import pair_relations
@@ -72,7 +73,8 @@ def test_same_seed_same_projections():
     for seed in (0, 0, 1):
         told.append([])
         learner = MultiNPP(5, random_state=seed).set_params(batch_size=100)
-        fitted.append(learner.fit(views, labels, progress=lambda *at: told[-1].append(at)))
+        with reporting(lambda *at: told[-1].append(at)):
+            fitted.append(learner.fit(views, labels))
     np.testing.assert_array_equal(fitted[0].weights_[0], fitted[1].weights_[0])
     assert not np.array_equal(fitted[0].weights_[0], fitted[2].weights_[0])
     assert told[0] == sorted(told[0])

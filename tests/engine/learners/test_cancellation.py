@@ -55,7 +55,7 @@ def test_no_learner_is_fitted_when_nobody_waits(name):
     with cancellable(Countdown(1)), pytest.raises(GoneError):
         LEARNERS[name]().fit(views, labels)
     fitted = LEARNERS[name]().fit(views, labels)
-    if fitted.adds_views:
+    if fitted.capabilities.adds_views:
         with cancellable(Countdown(1)), pytest.raises(GoneError):
             fitted.add_view([*views, views[0]], labels)
 

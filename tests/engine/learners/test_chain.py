@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from engine.catalog.state import pack, unpack
 from engine.learners import selection
-from engine.learners.chain import Chain, parse_chain
-from engine.learners.kernels import KernelMap
+from engine.learners.registry import from_state, parse_chain
 from engine.learners.selection import ClassValidation, distances, search, select
-from engine.learners.state import decode, encode
+from engine.learners.steps.kernels import KernelMap
 from engine.learners.subspace.cca import CanonicalCorrelation
 
 
@@ -34,15 +34,18 @@ def test_chain_is_its_steps_in_turn():
 
 def test_chain_knows_what_its_learners_need():
     """Only a shared space with nothing but row-wise steps after it can be searched across views."""
-    assert parse_chain("l1,cca").cross_view
-    assert parse_chain("multi-npp,l2").cross_view
-    assert not parse_chain("cca,standardize").cross_view
-    assert not parse_chain("sqrt,l2").cross_view
+    assert parse_chain("l1,cca").capabilities.cross_view
+    assert parse_chain("multi-npp,l2").capabilities.cross_view
+    assert not parse_chain("cca,standardize").capabilities.cross_view
+    assert not parse_chain("sqrt,l2").capabilities.cross_view
     assert parse_chain("sqrt,multi-npp,l2").needs_labels
     assert not parse_chain("sqrt,cca").needs_labels
-    assert (parse_chain("pca,cca").view_count, parse_chain("pca,cca").least_views) == (None, 2)
-    assert parse_chain("pca,pls").view_count == 2
-    assert parse_chain("pca").view_count is None
+    assert (parse_chain("pca,cca").capabilities.most_views, parse_chain("pca,cca").capabilities.least_views) == (
+        None,
+        2,
+    )
+    assert parse_chain("pca,pls").capabilities.most_views == 2
+    assert parse_chain("pca").capabilities.most_views is None
 
 
 def test_settings_reach_the_learner():
@@ -56,7 +59,7 @@ def test_chain_state_round_trip(spec):
     """A chain comes back from its state bit for bit."""
     views, labels = two_views()
     chain = parse_chain(spec).fit(views, labels)
-    again = Chain.from_state(chain.to_state())
+    again = from_state(unpack(pack(chain.to_state())))
     for view in (0, 1):
         np.testing.assert_array_equal(again.transform(views[view], view=view), chain.transform(views[view], view=view))
 
@@ -168,18 +171,6 @@ def test_distances_are_squared_euclidean():
     expected = ((first[:, None] - second[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(distances(first, second), expected, atol=1e-12)
     assert (distances(first, first) >= 0).all()
-
-
-def test_state_values():
-    """Nested values come back, tuples as lists; what cannot be stored is refused."""
-    value = {"a": [1, (2.5, None)], "b": [np.arange(3), {"c": np.float32(1.5)}], "d": np.array(["x", "yy"], object)}
-    again = decode(encode(value))
-    assert again["a"] == [1, [2.5, None]]
-    np.testing.assert_array_equal(again["b"][0], np.arange(3))
-    assert again["b"][1] == {"c": 1.5}
-    assert again["d"].dtype.kind == "U"
-    with pytest.raises(TypeError, match="cannot store a RandomState"):
-        encode(np.random.RandomState(0))
 
 
 @pytest.mark.parametrize("unseen", [False, True])

@@ -1,15 +1,15 @@
 """Every registered learner keeps scikit-learn's rules and survives being stored."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from engine.catalog.state import pack, unpack
 from engine.learners.base import MultiViewLearner
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.learners.registry import LEARNERS, from_state, learner_class
+from engine.learners.supervision import Supervision
 
 
 def two_views(n=40, widths=(5, 7), seed=0):
@@ -35,9 +35,9 @@ def test_registered_under_its_name(name):
     learner = LEARNERS[name]
     assert issubclass(learner, MultiViewLearner)
     assert learner.name == name
-    assert isinstance(learner.cross_view, bool)
+    assert isinstance(learner.capabilities.cross_view, bool)
     assert isinstance(learner().needs_labels, bool)
-    assert learner.argument is None or learner.argument in learner().get_params()
+    assert learner.capabilities.main_parameter is None or learner.capabilities.main_parameter in learner().get_params()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -56,7 +56,7 @@ def test_forms_agree(name):
         np.testing.assert_allclose(single, embeddings[view], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.takes_constraints])
+@pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons])
 def test_those_that_take_constraints_learn_from_them(name):
     """From pairs, triplets and quadruplets in place of labels, in every view; a view added later learns the same."""
     views, _ = two_views()
@@ -65,29 +65,24 @@ def test_those_that_take_constraints_learn_from_them(name):
     pairs = np.concatenate([np.column_stack([one, another]), np.column_stack([one, other])])
     triplets = np.column_stack([one, another, other])
     for said in (Comparisons(pairs, np.arange(80) < 40), Comparisons(triplets), Comparisons(triplets[:, [0, 1, 0, 2]])):
-        learner = LEARNERS[name]().fit(views, constraints=said)
-        later = LEARNERS[name]().fit(views[:1], constraints=said).add_view(views, constraints=said)
+        learner = LEARNERS[name]().fit(views, Supervision(comparisons=said))
+        later = (
+            LEARNERS[name]()
+            .fit(views[:1], Supervision(comparisons=said))
+            .add_view(views, Supervision(comparisons=said))
+        )
         for view in (0, 1):
             found = learner.transform(views[view], view=view)
             assert np.isfinite(found).all()
             np.testing.assert_array_equal(later.transform(views[view], view=view), found)
 
 
-def arrays_and_json(state):
-    """Returns the state with arrays replaced by None, to prove that the rest is JSON."""
-    if isinstance(state, dict):
-        return {key: arrays_and_json(value) for key, value in state.items()}
-    return None if isinstance(state, np.ndarray) else state
-
-
 @pytest.mark.parametrize("name", LEARNERS)
 def test_state_round_trip(name):
-    """A fitted learner comes back from its state bit for bit, and the state is dicts, JSON values and plain arrays."""
+    """A fitted learner comes back from its stored state bit for bit."""
     views, labels = two_views()
     learner = LEARNERS[name]().fit(views, labels)
-    state = learner.to_state()
-    json.dumps(arrays_and_json(state), allow_nan=False)
-    again = from_state(state)
+    again = from_state(unpack(pack(learner.to_state())))
     assert type(again) is type(learner)
     assert again.get_params() == learner.get_params()
     for view in (0, 1):

@@ -5,9 +5,8 @@ import pytest
 import sklearn.discriminant_analysis
 import sklearn.linear_model
 
-from engine.learners.chain import Chain, parse_chain
-from engine.learners.registry import LEARNERS
-from engine.learners.steps import Standardize
+from engine.learners.registry import LEARNERS, from_state, parse_chain
+from engine.learners.steps.normalization import Standardize
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.semantic import SemanticMatching
 
@@ -188,7 +187,7 @@ def test_baselines_in_a_chain(spec, crosses):
     """Baselines work in a spec, their chains come back from their state, and only shared spaces cross views."""
     train, test, labels = planted(widths=(6, 9))
     chain = parse_chain(spec).fit(train, labels[: len(train[0])])
-    assert chain.cross_view is crosses
-    again = Chain.from_state(chain.to_state())
+    assert chain.capabilities.cross_view is crosses
+    again = from_state(chain.to_state())
     for view in (0, 1):
         np.testing.assert_array_equal(again.transform(test[view], view=view), chain.transform(test[view], view=view))

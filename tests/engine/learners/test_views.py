@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.learners.chain import parse_chain
 from engine.learners.npp.hybrid import Hybrid
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.scisd import Scisd
-from engine.learners.registry import LEARNERS
+from engine.learners.registry import LEARNERS, parse_chain
 from engine.learners.subspace.pca import PCA
+from engine.learners.supervision import Supervision
 
 CLASSES = 4
 WIDTHS = (6, 9, 5)
@@ -61,7 +61,7 @@ def test_objective_is_the_sum_over_views_that_items_have():
     learner = (
         MultiNPP(4, eta=0.01, gamma=0.03, random_state=0)
         .set_params(max_iter=2)
-        .fit(blind(views, mask), labels, mask=mask)
+        .fit(blind(views, mask), Supervision(classes=labels, mask=mask))
     )
     embedded = [learner.transform(rows, view=view) for view, rows in enumerate(views)]
     scisd = Scisd(3.7, 1 / 3.7)
@@ -89,7 +89,7 @@ def test_objective_never_rises_with_gaps(settings):
     views, labels = items()
     mask = lacking()
     learner = MultiNPP(5, eta=1e-3, gamma=1e-3, random_state=0).set_params(max_iter=5, **settings)
-    history = learner.fit(blind(views, mask), labels, mask=mask).objective_
+    history = learner.fit(blind(views, mask), Supervision(classes=labels, mask=mask)).objective_
     assert (np.diff(history) <= 1e-12).all()
     assert history[-1] < history[0]
 
@@ -100,7 +100,10 @@ def test_what_an_item_lacks_is_never_looked_at(name):
     views, labels = items()
     views, mask = [np.abs(rows) for rows in views[:2]], lacking()[:, :2]
     seed = {"random_state": 0} if "random_state" in LEARNERS[name]().get_params() else {}
-    fitted = [LEARNERS[name](**seed).fit(given, labels, mask=mask) for given in (views, blind(views, mask))]
+    fitted = [
+        LEARNERS[name](**seed).fit(given, Supervision(classes=labels, mask=mask))
+        for given in (views, blind(views, mask))
+    ]
     for view, rows in enumerate(views):
         embedded = [learner.transform(rows, view=view) for learner in fitted]
         np.testing.assert_array_equal(*embedded)
@@ -114,7 +117,7 @@ def test_an_item_without_any_view_is_no_item(name):
     views = [np.abs(rows) for rows in views[:2]]
     mask = np.repeat((np.arange(80) < 60)[:, None], 2, axis=1)
     seed = {"random_state": 0} if "random_state" in LEARNERS[name]().get_params() else {}
-    masked = LEARNERS[name](**seed).fit(views, np.where(mask[:, 0], labels, 0), mask=mask)
+    masked = LEARNERS[name](**seed).fit(views, Supervision(classes=np.where(mask[:, 0], labels, 0), mask=mask))
     without = LEARNERS[name](**seed).fit([rows[:60] for rows in views], labels[:60])
     for view, rows in enumerate(views):
         np.testing.assert_allclose(masked.transform(rows, view=view), without.transform(rows, view=view), atol=1e-8)
@@ -124,7 +127,7 @@ def test_gaps_cost_little():
     """A text-and-pictures collection where a third of the views is missing still learns every crossing."""
     views, labels = items()
     mask = lacking()
-    learner = MultiNPP(random_state=0).fit(blind(views, mask), labels, mask=mask)
+    learner = MultiNPP(random_state=0).fit(blind(views, mask), Supervision(classes=labels, mask=mask))
     scores = [accuracy(learner, q, d, (views, labels), mask) for q in range(3) for d in range(3) if q != d]
     assert min(scores) > 0.85
 
@@ -149,10 +152,10 @@ def test_a_view_added_later(spec):
     before = [chain.transform(views[view], view=view) for view in (0, 1)]
     mask = lacking()
     mask[:, :2] = True
-    chain.add_view([*views[:2], blind(views, mask)[2]], labels, mask=mask)
+    chain.add_view([*views[:2], blind(views, mask)[2]], Supervision(classes=labels, mask=mask))
     for view in (0, 1):
         np.testing.assert_array_equal(chain.transform(views[view], view=view), before[view])
-    if chain.cross_view:
+    if chain.capabilities.cross_view:
         assert accuracy(chain, 2, 0, (views, labels)) > 0.8
         assert accuracy(chain, 1, 2, (views, labels), mask) > 0.8
 
@@ -210,7 +213,7 @@ def test_bad_masks_are_named(mask, message):
     """A mask of another shape, and a view that hardly any item has, are ValueErrors."""
     views, labels = items()
     with pytest.raises(ValueError, match=message):
-        MultiNPP().fit(views, labels, mask=mask)
+        MultiNPP().fit(views, Supervision(classes=labels, mask=mask))
 
 
 def test_cca_needs_items_with_all_views():
@@ -218,6 +221,6 @@ def test_cca_needs_items_with_all_views():
     views, labels = items()
     mask = np.stack([np.arange(80) < 40, np.arange(80) >= 40], axis=1)
     with pytest.raises(ValueError, match="0 items have all 2 views"):
-        LEARNERS["cca"]().fit(views[:2], labels, mask=mask)
-    learner = MultiNPP(random_state=0).fit(views[:2], labels, mask=mask)
+        LEARNERS["cca"]().fit(views[:2], Supervision(classes=labels, mask=mask))
+    learner = MultiNPP(random_state=0).fit(views[:2], Supervision(classes=labels, mask=mask))
     assert accuracy(learner, 0, 1, (views, labels), mask) > 0.9

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons
 from engine.training.estimate import Estimate, Sample, area_under_curve, in_order
 
 

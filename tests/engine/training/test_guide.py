@@ -48,7 +48,7 @@ def test_what_learners_need_and_give_is_said():
     assert learner_guide("musl").gives() == "codes, compared within each view; views can be added later"
     assert learner_guide("musl").settings[1].tuned == (1, 3, 10, "class")
     assert [one.name for one in learner_guides() if one.stage] == sorted(
-        name for name, learner in LEARNERS.items() if learner.stage
+        name for name, learner in LEARNERS.items() if learner.capabilities.auxiliary
     )
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from engine.learners.chain import Chain, parse_chain
+from engine.learners.chain import Chain
 from engine.learners.hashing.hasher import Hasher
-from engine.learners.registry import LEARNERS
+from engine.learners.registry import LEARNERS, parse_chain
+from engine.learners.supervision import Supervision
 
 HASHERS = [name for name, learner in LEARNERS.items() if issubclass(learner, Hasher)]
-STAGES = [name for name in HASHERS if LEARNERS[name].stage]
+STAGES = [name for name in HASHERS if LEARNERS[name].capabilities.auxiliary]
 
 
 def three_views(n=60, widths=(6, 9, 5), seed=0):
@@ -73,14 +74,18 @@ def test_one_hash_for_the_views_of_a_shared_space(name):
     views, labels = three_views()
     shared = parse_chain(f"multi-npp:4,{name}", {"random_state": 0})
     shared.fit(views, labels)
-    assert (shared.cross_view, shared.binary, shared.main.name) == (True, True, "multi-npp")
+    assert (shared.capabilities.cross_view, shared.capabilities.binary, shared.main_learner.name) == (
+        True,
+        True,
+        "multi-npp",
+    )
     embedded = Chain(shared.steps[:1]).fit(views, labels).transform(views)
     hashes = shared.steps[1]
     for view in (1, 2):
         np.testing.assert_array_equal(hashes.transform(embedded[0], view=view), hashes.transform(embedded[0], view=0))
     np.testing.assert_allclose(hashes.offsets_[0], np.vstack(embedded).mean(axis=0))
     apart = parse_chain(f"pca:4,{name}").fit(views)
-    assert (apart.cross_view, apart.binary, len(apart.steps[1].offsets_)) == (False, True, 3)
+    assert (apart.capabilities.cross_view, apart.capabilities.binary, len(apart.steps[1].offsets_)) == (False, True, 3)
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -95,7 +100,7 @@ def test_a_view_added_later(before, name):
         np.testing.assert_array_equal(chain.transform(views[view], view=view), kept[view])
     codes = chain.transform(views[2], view=2)
     assert codes.shape == kept[0].shape
-    if chain.cross_view:
+    if chain.capabilities.cross_view:
         alike = labels[:, None] == labels[None]
         between = hamming(codes, kept[0])
         assert between[alike].mean() < 0.5 * between[~alike].mean()
@@ -105,10 +110,10 @@ def test_rows_of_different_widths_are_of_no_shared_space():
     """One hash for rows of different widths is refused, and a refused view leaves the hasher as it was."""
     views, _ = three_views()
     with pytest.raises(ValueError, match=r"rows of one width, not \[6, 9\]"):
-        hasher("sign").fit(views[:2], joint=True)
-    learner = hasher("sign").fit([views[0], views[0]], joint=True)
+        hasher("sign").fit(views[:2], Supervision(shared_space=True))
+    learner = hasher("sign").fit([views[0], views[0]], Supervision(shared_space=True))
     with pytest.raises(ValueError, match=r"rows of one width, not \[6, 6, 5\]"):
-        learner.add_view([views[0], views[0], views[2]], joint=True)
+        learner.add_view([views[0], views[0], views[2]], Supervision(shared_space=True))
     assert learner.view_widths_ == [6, 6]
-    with pytest.raises(ValueError, match="joint=False but the hasher was fitted with joint=True"):
+    with pytest.raises(ValueError, match="shared_space=False but the hasher was fitted with shared_space=True"):
         learner.add_view([views[0]] * 3)

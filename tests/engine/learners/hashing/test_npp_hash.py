@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learners.chain import parse_chain
+from engine.learners.cancellation import reporting
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
 from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.relations import SameClass, listed, shared_labels
+from engine.learners.registry import parse_chain
+from engine.learners.supervision import Supervision
 
 
 def classes_in_views(n=90, widths=(7, 9), classes=3, noise=0.5, seed=0):
@@ -110,7 +112,8 @@ def test_the_objective_never_rises():
     """It falls, step by step, as often as said; progress is told; the same seed finds the same functions."""
     views, labels = classes_in_views(noise=1.5)
     told = []
-    one = NPPHash(16, max_iter=12, random_state=3).fit(views, labels, progress=lambda *at: told.append(at))
+    with reporting(lambda *at: told.append(at)):
+        one = NPPHash(16, max_iter=12, random_state=3).fit(views, labels)
     assert np.all(np.diff(one.objective_) <= 0)
     assert one.objective_[-1] < 0.9 * one.objective_[0]
     assert len(one.objective_) == one.n_iter_ + 1 <= 13
@@ -165,7 +168,9 @@ def test_items_may_lack_views():
     mask = np.ones((90, 2), bool)
     mask[::4, 0] = mask[1::4, 1] = False
     filled = [np.where(column[:, None], rows, 1e6) for rows, column in zip(views, mask.T, strict=True)]
-    learner, other = (NPPHash(16, random_state=0).fit(rows, labels, mask) for rows in (views, filled))
+    learner, other = (
+        NPPHash(16, random_state=0).fit(rows, Supervision(classes=labels, mask=mask)) for rows in (views, filled)
+    )
     for view in (0, 1):
         np.testing.assert_array_equal(learner.weights_[view], other.weights_[view])
     apart = between(learner, views)
@@ -178,9 +183,9 @@ def test_a_view_added_later():
     views, labels = classes_in_views(180, (7, 9, 5))
     mask = np.random.default_rng(0).random((90, 3)) > 0.3
     train = [rows[:90] for rows in views]
-    learner = NPPHash(32, random_state=0).fit(train[:2], labels[:90], mask[:, :2])
+    learner = NPPHash(32, random_state=0).fit(train[:2], Supervision(classes=labels[:90], mask=mask[:, :2]))
     kept = [learner.transform(views[view], view=view) for view in (0, 1)]
-    learner.add_view(train, labels[:90], mask)
+    learner.add_view(train, Supervision(classes=labels[:90], mask=mask))
     for view in (0, 1):
         np.testing.assert_array_equal(learner.transform(views[view], view=view), kept[view])
     assert np.all(np.diff(learner.objective_) <= 0)
@@ -199,7 +204,7 @@ def test_an_added_view_needs_something_similar():
     mask = np.ones((90, 3), bool)
     mask[:2, 2] = False
     with pytest.raises(ValueError, match="no row of the added view is similar"):
-        learner.add_view(views, mask=mask, neighbors=told)
+        learner.add_view(views, Supervision(mask=mask, neighbors=told))
 
 
 @pytest.mark.parametrize("told", ["classes", "labels", "neighbors"])
@@ -209,11 +214,11 @@ def test_kinds_of_similarity(told):
     indicator = np.eye(3)[labels]
     same = labels[:, None] == labels[None]
     given_as = {
-        "classes": {"y": labels},
-        "labels": {"y": sp.csr_array(indicator)},
-        "neighbors": {"neighbors": sp.csr_array(same.astype(float))},
+        "classes": labels,
+        "labels": sp.csr_array(indicator),
+        "neighbors": Supervision(neighbors=sp.csr_array(same.astype(float))),
     }
-    learner = NPPHash(16, random_state=0).fit(views, **given_as[told])
+    learner = NPPHash(16, random_state=0).fit(views, given_as[told])
     apart = between(learner, views)
     assert apart[same].mean() < 0.1 * 16
     assert apart[~same].mean() > 0.4 * 16
@@ -232,9 +237,9 @@ def test_follows_a_kernel():
     """As the last step of a chain it makes the chain's codes comparable across views, with n_bits in the spec."""
     views, labels = classes_in_views()
     chain = parse_chain("kernel:rbf,npp-hash:24", {"random_state": 0, "kernel__random_state": 0}).fit(views, labels)
-    assert chain.cross_view
-    assert chain.binary
-    codes, scores = chain.coded(views[0], 0)
+    assert chain.capabilities.cross_view
+    assert chain.capabilities.binary
+    codes, scores = chain.codes_and_vectors(views[0], 0)
     assert codes.shape == scores.shape == (90, 24)
 
 

@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from engine.learners.chain import Chain, parse_chain
-from engine.learners.metrics.comparisons import Comparisons
+from engine.learners.chain import Chain
+from engine.learners.comparisons import Comparisons
 from engine.learners.metrics.fantope import Fantope
-from engine.learners.registry import LEARNERS
+from engine.learners.metrics.tuples import constraints_of
+from engine.learners.registry import LEARNERS, parse_chain
+from engine.learners.supervision import Supervision
 
 QUICK = {"max_iter": 100, "n_components": 1}
 
@@ -51,11 +53,11 @@ def test_among_some_rows_the_same_is_said_of_them(size, data):
 def test_margins_and_weights_reach_the_constraints():
     """Each comparison's own, or the learner's margin and 1."""
     items = np.array([[0, 1, 2], [2, 1, 0]])
-    own = Comparisons(items, None, np.array([1.0, 3.0]), np.array([0.5, 2.0])).constraints(1.0, 0.5, 1.5)
+    own = constraints_of(Comparisons(items, None, np.array([1.0, 3.0]), np.array([0.5, 2.0])), 1.0, 0.5, 1.5)
     assert (own.margins.tolist(), own.weights.tolist()) == ([0.5, 2.0], [1.0, 3.0])
-    usual = Comparisons(items).constraints(0.25, 0.5, 1.5)
+    usual = constraints_of(Comparisons(items), 0.25, 0.5, 1.5)
     assert (usual.margins.tolist(), usual.weights.tolist()) == ([0.25, 0.25], [1.0, 1.0])
-    pairs = Comparisons(items[:, :2], np.array([True, False])).constraints(9.0, 0.5, 1.5)
+    pairs = constraints_of(Comparisons(items[:, :2], np.array([True, False])), 9.0, 0.5, 1.5)
     assert pairs.margins.tolist() == [-0.5, 1.5]
 
 
@@ -74,10 +76,15 @@ def test_every_view_learns_from_the_comparisons_of_its_rows():
     views, said = seen()
     mask = np.ones((60, 2), bool)
     mask[:20, 1] = False
-    together = Fantope().set_params(**QUICK).fit(views, mask=mask, constraints=said)
+    together = Fantope().set_params(**QUICK).fit(views, Supervision(mask=mask, comparisons=said))
     assert min(share(together, 0), share(together, 1)) > 0.8
-    later = Fantope().set_params(**QUICK).fit(views[:1], constraints=said).add_view(views, mask=mask, constraints=said)
-    known = said.among(mask[:, 1], 60).constraints(1.0, 0.5, 1.5)
+    later = (
+        Fantope()
+        .set_params(**QUICK)
+        .fit(views[:1], Supervision(comparisons=said))
+        .add_view(views, Supervision(mask=mask, comparisons=said))
+    )
+    known = constraints_of(said.among(mask[:, 1], 60), 1.0, 0.5, 1.5)
     alone = Fantope().set_params(**QUICK).fit_constraints(views[1][20:], known)
     for learner in (together, later):
         assert_array_equal(learner.get_mahalanobis_matrix(1), alone.get_mahalanobis_matrix())
@@ -86,15 +93,15 @@ def test_every_view_learns_from_the_comparisons_of_its_rows():
 def test_a_chain_hands_them_to_the_last_that_takes_them():
     """Labels are for the other steps; the chain's rows are those that the learner has seen."""
     views, said = seen()
-    chain = parse_chain("standardize,fantope:1,l2", {"max_iter": 100}).fit(views, constraints=said)
+    chain = parse_chain("standardize,fantope:1,l2", {"max_iter": 100}).fit(views, Supervision(comparisons=said))
     scaled = parse_chain("standardize").fit(views).transform(views)
-    alone = Fantope().set_params(**QUICK).fit(scaled, constraints=said)
+    alone = Fantope().set_params(**QUICK).fit(scaled, Supervision(comparisons=said))
     assert_array_equal(chain.steps[1].get_mahalanobis_matrix(1), alone.get_mahalanobis_matrix(1))
     labels = np.arange(60) % 3
     both = Chain([LEARNERS["lda"](), Fantope().set_params(**QUICK)])
     with pytest.raises(ValueError, match="requires y"):
-        both.fit(views, constraints=said)
-    both.fit(views, labels, constraints=said)
+        both.fit(views, Supervision(comparisons=said))
+    both.fit(views, Supervision(classes=labels, comparisons=said))
     assert both.transform(views[0], view=0).shape == (60, 1)
 
 
@@ -106,11 +113,11 @@ def test_neighbours_in_another_view_take_the_place_of_labels(kind):
     mask = np.ones((150, 2), bool)
     mask[:20, 0] = mask[-20:, 1] = False
     how = QUICK | {"similar": "knn", "neighbors": 15, "constraints": kind, "mu": 0.01, "n_constraints": 3_000}
-    learner = Fantope().set_params(neighbor_view=1, **how).fit(views, mask=mask)
+    learner = Fantope().set_params(neighbor_view=1, **how).fit(views, Supervision(mask=mask))
     assert not learner.needs_labels
     assert share(learner, 0) > 0.9
     assert (
-        share(Fantope().set_params(**how).fit(views, mask=mask), 0) < 0.5
+        share(Fantope().set_params(**how).fit(views, Supervision(mask=mask)), 0) < 0.5
     )  # by its own rows, whose noise says who is near
     with pytest.raises(ValueError, match="neighbor_view=2 but there are 2 views"):
         Fantope().set_params(neighbor_view=2, **how).fit(views)
@@ -120,20 +127,24 @@ def test_some_of_them_stop_the_fit():
     """With patience a share of them is held back, and fewer steps are taken."""
     views, said = seen()
     slow = {"max_iter": 300, "tol": 0.0, "mu": 0.0, "check_every": 5}
-    assert Fantope().set_params(patience=1, **slow).fit(views[:1], constraints=said.take(np.arange(30))).n_iter_ < 300
+    few = Supervision(comparisons=said.take(np.arange(30)))
+    assert Fantope().set_params(patience=1, **slow).fit(views[:1], few).n_iter_ < 300
 
 
 @pytest.mark.parametrize(
     ("fit", "words"),
     [
         (
-            lambda views, said: parse_chain("sqrt,pca").fit(views, constraints=said),
-            "learners that take them: .*fantope",
+            lambda views, said: parse_chain("sqrt,pca").fit(views, Supervision(comparisons=said)),
+            "learners that take them, such as fantope",
         ),
-        (lambda views, said: Fantope().fit(views, constraints=Comparisons(said.items + 1)), "from 0 to 59"),
-        (lambda views, said: Fantope().fit(views, constraints=said.take(np.arange(0))), "0 constraints"),
         (
-            lambda views, said: Fantope().set_params(patience=1).fit(views, constraints=said.take(np.arange(1))),
+            lambda views, said: Fantope().fit(views, Supervision(comparisons=Comparisons(said.items + 1))),
+            "from 0 to 59",
+        ),
+        (lambda views, said: Fantope().fit(views, Supervision(comparisons=said.take(np.arange(0)))), "0 constraints"),
+        (
+            lambda views, said: Fantope(patience=1).fit(views, Supervision(comparisons=said.take(np.arange(1)))),
             "1 constraints",
         ),
     ],

@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from engine.learners.musl.musl import MuSL
 from engine.learners.registry import from_state
+from engine.learners.supervision import Supervision
 
 
 def fitted(seed=0, **parameters):
@@ -66,8 +67,8 @@ def test_embeddings_are_the_bits_of_all_metrics():
     """n_bits columns of 0 and 1 for each metric, one metric beside the other, each a threshold on a column."""
     learner, rows, _, _ = fitted(n_bits=7)
     bits = learner.transform(rows)
-    assert learner.binary
-    assert learner.parts == 3
+    assert learner.capabilities.binary
+    assert learner.n_metrics_ == 3
     assert bits.shape == (len(rows), 21)
     np.testing.assert_array_equal(bits[:, 9], rows[:, learner.columns_[0][9]] >= learner.thresholds_[0][9])
 
@@ -77,12 +78,12 @@ def test_it_says_whose_metric_a_label_has():
     rows, labels, groups = planted()
     mask = np.ones((len(rows), 2), dtype=bool)
     mask[labels == "a0", 1] = False
-    learner = MuSL(n_metrics=3, random_state=0).fit([rows, rows[:, ::-1]], labels, mask)
-    parts = learner.parts_of(sorted(set(labels)))
+    learner = MuSL(n_metrics=3, random_state=0).fit([rows, rows[:, ::-1]], Supervision(classes=labels, mask=mask))
+    parts = learner.metric_of_class(sorted(set(labels)))
     assert adjusted_rand_score(groups, parts) == 1.0
-    assert learner.parts_of(["zebra", "a1"]).tolist() == [-1, parts[1]]
-    assert learner.parts_of(["a0"], view=1).tolist() == [-1]
-    assert learner.parts_of(["a1"], view=1)[0] in (0, 1, 2)
+    assert learner.metric_of_class(["zebra", "a1"]).tolist() == [-1, parts[1]]
+    assert learner.metric_of_class(["a0"], view=1).tolist() == [-1]
+    assert learner.metric_of_class(["a1"], view=1)[0] in (0, 1, 2)
 
 
 def test_groupings_may_be_given():
@@ -91,17 +92,17 @@ def test_groupings_may_be_given():
     names = sorted(set(labels))
     by_name = MuSL(assignment=dict(zip(names, groups.tolist(), strict=True))).fit(rows, labels)
     in_order = MuSL(assignment=groups).fit(rows, labels)
-    assert by_name.parts == 3
+    assert by_name.n_metrics_ == 3
     np.testing.assert_array_equal(by_name.columns_[0], in_order.columns_[0])
     numbers = np.searchsorted(names, labels)
-    assert MuSL(assignment={"0": 0, 1: 1} | dict.fromkeys(range(2, 12), 1)).fit(rows, numbers).parts == 2
+    assert MuSL(assignment={"0": 0, 1: 1} | dict.fromkeys(range(2, 12), 1)).fit(rows, numbers).n_metrics_ == 2
     drawn = [fitted(assignment="random", random_state=seed)[0].assignments_[0] for seed in (0, 0, 1)]
     assert np.bincount(drawn[0]).tolist() == [4, 4, 4]
     assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()
     for again in (True, False):
         assert fitted(n_metrics=1, retrain=again)[0].assignments_[0].tolist() == [0] * 12
         assert fitted(n_metrics="class", retrain=again)[0].assignments_[0].tolist() == list(range(12))
-    assert fitted(n_metrics=50, n_bits=2)[0].parts == 12
+    assert fitted(n_metrics=50, n_bits=2)[0].n_metrics_ == 12
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -113,13 +114,13 @@ def test_novel_categories_find_their_group(seed):
     before = learner.transform(rows)
     for name in ("a4", "b4", "c4"):
         found = learner.assign(rows[labels == name][:4], category=name)
-        assert learner.parts_of([name, name[0] + "0"]).tolist() == [found, found]
+        assert learner.metric_of_class([name, name[0] + "0"]).tolist() == [found, found]
     np.testing.assert_array_equal(learner.transform(rows), before)
     again = from_state(learner.to_state())
-    assert again.parts_of(["a4", "b4", "c4"]).tolist() == learner.parts_of(["a4", "b4", "c4"]).tolist()
-    assert again.assign(rows[labels == "a4"][:4]) == learner.parts_of(["a4"])[0]
+    assert again.metric_of_class(["a4", "b4", "c4"]).tolist() == learner.metric_of_class(["a4", "b4", "c4"]).tolist()
+    assert again.assign(rows[labels == "a4"][:4]) == learner.metric_of_class(["a4"])[0]
     learner.assign(rows[labels == "b4"], category="a4")  # examples may come again
-    assert learner.parts_of(["a4"]).tolist() == learner.parts_of(["b4"]).tolist()
+    assert learner.metric_of_class(["a4"]).tolist() == learner.metric_of_class(["b4"]).tolist()
     assert len(learner.categories_[0]) == 15
 
 

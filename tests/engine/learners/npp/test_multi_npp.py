@@ -16,6 +16,7 @@ from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.subproblem import Regularizer, Subproblem, repulsion
 from engine.learners.selection import distances
 from engine.learners.subspace.pca import PCA
+from engine.learners.supervision import Supervision
 
 SHAPES = st.floats(1.05, 20)
 LAMBDAS = st.floats(0.01, 10)
@@ -209,7 +210,7 @@ def test_neighbors_and_labels_say_the_same():
     matrix = labels[:, None] == labels[None, :]
     by_labels = MultiNPP(4, random_state=0).fit(views, labels)
     for neighbors in (sp.csr_array(matrix), [np.flatnonzero(row) for row in matrix]):
-        given_ = MultiNPP(4, random_state=0).fit(views, neighbors=neighbors)
+        given_ = MultiNPP(4, random_state=0).fit(views, Supervision(neighbors=neighbors))
         np.testing.assert_allclose(given_.weights_[0], by_labels.weights_[0], atol=1e-8)
 
 
@@ -217,7 +218,7 @@ def test_neighbors_need_not_be_symmetric():
     """The second view sees a one-sided neighbourhood transposed: the objective still never rises."""
     views, _ = two_views(n=30)
     neighbors = [[i, (i + 1) % 30, (i + 2) % 30] for i in range(30)]
-    learner = MultiNPP(4, random_state=0).set_params(max_iter=6).fit(views, neighbors=neighbors)
+    learner = MultiNPP(4, random_state=0).set_params(max_iter=6).fit(views, Supervision(neighbors=neighbors))
     assert (np.diff(learner.objective_) <= 1e-12).all()
 
 
@@ -225,7 +226,7 @@ def test_blocks_do_not_matter(monkeypatch):
     """Pairs read in small blocks give the same projections as pairs read at once."""
     views, labels = two_views(n=30)
     whole = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
-    monkeypatch.setattr("engine.learners.npp.relations.BLOCK", 100)
+    monkeypatch.setattr("engine.learners.blocks.BLOCK", 100)
     monkeypatch.setattr("engine.learners.npp.pairs.BLOCK", 100)
     parts = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
@@ -283,8 +284,8 @@ def test_useless_pairs_are_refused():
     with pytest.raises(ValueError, match="requires y"):
         MultiNPP().fit(views)
     with pytest.raises(ValueError, match="neighbors has 2 rows"):
-        MultiNPP().fit(views, neighbors=[[0], [1]])
+        MultiNPP().fit(views, Supervision(neighbors=[[0], [1]]))
     with pytest.raises(ValueError, match=r"row numbers in 0\.\.59"):
-        MultiNPP().fit(views, neighbors=[[60]] * 60)
+        MultiNPP().fit(views, Supervision(neighbors=[[60]] * 60))
     with pytest.raises(ValueError, match="frozen must be a view"):
         Hybrid(frozen=None).fit(views, labels)

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.metrics.constraints import Constraints
-
 KINDS = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 """What comparisons are called, by the rows in each."""
 
@@ -39,16 +37,16 @@ class Comparisons:
 
     @property
     def near(self) -> NDArray[np.int64]:
-        """The (n, 2) pairs that are said to be near; of pairs all of them."""
+        """The (n, 2) pairs that should be near; of pairs all of them."""
         return self.items[:, :2]
 
     @property
     def far(self) -> NDArray[np.int64]:
-        """The (n, 2) pairs that are said to be further apart; of pairs all of them."""
+        """The (n, 2) pairs that should be further apart; of pairs all of them."""
         return self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
-        """Returns some of them."""
+        """Returns the chosen comparisons, by mask or position."""
         return Comparisons(
             self.items[chosen],
             None if self.similar is None else self.similar[chosen],
@@ -57,10 +55,10 @@ class Comparisons:
         )
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
-        """Returns those that name only some of ``count`` rows, the positions counted among these.
+        """Returns those whose rows are all among the chosen of ``count`` rows, with positions counted among these.
 
         Raises:
-            ValueError: if one names a row that there is not.
+            ValueError: if one names a row that does not exist.
         """
         if self.items.size and not 0 <= self.items.min() <= self.items.max() < count:
             raise ValueError(f"constraints name rows by position, from 0 to {count - 1}")
@@ -89,10 +87,3 @@ class Comparisons:
         from sklearn.metrics import roc_auc_score  # a second that reading and sending comparisons should not cost
 
         return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))
-
-    def constraints(self, margin: float, upper: float, lower: float) -> Constraints:
-        """Returns the constraints that they are reduced to; arguments and errors as for ``constrained``."""
-        own = margin if self.margins is None else self.margins
-        from engine.learners.metrics.tuples import constrained
-
-        return constrained(self.items, self.similar, own, upper, lower, 1.0 if self.weights is None else self.weights)

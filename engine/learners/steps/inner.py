@@ -1,13 +1,14 @@
 """Distances that rank as inner products do."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.steps import Step
+from engine.learners.steps.step import Step
 
 
 class InnerProduct(Step):
@@ -32,7 +33,7 @@ class InnerProduct(Step):
     """
 
     name = "dot"
-    keeps_space = True
+    capabilities = replace(Step.capabilities, keeps_cross_view=True)
     views: Sequence[int] | None = None  # of all views or none: one that is left out would keep another width
 
     radii_: list[float]

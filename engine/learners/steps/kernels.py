@@ -1,6 +1,7 @@
 """Kernel maps: rows as vectors whose inner products are a kernel, so that linear learners become kernel learners."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -9,9 +10,9 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
 from engine.learners.base import Rows
-from engine.learners.npp.relations import slices
+from engine.learners.blocks import slices
 from engine.learners.settings import Between, OneView, Positive, Seed
-from engine.learners.steps import Step
+from engine.learners.steps.step import Step
 
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
@@ -47,7 +48,7 @@ class KernelMap(Step):
     """
 
     name = "kernel"
-    argument = "kernel"
+    capabilities = replace(Step.capabilities, main_parameter="kernel")
 
     landmarks_: list[Rows]
     maps_: list[Rows]

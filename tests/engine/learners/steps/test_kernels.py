@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 
-from engine.learners.chain import parse_chain
-from engine.learners.kernels import KernelMap
+from engine.learners.registry import parse_chain
+from engine.learners.steps.kernels import KernelMap
 
 
 def histograms(count, width, seed):

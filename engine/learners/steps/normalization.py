@@ -1,55 +1,20 @@
 """Normalisation of rows, view by view: the first steps of most pipelines."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Mask, Rows
-from engine.learners.separate import SeparateLearner
-from engine.learners.settings import OneView
-
-
-class Step(SeparateLearner):
-    """Maps the rows of each view by itself, before or after the learner that a pipeline is made for.
-
-    Args:
-        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
-        view_slices: widths of the views in a 2-D ``X``; None: one view.
-    """
-
-    stage = True
-
-    def __init__(self, views: Sequence[OneView] | None = None, view_slices: Sequence[int] | None = None) -> None:
-        self.views = views
-        self.view_slices = view_slices
-
-    def _fit(self, views: list[Rows], labels: Any, mask: Mask) -> None:
-        unknown = sorted(set(self.views or ()) - set(range(len(views))))
-        if unknown:
-            raise ValueError(f"views={list(self.views or ())} but there are {len(views)} views, counted from 0")
-        super()._fit(views, labels, mask)
-
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        return {}
-
-    def _is_for(self, view: int) -> bool:
-        return self.views is None or view in self.views
-
-    def _project(self, rows: Rows, view: int) -> Rows:
-        return self._map(rows, view) if self._is_for(view) else rows
-
-    @abstractmethod
-    def _map(self, rows: Rows, view: int) -> Rows: ...
+from engine.learners.base import Rows
+from engine.learners.steps.step import Step
 
 
 class L1(Step):
     """Divides each row by the sum of its absolute values: word counts to frequencies. Rows of zeros stay."""
 
     name = "l1"
-    keeps_space = True
+    capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
     def _map(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.abs(rows).sum(axis=1, keepdims=True))
@@ -59,7 +24,7 @@ class L2(Step):
     """Divides each row by its Euclidean length. Rows of zeros stay."""
 
     name = "l2"
-    keeps_space = True
+    capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
     def _map(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
@@ -69,7 +34,7 @@ class Sqrt(Step):
     """Takes the signed square root of each value: on frequencies, Euclidean distance becomes Hellinger's."""
 
     name = "sqrt"
-    keeps_space = True
+    capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
     def _map(self, rows: Rows, view: int) -> Rows:
         return np.copysign(np.sqrt(np.abs(rows)), rows)

@@ -1,17 +1,19 @@
-"""Neighbourhoods: which items a learner takes to be similar, by their labels, or by pairs or comparisons given."""
+"""Supervision: which items a learner takes to be similar, by their labels, or by pairs or comparisons given."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts
 from engine.learners.chain import Chain
-from engine.learners.registry import takers
+from engine.learners.registry import learners_of_comparisons
+from engine.learners.supervision import Supervision
 from engine.recipe import Pair
 from engine.training.examples import Examples
 
@@ -27,18 +29,20 @@ def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
             raise InvalidInputError(f"{where}: {pair.first!r} is paired with itself")
 
 
-def told(found: Examples, pairs: Iterable[tuple[str, str]], constraints: ItemComparisons | None) -> Examples:
+def with_supervision(
+    found: Examples, pairs: Iterable[tuple[str, str]], comparisons: ItemComparisons | None
+) -> Examples:
     """Return the examples with what is known of them besides labels: similar pairs, and comparisons.
 
     What names other items is left out; InvalidInputError if nothing is left of the pairs.
     """
     if pairs:
         found = with_pairs(found, pairs)
-    return found if constraints is None else replace(found, constraints=constraints.of(found.keys))
+    return found if comparisons is None else replace(found, constraints=comparisons.of(found.keys))
 
 
 def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
-    """Return the examples with what pairs of keys say of their similarity; every item is similar to itself.
+    """Return the examples with what pairs of keys state of their similarity; every item is similar to itself.
 
     Pairs of items that are not among the examples are left out; InvalidInputError if none is left.
     """
@@ -54,32 +58,38 @@ def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
     return replace(found, similar=similar)
 
 
-def similarity(pipeline: Chain, training: Examples) -> dict[str, Any]:
-    """Return what a pipeline's ``fit`` is told of similarity: "y", and "neighbors" or "constraints" where given.
+def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
+    """Return what a pipeline learns from: a mask, classes, and neighbors or comparisons where these were given.
 
     Items are similar if they share a label where the learners understand that, else if their sets of labels are equal.
 
-    Raises InvalidInputError for pairs or constraints that no learner takes, NotReadyError for a metric of neither.
+    Raises InvalidInputError for pairs or comparisons that no learner takes, NotReadyError where nothing is given.
     """
-    if training.constraints is not None and not pipeline.takes_constraints:
+    can, learner = pipeline.capabilities, pipeline.steps[-1].name
+    if training.constraints is not None and not can.takes_comparisons:
         raise InvalidInputError(
-            f"{pipeline.steps[-1].name} does not learn from constraints: take a learner that does, one of {takers()}"
+            f"{learner} does not learn from constraints: take a learner that does, one of {learners_of_comparisons()}"
         )
-    if training.similar is not None:
-        if not pipeline.takes_neighbors:
-            raise InvalidInputError(
-                f"{pipeline.steps[-1].name} does not learn from pairs of items: take a learner such as multi-npp"
-            )
-        return {"y": training.classes(), "neighbors": training.similar}
-    undrawable = pipeline.takes_constraints and pipeline.needs_labels and training.constraints is None
-    if undrawable and np.unique(training.classes()).size == len(training):
+    if training.similar is not None and not can.takes_neighbors:
+        raise InvalidInputError(f"{learner} does not learn from pairs of items: take a learner such as multi-npp")
+    classes = training.classes()
+    if training.similar is None and training.constraints is None and can.takes_comparisons and can.needs_labels:
+        _check_some_class_has_two(classes)
+    shared = training.similar is None and can.multilabel and training.several_labels()
+    return Supervision(
+        classes=training.indicators() if shared else classes,
+        neighbors=training.similar,
+        comparisons=None if training.similar is not None else training.constraints,
+        mask=training.mask,
+    )
+
+
+def _check_some_class_has_two(classes: NDArray[Any]) -> None:
+    if np.unique(classes).size == len(classes):
         raise NotReadyError(
             "no two training items have the same labels: index with --labels folder or a CSV file, "
             "or compare items by --constraints FILE.csv"
         )
-    shared = pipeline.multilabel and training.several_labels()
-    known = {"y": training.indicators() if shared else training.classes()}
-    return known if training.constraints is None else known | {"constraints": training.constraints}
 
 
 def count_constraints(given: ItemComparisons | None, training: Examples, held_out: Examples) -> ConstraintCounts | None:
@@ -90,7 +100,7 @@ def count_constraints(given: ItemComparisons | None, training: Examples, held_ou
     if given is None or training.constraints is None:
         return None
     columns = zip(training.rows, training.mask.T, strict=True)
-    used = {view: len(training.constraints.among(there, len(training))) for view, there in columns}
+    used = {view: len(training.constraints.among(present, len(training))) for view, present in columns}
     counts = ConstraintCounts(given.comparisons.kind, len(given), given.naming(set(held_out.keys)), used)
     if lacking := [view for view, count in used.items() if not count]:
         raise InvalidInputError(

@@ -1,0 +1,68 @@
+"""What a learner can do, as far as anything around it asks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a learner can do, and what it needs."""
+
+    cross_view: bool = False
+    """A query of one view may be matched against another view's embeddings."""
+    needs_labels: bool = False
+    """It learns from class labels; an instance may need none, see ``MultiViewLearner.needs_labels``."""
+    multilabel: bool = False
+    """Labels may be an indicator matrix, for items of several classes."""
+    takes_neighbors: bool = False
+    """It can learn from lists of similar items in place of labels."""
+    takes_comparisons: bool = False
+    """It can learn from comparisons of items in place of labels."""
+    adds_views: bool = False
+    """One more view can be fitted while the others stay as they are."""
+    least_views: int = 1
+    """It needs at least so many views."""
+    most_views: int | None = None
+    """It takes at most so many views; None: any number."""
+    keeps_cross_view: bool = False
+    """It treats rows of all views alike, so that views that could be compared before it still can be."""
+    auxiliary: bool = False
+    """It only serves another learner: it prepares its rows, or makes codes of its embeddings."""
+    binary: bool = False
+    """Embeddings are codes, columns of 0 and 1."""
+    main_parameter: str | None = None
+    """The parameter that a bare value in a spec sets, as in "pca:0.99"; None: there is none."""
+
+    def check_views(self, learner: str, names: Sequence[str]) -> None:
+        """Raises ValueError unless the learner of that name takes as many views as are named."""
+        least, most = self.least_views, self.most_views
+        if len(names) < least or (most is not None and len(names) > most):
+            wanted = f"at least {least}" if most is None else f"exactly {least}" if least == most else f"{least}-{most}"
+            raise ValueError(f"{learner} learns from {wanted} views; you named {len(names)} ({', '.join(names)})")
+
+
+def main_position(steps: Sequence[Capabilities]) -> int:
+    """Returns the position of the learner that a chain is made for: the last that is not auxiliary, or else the last.
+
+    It is -1 for an empty chain.
+    """
+    learners = [position for position, step in enumerate(steps) if not step.auxiliary]
+    return learners[-1] if learners else len(steps) - 1
+
+
+def composed(steps: Sequence[Capabilities]) -> Capabilities:
+    """Returns what learners can do one after another, each on the embeddings of the one before it."""
+    most = [step.most_views for step in steps if step.most_views is not None]
+    return Capabilities(
+        cross_view=next((step.cross_view for step in reversed(steps) if not step.keeps_cross_view), False),
+        needs_labels=any(step.needs_labels for step in steps),
+        multilabel=all(step.multilabel for step in steps if step.needs_labels),
+        takes_neighbors=bool(steps) and steps[main_position(steps)].takes_neighbors,
+        takes_comparisons=any(step.takes_comparisons for step in steps),
+        adds_views=all(step.adds_views for step in steps),
+        least_views=max((step.least_views for step in steps), default=1),
+        most_views=min(most, default=None),
+        keeps_cross_view=all(step.keeps_cross_view for step in steps),
+        auxiliary=all(step.auxiliary for step in steps),
+        binary=bool(steps) and steps[-1].binary,
+    )

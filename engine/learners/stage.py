@@ -1,0 +1,36 @@
+"""Stages: the language in which pipelines are written, as in "sqrt@sift,kernel:rbf,multi-npp:50"."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One learner of a pipeline, as it is written: ``name:argument@view+view``."""
+
+    name: str
+    argument: str | None = None
+    """The value of the learner's main parameter; None: none is given."""
+    views: tuple[str, ...] | None = None
+    """The views that it is for; None: all of them."""
+
+    def __str__(self) -> str:
+        argument = "" if self.argument is None else f":{self.argument}"
+        views = "" if self.views is None else f"@{'+'.join(self.views)}"
+        return f"{self.name}{argument}{views}"
+
+
+def parse_stages(spec: str) -> tuple[Stage, ...]:
+    """Returns the stages of a spec, comma separated, first to last; whether there are such learners is not checked."""
+    return tuple(_parse(part.strip()) for part in spec.split(","))
+
+
+def format_stages(stages: Sequence[Stage]) -> str:
+    """Returns the spec that ``parse_stages`` reads as these stages."""
+    return ",".join(map(str, stages))
+
+
+def _parse(text: str) -> Stage:
+    head, at, views = text.partition("@")
+    name, colon, argument = head.partition(":")
+    return Stage(name, argument if colon else None, tuple(views.split("+")) if at else None)

@@ -1,0 +1,97 @@
+"""Supervision: what a learner learns from besides the rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array, column_or_1d
+
+from engine.learners.comparisons import Comparisons
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Supervision:
+    """What is known of n items of V views besides their rows; ``fit`` and ``add_view`` take it in place of y.
+
+    Attributes:
+        classes: (n,) class labels, strings or numbers: items of a class are similar. Or an (n, L) matrix, dense or
+            sparse, nonzero where an item has a label: items that share one are similar (and attract once for each that
+            they share), and one without only to itself.
+        neighbors: in place of classes, the items whose row in a later view is similar to each item's row in an earlier
+            one: n sequences of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to
+            itself, an item has to be among them.
+        comparisons: in place of classes, comparisons of the items. Each view learns from those that name only items
+            that have it.
+        mask: (n, V), which items have which views; None: all of them have all.
+        shared_space: the rows of all views are vectors of one space, so that one hash should serve all views.
+    """
+
+    classes: Any = None
+    neighbors: Any = None
+    comparisons: Comparisons | None = None
+    mask: Any = None
+    shared_space: bool = False
+
+    @classmethod
+    def of(cls, y: Any) -> "Supervision":
+        """Returns the supervision that y is, or that class labels are."""
+        return y if isinstance(y, Supervision) else cls(classes=y)
+
+
+def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
+    """Returns which of ``count`` items have which of the views, (n, V).
+
+    Raises:
+        ValueError: for another shape, or a view of fewer than two items.
+    """
+    if mask is None:
+        return np.ones((count, views), dtype=bool)
+    present = np.asarray(mask, dtype=bool)
+    if present.shape != (count, views):
+        raise ValueError(f"mask has shape {present.shape}, but there are {count} items and {views} views")
+    for view, items in enumerate(present.sum(axis=0)):
+        if items < 2:
+            raise ValueError(f"{items} items have view {view}; at least 2 are needed")
+    return present
+
+
+def checked_classes(classes: Any, multilabel: bool) -> Any:
+    """Returns class labels as (n,) array, or where ``multilabel`` an indicator matrix of labels as (n, L) CSR array.
+
+    Raises:
+        ValueError: for another shape.
+    """
+    labels: Any = classes if sp.issparse(classes) else np.asarray(classes)
+    if multilabel and labels.ndim == 2 and (sp.issparse(labels) or labels.shape[1] > 1):
+        return sp.csr_array(check_array(labels, accept_sparse="csr", dtype=np.float64))
+    return column_or_1d(labels, warn=True)
+
+
+def shared_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Returns the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
+
+    Raises:
+        ValueError: if there are fewer than two.
+    """
+    names, counts = np.unique(labels, return_counts=True)
+    classes: NDArray[Any] = names[counts > 1]
+    if len(classes) < 2:
+        raise ValueError(f"the labels have {len(classes)} class of two or more rows; at least 2 classes are needed")
+    return classes
+
+
+def rows_of_classes(
+    rows: NDArray[np.float64], labels: NDArray[Any], classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Returns the rows that are of some classes, and their classes, (n,), as positions in them.
+
+    Raises:
+        ValueError: if these rows are of fewer than two of the classes.
+    """
+    known = np.isin(labels, classes)
+    codes = np.searchsorted(classes, labels[known])
+    if len(np.unique(codes)) < 2:
+        raise ValueError("the rows of a view are of fewer than 2 classes")
+    return rows[known], codes
