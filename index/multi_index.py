@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, Neighbors, check_codes, in_order
+from index.base import Ids, Neighbors, check_codes
 from index.binary_flat import BinaryFlatIndex
 from index.substrings import Distances, Numbers, SubstringTables
 
@@ -70,22 +70,6 @@ class MultiIndexHashing(BinaryFlatIndex):
         if scanned:
             nearest.ids[scanned], nearest.distances[scanned] = super().search(queries[scanned], k)
         return nearest
-
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all codes at distance <= radius."""
-        queries = check_codes(vectors, self.dim)
-        if self._tables is None or not 0 <= radius < self.dim:
-            return super().range(queries, radius)
-        answers = []
-        for query, recent in zip(queries, self._recent.range(queries, radius), strict=True):
-            found = _within(self._tables, query, int(radius), self._most())
-            if found is None:
-                answers += super().range(query[None], radius)
-            else:
-                ids = np.concatenate([found[0], recent.ids[0]])
-                distances = np.concatenate([found[1], recent.distances[0]])
-                answers.append(in_order(ids[None], distances[None]))
-        return answers
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
@@ -158,14 +142,3 @@ def _kth(distances: Distances, sizes: Numbers | None, k: int) -> float:
     """The k-th smallest distance, each counted ``sizes`` times, or infinity if there are fewer."""
     nearer = np.cumsum(np.bincount(distances, sizes))
     return float(np.searchsorted(nearer, k)) if len(nearer) and nearer[-1] >= k else np.inf
-
-
-def _within(tables: SubstringTables, code: NDArray[np.uint8], radius: int, most: int) -> Found | None:
-    """All ids at distance <= radius, unordered; None if that takes too long."""
-    steps = list(itertools.islice(tables.steps(code, most), radius + 1))
-    if len(steps) <= radius:
-        return None
-    groups, first = np.unique(np.concatenate([groups for groups, _ in steps]), return_index=True)
-    distances = np.concatenate([distances for _, distances in steps])[first]
-    near = distances <= radius
-    return tables.members(groups[near], distances[near], len(tables))

