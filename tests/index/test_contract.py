@@ -258,9 +258,7 @@ def test_a_damaged_snapshot_is_refused(kind, damage, tmp_path: Path):
 
 
 # Whole numbers have exact distances in any arithmetic, so ties are ties for the oracle and for FAISS alike.
-_actions = st.lists(
-    st.tuples(st.sampled_from(["add", "remove", "search"]), st.integers(0, 2**32 - 1)), max_size=12
-)
+_actions = st.lists(st.tuples(st.sampled_from(["add", "remove", "search"]), st.integers(0, 2**32 - 1)), max_size=12)
 
 
 @settings(max_examples=60, deadline=None)
