@@ -575,13 +575,12 @@ class Collection:
     def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
         """Fit the next generation of a space, place every item and store it."""
         from engine.spaces.live import LiveSpace
-        from engine.spaces.space import summarize
 
         with self._write():
             with self._read() as tx:
                 earlier = tx.spaces.generations(name)
                 fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
-                summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
+                summary, sequence = fitted.summary(), tx.sequence()
                 live = LiveSpace(fitted, self._folder / INDEX_FOLDER, (fitted.generation, sequence))
                 live.follow(tx, fitted.targets)
             with self._catalog.write() as tx:

@@ -1,4 +1,4 @@
-"""Deleting spaces, generations of them, and views: what may go, and the disk space that comes back."""
+"""Deleting spaces, generations of them, and views: what may be deleted, and which snapshots are left over."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -12,12 +12,12 @@ from engine.spaces.live import snapshot_name
 
 
 def delete_space(tx: Transaction, space: str, generation: int | None = None) -> None:
-    """Delete a trained space, or one of its generations that does not answer.
+    """Delete a trained space, or one of its generations that is not in use.
 
     Without the active space, ``raw`` answers searches that name none.
 
-    Raises InvalidInputError for ``raw``, NotFoundError for an unknown generation, NotReadyError for the one that
-    answers.
+    Raises InvalidInputError for ``raw``, NotFoundError for an unknown generation, NotReadyError for the one in
+    use.
     """
     if space == RAW:
         raise InvalidInputError(
@@ -35,8 +35,7 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
 def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     known = [one.generation for one in tx.spaces.generations(space)]
     if generation not in known:
-        there = ", ".join(map(str, known))
-        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
+        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {', '.join(map(str, known))}")
     if tx.spaces.answering()[space] != generation:
         return
     others = [one for one in known if one != generation]

@@ -12,6 +12,7 @@ from engine.catalog.values import within_reach
 from engine.errors import InvalidInputError
 from engine.learners.chain import Chain, parse_chain
 from engine.learners.registry import LEARNERS
+from engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""
@@ -97,35 +98,59 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
         return within_reach(chain.transform(rows, view=view))
 
 
-def filed(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
-    """Return under which metrics of a chain items of some classes are filed, (n, parts).
+def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
+    """Return which metrics of a chain the items of some classes, (n,), are indexed under, (n, number of metrics).
 
-    Those of a class that has a metric are filed under it, others under every one.
+    Those of a class that has a metric are indexed under it, others under every one.
     """
-    parts = chain.parts_of(classes, view)
-    there: NDArray[np.bool_] = (parts[:, None] < 0) | (parts[:, None] == np.arange(chain.parts))
-    return there
+    used = chain.parts_of(classes, view)
+    indexed: NDArray[np.bool_] = (used[:, None] < 0) | (used[:, None] == np.arange(chain.parts))
+    return indexed
 
 
 def distances(
-    probes: NDArray[np.float32], placed: NDArray[np.float32], there: NDArray[np.bool_]
+    probes: NDArray[np.float32], placed: NDArray[np.float32], metrics: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return the Euclidean distances of vectors, (q, n): the least over the metrics that an item is ``filed`` under."""
+    """Return Euclidean distances, (q, n): the least over an item's metrics, as ``metrics_of_items`` gives them."""
     found = np.full((len(probes), len(placed)), np.inf)
-    asked, stored = (np.split(rows, there.shape[1], axis=1) for rows in (probes, placed))
-    for mine, theirs, items in zip(asked, stored, there.T, strict=True):
-        found[:, items] = np.minimum(found[:, items], cdist(mine, theirs[items]))
+    by_metric = (np.split(rows, metrics.shape[1], axis=1) for rows in (probes, placed))
+    for queries, stored, items in zip(*by_metric, metrics.T, strict=True):
+        found[:, items] = np.minimum(found[:, items], cdist(queries, stored[items]))
     return found
 
 
-def coded(chain: Chain, rows: NDArray[np.float32], view: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def codes_and_vectors(
+    chain: Chain, rows: NDArray[np.float32], view: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the vectors of a chain that ends in a hasher, and the float vectors, (n, D), that they stand for."""
     if not len(rows):
-        one_code, one_float = coded(chain, np.zeros((1, rows.shape[1]), np.float32), view)
+        one_code, one_float = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_float[:0]
     with np.errstate(over="ignore"):
         codes, floats = chain.coded(rows, view)
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
+
+
+def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tuple[Target, ...]:
+    """Return the targets of a view of a fitted chain: one for each metric, with the numbers from 1 as their names.
+
+    Where there are several metrics, their distances are on a common scale.
+    """
+    row = np.zeros((1, chain.view_widths_[position]), np.float32)
+    floats = codes_and_vectors(chain, row, position)[1].shape[1] if rerank else 0
+    count = chain.parts
+    return tuple(
+        Target(
+            view=view,
+            name=str(metric + 1) if count > 1 else "",
+            metric=metric,
+            dim=vectors(chain, row, position).shape[1] // count,
+            codes=chain.binary,
+            floats=floats,
+            scale=view if count > 1 else "",
+        )
+        for metric in range(count)
+    )
 
 
 def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:

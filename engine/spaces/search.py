@@ -1,7 +1,7 @@
 """One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from engine.item import Item
 from engine.query import TEXT_SHOWN, Embedding, Filter, Hit, HitList, Query
 from engine.spaces.fusion import fuse
 from engine.spaces.live import LiveSpace
-from engine.spaces.space import Space
+from engine.spaces.space import Space, Vectors
+from engine.spaces.target import Target, on_common_scale
 from features import Extractor, ImageExtractor, TextExtractor
 from features.decode import decode
+from index import Neighbors
 
 _OVERFETCH = 3
 """Hits asked of every target for each one wanted, before lists are merged."""
@@ -56,34 +58,49 @@ def answer(
     """Return the hit lists, query by query and target by target; None if the search has to begin again,
     because an index is ahead of the transaction or gone.
 
-    ``merge`` makes one list per query; None: where the space's distances are comparable.
+    ``merge`` makes one list per query; None: where distances in its targets are on a common scale.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, or ImageError for a picture that cannot be read.
     """
     only = tx.items.matching(chosen) if chosen else None
-    comparable = live.space.comparable
-    merge = comparable if merge is None else merge
-    wanted = k * _OVERFETCH if merge and not comparable else k
-    lists: dict[int, list[HitList]] = defaultdict(list)
+    lists: dict[int, list[HitList]] = {}
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
         own = [_own_id(tx, queries[number]) for number in numbers]
         probes = live.space.probe(view, rows, targets)
-        live.follow(tx, probes)
-        for target, vectors in probes.items():
-            found = live.search(target, vectors, wanted + any(one is not None for one in own), only)
-            if found is None:
-                return None
-            try:
-                hit_lists = _hits(tx, target, found.ids, found.distances, own, wanted)
-            except _StaleError:
-                return None
-            for number, hits in zip(numbers, hit_lists, strict=True):
-                lists[number].append(HitList(number, target, hits))
-    if merge:
+        comparable = on_common_scale(probes.keys())
+        merged = comparable if merge is None else merge
+        wanted = k * _OVERFETCH if merged and not comparable else k
+        found = _neighbours(tx, live, probes, own, wanted, only)
+        if found is None:
+            return None
         join = _nearest if comparable else fuse
-        return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
+        for row, number in enumerate(numbers):
+            apart = [HitList(number, str(target), hits[row]) for target, hits in found.items()]
+            lists[number] = [HitList(number, "", join(apart, k))] if merged else apart
     return [one for number in range(len(queries)) for one in lists[number]]
+
+
+def _neighbours(
+    tx: Transaction,
+    live: LiveSpace,
+    probes: Mapping[Target, Vectors],
+    own: Sequence[int | None],
+    k: int,
+    only: NDArray[np.int64] | None,
+) -> dict[Target, list[tuple[Hit, ...]]] | None:
+    """Return the hits of every query, by target; None where an index is ahead of the transaction or gone."""
+    live.follow(tx, probes)
+    hits = {}
+    for target, vectors in probes.items():
+        found = live.search(target, vectors, k + any(one is not None for one in own), only)
+        if found is None:
+            return None
+        try:
+            hits[target] = _hits(tx, str(target), found, own, k)
+        except _StaleError:
+            return None
+    return hits
 
 
 def embed(
@@ -91,14 +108,13 @@ def embed(
 ) -> list[Embedding]:
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
     space.check_revisions(tx.views.all())
-    dims = space.dims(tx.views.all())
     found: dict[int, list[Embedding]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
         for target, vectors in space.probe(view, rows, targets).items():
-            bits = dims[target] if space.binary else 0
+            bits = target.dim if target.codes else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
-                found[number].append(Embedding(number, target, vector[: -(-bits // 8)] if bits else vector, bits))
+                found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
     return [one for number in range(len(queries)) for one in found[number]]
 
 
@@ -189,18 +205,12 @@ def _item_id(tx: Transaction, key: str) -> int:
     return found[key]
 
 
-def _hits(
-    tx: Transaction,
-    target: str,
-    ids: NDArray[np.int64],
-    distances: NDArray[np.float32],
-    own: Sequence[int | None],
-    k: int,
-) -> Iterable[tuple[Hit, ...]]:
-    items = tx.items.by_id(np.unique(ids[ids >= 0]).tolist())
+def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | None], k: int) -> list[tuple[Hit, ...]]:
+    """Return the k nearest items of every query but the query's own; _StaleError where one is not in the catalog."""
+    items = tx.items.by_id(np.unique(found.ids[found.ids >= 0]).tolist())
     lists = []
-    for row, row_distances, mine in zip(ids.tolist(), distances.tolist(), own, strict=True):
-        pairs = [(item, distance) for item, distance in zip(row, row_distances, strict=True) if item not in (-1, mine)]
+    for ids, distances, mine in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
+        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, mine)]
         if any(item not in items for item, _ in pairs):
             raise _StaleError
         lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))

@@ -12,7 +12,7 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Evaluation, Overlap
 from engine.learners.metrics.comparisons import Comparisons
-from engine.spaces.pipeline import class_of, coded, filed, vectors
+from engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.training.estimate import Estimate, area_under_curve, in_order
 from engine.training.evaluator import codebooks
@@ -27,7 +27,7 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     known = tx.items.ids_of(given.keys)
     given.check(known)
     for space in spaces:
-        space.check_reachable(view, ())
+        space.targets_for(view)
         space.check_revisions(tx.views.all())
     found = tx.rows.get(find_view(tx, view), known.values())
     places = {item: place for place, item in enumerate(found.ids.tolist())}
@@ -75,8 +75,11 @@ def _agreement(
     space: Space, view: str, raw: NDArray[np.float32], classes: Sequence[str], comparisons: Comparisons
 ) -> Estimate:
     position = space.views.index(view)
-    placed = coded(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
-    there = filed(space.pipeline, classes, position)
+    if space.rerank:
+        _, placed = codes_and_vectors(space.pipeline, raw, position)
+    else:
+        placed = vectors(space.pipeline, raw, position)
+    there = metrics_of_items(space.pipeline, classes, position)
     near = _distances(placed, there, comparisons.near)
     if comparisons.similar is not None:
         return area_under_curve(near, comparisons.similar, comparisons.weights)

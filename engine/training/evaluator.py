@@ -17,8 +17,9 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Evaluation
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
-from engine.spaces.pipeline import build, coded, distances, filed, vectors
-from engine.spaces.space import Space, source
+from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
+from engine.spaces.space import Space
+from engine.spaces.target import view_of
 from engine.training.division import Division, divide
 from engine.training.estimate import Estimate, Sample
 from engine.training.examples import Examples, examples
@@ -94,11 +95,11 @@ def _asked(spaces: Sequence[Space], view: str, targets: Sequence[str]) -> dict[s
     """
     found = {}
     for space in spaces:
-        mine = [target for target in targets if space.cross_view or source(target) == view]
-        space.check_reachable(view, mine)
-        found[space.name] = tuple(dict.fromkeys(map(source, mine if targets else space.reachable(view))))
+        mine = [target for target in targets if space.cross_view or view_of(target) == view]
+        matched = space.targets_for(view, mine)
+        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if mine or not targets else ()
     if not any(found.values()):
-        spaces[0].check_reachable(view, targets)
+        spaces[0].targets_for(view, targets)
     return found
 
 
@@ -164,7 +165,7 @@ def _measure(
     wanted, there = members(queries.labels, classes), members(database.labels, classes)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
     asked, stored = ((of.rows[name], space.views.index(name)) for of, name in ((queries, view), (database, target)))
-    metrics = filed(pipeline, database.classes(), space.views.index(target))
+    metrics = metrics_of_items(pipeline, database.classes(), space.views.index(target))
     for part, order, lengths in _orders(pipeline, space.rerank, asked, stored, metrics, ks):
         ranked = relevance(order, wanted[part], there)
         for k in lengths:
@@ -181,11 +182,12 @@ def _orders(
 ) -> Iterator[tuple[slice, NDArray[np.intp], Sequence[int]]]:
     """Yield rankings of the stored rows, for some queries at a time and hit lists of these lengths.
 
-    ``metrics`` are those that each stored row is filed under.
+    ``metrics`` are those that each stored row is indexed under.
     """
     random = np.random.default_rng(0)
     if rerank:
-        (probes, probe_floats), (placed, placed_floats) = coded(pipeline, *asked), coded(pipeline, *stored)
+        probes, probe_floats = codes_and_vectors(pipeline, *asked)
+        placed, placed_floats = codes_and_vectors(pipeline, *stored)
     else:
         probes, placed = vectors(pipeline, *asked), vectors(pipeline, *stored)
     for start in range(0, len(probes), _QUERIES_AT_ONCE):

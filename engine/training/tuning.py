@@ -15,7 +15,7 @@ from engine.learners.metrics.comparisons import Comparisons
 from engine.learners.selection import search
 from engine.progress import Progress
 from engine.recipe import MEASURES, ORDER, Recipe, Tune
-from engine.spaces.pipeline import build, distances, filed, vectors
+from engine.spaces.pipeline import build, distances, metrics_of_items, vectors
 from engine.training.examples import Examples
 from engine.training.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.training.learning import learn
@@ -112,7 +112,7 @@ class _Trial:
             if len(queries) and len(items):
                 probes = vectors(pipeline, self.training.rows[views[query]][queries], query)
                 placed = vectors(pipeline, self.training.rows[views[target]][items], target)
-                metrics = filed(pipeline, classes[items], target)
+                metrics = metrics_of_items(pipeline, classes[items], target)
                 yield self._quality(probes, placed, metrics, queries, items)
 
     def _known(self) -> NDArray[np.bool_]:
