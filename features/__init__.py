@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from features.base import Extractor, ImageExtractor, Input, Labels, TextExtractor
+    from features.base import Extraction, Extractor, ImageExtractor, Input, Labels, TextExtractor
     from features.color import Color
     from features.decode import MAX_PIXELS, WORKING_SIDE, Picture
     from features.errors import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from features.vectors import Vectors
 
 _MODULES = {
+    "Extraction": "base",
     "Extractor": "base",
     "ImageExtractor": "base",
     "Input": "base",
@@ -64,6 +65,7 @@ __all__ = [
     "WORKING_SIDE",
     "Color",
     "EmptyImageError",
+    "Extraction",
     "Extractor",
     "Forest",
     "Gist",

@@ -54,7 +54,8 @@ def content_hash(data: bytes) -> str:
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
     """Return everything that is kept of a picture; ImageError says why it cannot be read."""
     picture = decode(data)
-    rows = {view: extractor.extract(picture.image) for view, extractor in extractors.items()}
+    found = {view: extractor.extract([picture.image]).rows for view, extractor in extractors.items()}
+    rows = {view: one[0] for view, one in found.items() if len(one)}
     return Extracted(content_hash(data), picture.width, picture.height, thumbnail(picture.image), rows)
 
 

@@ -1,14 +1,17 @@
 """One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.catalog.batches import batches
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_text
-from engine.catalog.extractors import check_fitted, find_view, input_of
+from engine.catalog.extractors import check_fitted, find_view, inputs_of
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError, NotFoundError
@@ -18,13 +21,16 @@ from engine.spaces.fusion import fuse
 from engine.spaces.live import LiveSpace
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
-from features import Extractor, ImageExtractor, TextExtractor
+from features import Extractor
 from features.decode import decode
+from features.image import Image
 from index import Neighbors
 
 _OVERFETCH = 3
-"""Hits asked of every target for each one wanted, before lists are merged."""
+"""Hits searched for in every target for each one wanted, before lists are merged."""
 
+_EXTRACTED_AT_ONCE = 64
+"""Pictures in memory at a time."""
 _TEXT_QUOTED = 80
 
 Extractors = Callable[[Transaction, ViewRecord], Extractor]
@@ -130,20 +136,37 @@ def _rows(
 ) -> NDArray[np.float32]:
     """Return the rows of the queries of these numbers; InvalidInputError names the query where there are several."""
     view = find_view(tx, view_name)
-    rows = []
-    for number in numbers:
-        try:
-            rows.append(_row(tx, extractors, view, queries[number]))
-        except InvalidInputError as error:
-            if len(queries) == 1:
-                raise
-            raise InvalidInputError(f"query {number}: {error}") from error
-    return np.stack(rows)
+    rows: dict[int, NDArray[np.float32]] = {}
+    for batch in batches(numbers, _EXTRACTED_AT_ONCE):
+        samples: dict[int, Image | str] = {}
+        for number in batch:
+            with _naming(number, queries):
+                if queries[number].image is None and queries[number].text is None:
+                    rows[number] = _row(tx, view, queries[number])
+                else:
+                    samples[number] = _sample(tx, view, queries[number])
+        if samples:
+            found = extractors(tx, view).extract(list(samples.values()))
+            rows |= zip(compress(samples, found.present), found.rows, strict=True)
+        if lacking := [number for number in samples if number not in rows]:
+            with _naming(lacking[0], queries):
+                raise InvalidInputError(_without_row(view, samples[lacking[0]]))
+    return np.stack([rows[number] for number in numbers])
 
 
-def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
-    if query.image is not None or query.text is not None:
-        return _computed(tx, extractors, view, query)
+@contextmanager
+def _naming(number: int, queries: Sequence[Query]) -> Iterator[None]:
+    """Name the query in an InvalidInputError of the block where there are several."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if len(queries) == 1:
+            raise
+        raise InvalidInputError(f"query {number}: {error}") from error
+
+
+def _row(tx: Transaction, view: ViewRecord, query: Query) -> NDArray[np.float32]:
+    """Return the row of a query by a vector or a key."""
     check_fitted(tx, view)
     if query.vector is not None:
         return check_row(query.vector, view)
@@ -159,37 +182,44 @@ def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query
     return row
 
 
-def _computed(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
-    extractor = extractors(tx, view) if input_of(view) in query.inputs() else None
-    if query.image is not None and isinstance(extractor, ImageExtractor):
-        return extractor.extract(decode(query.image).image)
-    if query.text is not None and isinstance(extractor, TextExtractor):
-        return _text_row(extractor, view, query.text)
-    raise InvalidInputError(_wrong_input(tx, view, *query.inputs()))
-
-
-def _text_row(extractor: TextExtractor, view: ViewRecord, text: str) -> NDArray[np.float32]:
+def _sample(tx: Transaction, view: ViewRecord, query: Query) -> Image | str:
+    """Return the decoded picture or the checked text of a query."""
+    (given,) = query.inputs()
+    if given not in inputs_of(view):
+        raise InvalidInputError(_wrong_input(tx, view, given))
+    check_fitted(tx, view)
+    if query.image is not None:
+        return decode(query.image).image
+    text = str(query.text)
     if not text.strip():
         raise InvalidInputError("the text of the query is empty")
-    row = extractor.extract(check_text(text))
-    if row is None:
-        shown = text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "..."
-        raise InvalidInputError(
-            f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
-        )
-    return row
+    return check_text(text)
+
+
+def _without_row(view: ViewRecord, sample: Image | str) -> str:
+    """Return why a view has no row for a picture or a text."""
+    if not isinstance(sample, str):
+        return f"view {view.name!r} finds nothing in the picture"
+    shown = sample if len(sample) <= _TEXT_QUOTED else sample[:_TEXT_QUOTED] + "..."
+    return f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
 
 
 def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
-    """Say why a view cannot be asked by a picture or a text, and what to do."""
-    source = {"image": "computed from pictures", "text": "computed from texts", "vector": "given from outside"}
+    """Return why a view takes no queries by a picture or by a text, and what to do."""
+    names = {"image": "pictures", "text": "texts"}
+    inputs = " or ".join(names[one] for one in sorted(inputs_of(view)))
+    source = f"computed from {inputs}" if inputs else "given from outside"
     what = {"image": "a picture", "text": "a text"}[given]
-    others = [one.name for one in tx.views.all() if input_of(one) == given]
-    remedy = f"ask in {' or '.join(others)}, with {view.name} as the target" if others else f"no view here takes {what}"
+    others = [one.name for one in tx.views.all() if given in inputs_of(one)]
+    remedy = (
+        f"query by view {' or '.join(others)}, with {view.name} as the target"
+        if others
+        else f"no view here takes {what}"
+    )
     if not others and given == "text":
         remedy += f" (add one with: crossview add-view {tx.name()} text)"
     return (
-        f"view {view.name!r} is {source[input_of(view)]}, so {what} cannot be asked in it: {remedy}; "
+        f"view {view.name!r} is {source}, so it takes no query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"
     )
 

@@ -83,4 +83,4 @@ def test_a_stored_text_view_makes_the_rows_that_it_made():
     """Of either model; a word that it does not know changes nothing."""
     for stored in unpack((GOLDEN / "text.npz").read_bytes()).values():
         view = extractor("text", stored["params"]).load_state(stored["fitted"])
-        np.testing.assert_allclose(view.extract("Rose and SEA xyzzy"), stored["row"], atol=1e-5)
+        np.testing.assert_allclose(view.row("Rose and SEA xyzzy"), stored["row"], atol=1e-5)
