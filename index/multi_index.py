@@ -77,7 +77,7 @@ class MultiIndexHashing(BinaryFlatIndex):
         return index, meta
 
     def _rebuilt(self, changes: int) -> bool:
-        """Count changes; build the tables anew when they are enough, and say so."""
+        """Count changes; build the tables anew when they are enough, and return whether."""
         self._changes += changes
         due = self._changes > _CHANGED * self._built
         if due:

@@ -43,7 +43,7 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     if not others:
         raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {whole}")
     raise NotReadyError(
-        f"generation {generation} answers for space {space!r}: activate another one first with: "
+        f"generation {generation} of space {space!r} is in use: activate another one first with: "
         f"crossview activate {tx.name()} {space} --generation {others[-1]}; or {whole}"
     )
 

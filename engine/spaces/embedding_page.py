@@ -26,12 +26,12 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
     having = [item for item in keys if item in places]
     vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)])[chosen]
     return ItemEmbeddings(
-        space.name,
-        space.generation,
-        tuple(keys[item] for item in having),
-        vectors[:, : chosen.code_bytes],  # floats to re-rank by stand behind a code
-        chosen.dim if chosen.codes else 0,
-        next(reversed(keys.values())) if len(keys) == size else "",
+        space=space.name,
+        generation=space.generation,
+        keys=tuple(keys[item] for item in having),
+        vectors=vectors[:, : chosen.code_bytes],  # floats to re-rank by stand behind a code
+        bits=chosen.dim if chosen.codes else 0,
+        after=next(reversed(keys.values())) if len(keys) == size else "",
     )
 
 

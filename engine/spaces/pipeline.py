@@ -73,12 +73,12 @@ def extend(
     Raises InvalidInputError in the learner's words if it cannot learn a view later.
     """
     new = len(rows) - 1
-    there = rows[new][mask[:, new]]
-    others = [np.zeros((len(there), width), np.float32) for width in chain.view_widths_]
+    having = rows[new][mask[:, new]]
+    others = [np.zeros((len(having), width), np.float32) for width in chain.view_widths_]
     try:
-        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, there])
+        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, having])
         normal = rows[new].copy()
-        normal[mask[:, new]] = own.transform(there, view=new)
+        normal[mask[:, new]] = own.transform(having, view=new)
         chain.add_view([*rows[:new], normal], mask=mask, **how)
     except ValueError as error:
         raise InvalidInputError(f"the view cannot be added: {error}") from error
@@ -92,7 +92,7 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
 
     Those of a hasher are columns of 0 and 1.
     """
-    if not len(rows):  # estimators refuse empty input; one row of zeros tells the width
+    if not len(rows):  # estimators refuse empty input; one row of zeros has the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
         return within_reach(chain.transform(rows, view=view))

@@ -107,8 +107,8 @@ class Space(SpaceDescription):
             classes = [class_of(labels.get(item, ())) for item in ids.tolist()]
             indexed = metrics_of_items(self.pipeline, classes, self.views.index(view))
             for target, found in self._vectors(view, values).items():
-                mine = indexed[:, target.metric]
-                placed[target] = Placed(ids[mine], found[mine])
+                under_target = indexed[:, target.metric]
+                placed[target] = Placed(ids[under_target], found[under_target])
         return placed
 
     def probe(self, view: str, rows: NDArray[np.float32], names: Sequence[str] = ()) -> dict[Target, Vectors]:

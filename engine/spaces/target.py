@@ -13,7 +13,7 @@ class Target:
 
     view: str
     name: str = ""
-    """Tells it from the view's other targets; "" where there are none."""
+    """What distinguishes it from the view's other targets; "" where there are none."""
     metric: int = 0
     """The metric of the view, from 0. Items whose class uses another metric are not indexed under this target."""
     dim: int
