@@ -138,13 +138,13 @@ def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tup
     """
     row = np.zeros((1, chain.view_widths_[position]), np.float32)
     floats = codes_and_vectors(chain, row, position)[1].shape[1] if rerank else 0
-    count = chain.parts
+    count, columns = chain.parts, vectors(chain, row, position).shape[1]
     return tuple(
         Target(
             view=view,
             name=str(metric + 1) if count > 1 else "",
             metric=metric,
-            dim=vectors(chain, row, position).shape[1] // count,
+            dim=columns // count,
             codes=chain.binary,
             floats=floats,
             scale=view if count > 1 else "",

@@ -37,7 +37,7 @@ Extractors = Callable[[Transaction, ViewRecord], Extractor]
 
 
 class _StaleError(Exception):
-    """The index knows of a change that this transaction does not see yet."""
+    """An index holds a change that this transaction does not see yet, or is gone."""
 
 
 def check_queries(queries: Sequence[Query], k: int = 1) -> None:
@@ -77,8 +77,9 @@ def answer(
         comparable = on_common_scale(probes.keys())
         merged = comparable if merge is None else merge
         wanted = k * _OVERFETCH if merged and not comparable else k
-        found = _neighbours(tx, live, probes, own, wanted, only)
-        if found is None:
+        try:
+            found = _neighbours(tx, live, probes, own, wanted, only)
+        except _StaleError:
             return None
         join = _nearest if comparable else fuse
         for row, number in enumerate(numbers):
@@ -94,18 +95,15 @@ def _neighbours(
     own: Sequence[int | None],
     k: int,
     only: NDArray[np.int64] | None,
-) -> dict[Target, list[tuple[Hit, ...]]] | None:
-    """Return the hits of every query, by target; None where an index is ahead of the transaction or gone."""
+) -> dict[Target, list[tuple[Hit, ...]]]:
+    """Return the hits of every query, by target."""
     live.follow(tx, probes)
     hits = {}
     for target, vectors in probes.items():
         found = live.search(target, vectors, k + any(one is not None for one in own), only)
         if found is None:
-            return None
-        try:
-            hits[target] = _hits(tx, str(target), found, own, k)
-        except _StaleError:
-            return None
+            raise _StaleError
+        hits[target] = _hits(tx, str(target), found, own, k)
     return hits
 
 
