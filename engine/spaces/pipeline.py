@@ -73,12 +73,12 @@ def extend(
     Raises InvalidInputError in the learner's words if it cannot learn a view later.
     """
     new = len(rows) - 1
-    having = rows[new][mask[:, new]]
-    others = [np.zeros((len(having), width), np.float32) for width in chain.view_widths_]
+    there = rows[new][mask[:, new]]
+    others = [np.zeros((len(there), width), np.float32) for width in chain.view_widths_]
     try:
-        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, having])
+        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, there])
         normal = rows[new].copy()
-        normal[mask[:, new]] = own.transform(having, view=new)
+        normal[mask[:, new]] = own.transform(there, view=new)
         chain.add_view([*rows[:new], normal], mask=mask, **how)
     except ValueError as error:
         raise InvalidInputError(f"the view cannot be added: {error}") from error
@@ -99,33 +99,33 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.fl
 
 
 def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
-    """Return which metrics of a chain the items of some classes, (n,), are indexed under, (n, number of metrics).
+    """Return under which metrics of a chain items of some classes are indexed, (n, n_metrics).
 
     Those of a class that has a metric are indexed under it, others under every one.
     """
-    used = chain.parts_of(classes, view)
-    indexed: NDArray[np.bool_] = (used[:, None] < 0) | (used[:, None] == np.arange(chain.parts))
+    own = chain.parts_of(classes, view)[:, None]
+    indexed: NDArray[np.bool_] = (own < 0) | (own == np.arange(chain.parts))
     return indexed
 
 
 def distances(
-    probes: NDArray[np.float32], placed: NDArray[np.float32], metrics: NDArray[np.bool_]
+    probes: NDArray[np.float32], placed: NDArray[np.float32], indexed: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return Euclidean distances, (q, n): the least over an item's metrics, as ``metrics_of_items`` gives them."""
+    """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``."""
     found = np.full((len(probes), len(placed)), np.inf)
-    by_metric = (np.split(rows, metrics.shape[1], axis=1) for rows in (probes, placed))
-    for queries, stored, items in zip(*by_metric, metrics.T, strict=True):
-        found[:, items] = np.minimum(found[:, items], cdist(queries, stored[items]))
+    of_probes, of_items = (np.split(rows, indexed.shape[1], axis=1) for rows in (probes, placed))
+    for mine, theirs, items in zip(of_probes, of_items, indexed.T, strict=True):
+        found[:, items] = np.minimum(found[:, items], cdist(mine, theirs[items]))
     return found
 
 
 def codes_and_vectors(
     chain: Chain, rows: NDArray[np.float32], view: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the vectors of a chain that ends in a hasher, and the float vectors, (n, D), that they stand for."""
+    """Return the codes of a chain that ends in a hasher, columns of 0 and 1, and the float vectors behind them."""
     if not len(rows):
-        one_code, one_float = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
-        return one_code[:0], one_float[:0]
+        one_code, one_vector = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
+        return one_code[:0], one_vector[:0]
     with np.errstate(over="ignore"):
         codes, floats = chain.coded(rows, view)
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
