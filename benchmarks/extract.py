@@ -101,7 +101,7 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
                 "decode": partial(decode, content),
             }
             for name, view in views.items():
-                parts[name] = partial(view.extract, image)
+                parts[name] = partial(view.row, image)
             for name, part in parts.items():
                 spent.setdefault(name, []).append(_milliseconds(part))
     spent[WHOLE] = list(np.sum([spent[name] for name in ("decode", *IN_WHOLE)], axis=0))
@@ -189,7 +189,7 @@ def _extract_all(
 def _extract(contents: Sequence[bytes], states: States, names: Sequence[str]) -> Rows:
     views = {name: VIEWS[name]().load_state(states.get(name, {})) for name in names}
     images = [decode(content).image for content in contents]
-    return {name: np.stack([view.extract(image) for image in images]) for name, view in views.items()}
+    return {name: np.stack([view.row(image) for image in images]) for name, view in views.items()}
 
 
 def _milliseconds(part: Callable[[], object]) -> float:

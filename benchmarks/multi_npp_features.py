@@ -84,7 +84,7 @@ def _extract(files: Sequence[Path], folder: Path) -> None:
 
 def _views(path: Path) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint16]]:
     image = decode(path.read_bytes()).image
-    return Color().extract(image), Gist().extract(image), color_sift(image).astype(np.uint16)
+    return Color().row(image), Gist().row(image), color_sift(image).astype(np.uint16)
 
 
 def _sample(descriptors: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:

@@ -46,7 +46,7 @@ class Pictures:
         """Returns (n, 2000) counts of forest words; the trees are grown on the pictures ``train`` and their classes."""
         samples = [Forest().sample(self._image(i)) for i in train]
         forest = Forest().fit(samples, seed, [(str(self.labels[i]),) for i in train])
-        return np.array([forest.extract(self._image(i)) for i in range(len(self.paths))], dtype=np.float64)
+        return np.array([forest.row(self._image(i)) for i in range(len(self.paths))], dtype=np.float64)
 
     def _image(self, position: int | np.intp) -> NDArray[Any]:
         return decode(self.paths[position].read_bytes()).image

@@ -1,8 +1,8 @@
 """Descriptions of collections, views and spaces: plain values for whoever shows or sends them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,43 +79,68 @@ class ConstraintCounts:
         return f"learned from {used} of {self.given} {self.kind}{held_out}"
 
 
-@dataclass(frozen=True)
-class SpaceInfo:
-    """One space of a collection, by the generation that answers."""
+@dataclass(frozen=True, kw_only=True)
+class SpaceDescription:
+    """How one generation of a space was made."""
 
     name: str
     generation: int
-    active: bool
-    """Whether a search that names no space is answered by this one."""
     spec: str
-    """The learners, such as ``sqrt,cca``."""
+    """The learners, such as ``sqrt,cca``; "" for the raw views."""
     views: tuple[str, ...]
-    targets: tuple[str, ...]
-    cross_view: bool
-    dim: Mapping[str, int]
-    """Dimension of each target's vectors; where ``binary``, bits of its codes."""
-    settings: Mapping[str, Any]
-    seed: int
-    trained_items: int
-    held_out: int
-    created: str
-    """ISO 8601, UTC."""
-    generations: tuple[int, ...]
-    """Those that can be activated."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    held_out: int = 0
+    """Items kept out of training for evaluation."""
     added: tuple[str, ...] = ()
     """Of the views, those that were added later, while the others stayed as they were."""
-    pairs: int = 0
-    """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
     tuning: Tuning | None = None
     """How its settings were chosen; None where they were given."""
-    constraints: ConstraintCounts | None = None
-    """The comparisons that its metrics were learned from; None where none were given."""
-    binary: bool = False
-    """Whether its vectors are codes, and distances the numbers of bits that differ."""
     rerank: int = 0
     """Codes found for each hit wanted, whose float vectors then give order and (Euclidean) distance; 0: none are."""
     notes: tuple[str, ...] = ()
     """Sentences on what is worth knowing of its training."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON values that ``from_json`` reads: all but name and generation, which the catalog knows."""
+        names = [one.name for one in fields(SpaceDescription) if one.name not in ("name", "generation")]
+        return {name: getattr(self, name) for name in names} | {"tuning": self.tuning and asdict(self.tuning)}
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any], **others: Any) -> Self:
+        """Return a description, or what extends one, from JSON values; ``others`` are the fields that are not in them.
+
+        Fields that an earlier version did not know have their defaults.
+        """
+        known = {one.name for one in fields(cls)} & tree.keys() - others.keys()
+        found: dict[str, Any] = {name: tree[name] for name in known}
+        found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+        if found.get("tuning"):
+            found["tuning"] = Tuning.from_json(found["tuning"])
+        return cls(**found, **others)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpaceInfo(SpaceDescription):
+    """One space of a collection, by the generation in use."""
+
+    active: bool
+    """Whether it answers searches that name no space."""
+    targets: tuple[str, ...]
+    cross_view: bool
+    dim: Mapping[str, int]
+    """Dimension of each target's vectors; where ``binary``, bits of its codes."""
+    trained_items: int
+    created: str
+    """ISO 8601, UTC."""
+    generations: tuple[int, ...]
+    """Those that can be activated."""
+    pairs: int = 0
+    """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
+    constraints: ConstraintCounts | None = None
+    """The comparisons that its metrics were learned from; None where none were given."""
+    binary: bool = False
+    """Whether its vectors are codes, and distances the numbers of bits that differ."""
 
     def size(self, target: str) -> str:
         """Return how long a target's vectors are, in words."""

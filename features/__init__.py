@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from features.base import Extractor, ImageExtractor, Input, Labels, TextExtractor
+    from features.base import Extractor, ImageExtractor, Labels, TextExtractor
     from features.color import Color
-    from features.decode import MAX_PIXELS, WORKING_SIDE, Picture
+    from features.decode import Picture
     from features.errors import (
         EmptyImageError,
         ImageError,
@@ -22,21 +22,16 @@ if TYPE_CHECKING:
     from features.forest import Forest
     from features.formats import KNOWN, SUFFIXES
     from features.gist import Gist
-    from features.image import Image
     from features.registry import EXTRACTORS, extractor
     from features.sift import Sift
     from features.text import Text
-    from features.vectors import Vectors
 
 _MODULES = {
     "Extractor": "base",
     "ImageExtractor": "base",
-    "Input": "base",
     "Labels": "base",
     "TextExtractor": "base",
     "Color": "color",
-    "MAX_PIXELS": "decode",
-    "WORKING_SIDE": "decode",
     "Picture": "decode",
     "EmptyImageError": "errors",
     "ImageError": "errors",
@@ -48,30 +43,24 @@ _MODULES = {
     "KNOWN": "formats",
     "SUFFIXES": "formats",
     "Gist": "gist",
-    "Image": "image",
     "EXTRACTORS": "registry",
     "extractor": "registry",
     "Sift": "sift",
     "Text": "text",
-    "Vectors": "vectors",
 }
 
 __all__ = [
     "EXTRACTORS",
     "KNOWN",
-    "MAX_PIXELS",
     "SUFFIXES",
-    "WORKING_SIDE",
     "Color",
     "EmptyImageError",
     "Extractor",
     "Forest",
     "Gist",
-    "Image",
     "ImageError",
     "ImageExtractor",
     "ImageTooLargeError",
-    "Input",
     "Labels",
     "NotAnImageError",
     "NotFittedError",
@@ -80,7 +69,6 @@ __all__ = [
     "Text",
     "TextExtractor",
     "TruncatedImageError",
-    "Vectors",
     "extractor",
 ]
 

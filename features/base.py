@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +11,31 @@ if TYPE_CHECKING:
     from features.image import Image
 
 Rows = NDArray[np.float32]
-Input = Literal["image", "text", "vector"]
+Input = Literal["image", "text"]
 Labels = Sequence[tuple[str, ...]]
 """The set of labels of each sample, sorted; () where it has none."""
+
+
+class Extraction(NamedTuple):
+    """The rows of a batch."""
+
+    rows: Rows
+    """(m, dim) float32: those of the inputs that have one, in their order."""
+    present: NDArray[np.bool_]
+    """(n,), which of the batch have a row."""
 
 
 class Extractor(ABC):
     """Makes the rows of one view, ``dim`` floats each; equal input gives equal rows in every thread and process.
 
-    A new extractor is an ImageExtractor or a TextExtractor with ``name``, ``dim`` and ``extract``, keyword-only
-    constructor parameters that are JSON values, and an entry in ``features.registry``. One that learns also has
-    ``fitted``, ``fit`` and its state.
+    A new extractor is an ImageExtractor, a TextExtractor, or both at once where one model takes either, with ``name``,
+    ``dim``, ``row``, keyword-only constructor parameters that are JSON values, and an entry in ``features.registry``.
+    One that is faster on many inputs together also has ``extract``; one that learns ``fitted``, ``fit`` and its state.
     """
 
     name: ClassVar[str]
-    input: ClassVar[Input]
-    """What its rows are computed from: pictures, texts, or nothing ("vector": they come from outside)."""
+    inputs: ClassVar[frozenset[Input]] = frozenset()
+    """What its rows can be computed from; nothing where they come from outside."""
     learns_labels: ClassVar[bool] = False
     """Whether ``fit`` learns from the labels that its samples have."""
     steps: ClassVar[tuple[str, ...]] = ()
@@ -42,6 +51,20 @@ class Extractor(ABC):
         """Whether rows can be extracted; always true of an extractor that learns nothing."""
         return True
 
+    def extract(self, batch: Sequence[Any]) -> Extraction:
+        """The rows of inputs that ``row`` takes, each as it would be alone; errors are ``row``'s."""
+        found = [self.row(sample) for sample in batch]
+        rows = [row for row in found if row is not None]
+        present = np.array([row is not None for row in found], bool)
+        return Extraction(np.stack(rows) if rows else np.empty((0, self.dim), np.float32), present)
+
+    def row(self, sample: Any) -> Rows | None:
+        """The row of one input, (dim,) float32; None where it has none.
+
+        TypeError for a view that computes nothing, NotFittedError where fitting must come first.
+        """
+        raise TypeError(f"{self.name} computes no rows: they come from outside")
+
     def params(self) -> dict[str, Any]:
         """The constructor's parameters, as JSON values: ``type(self)(**self.params())`` is its equal, unfitted."""
         return {}
@@ -49,7 +72,7 @@ class Extractor(ABC):
     def fit(self, samples: Sequence[Any], seed: int = 0, labels: Labels | None = None) -> Self:
         """Learn from texts, or from what ``sample`` gave of pictures; few extractors look at the samples' labels.
 
-        ValueError says what is missing in too few.
+        ValueError states what is missing where they are too few.
         """
         return self
 
@@ -67,10 +90,10 @@ class Extractor(ABC):
 class ImageExtractor(Extractor):
     """Computes rows from pictures; one with a codebook also has ``sample``."""
 
-    input: ClassVar[Input] = "image"
+    inputs: ClassVar[frozenset[Input]] = frozenset({"image"})
 
     @abstractmethod
-    def extract(self, image: "Image") -> Rows:
+    def row(self, image: "Image") -> Rows:
         """The image's row, (dim,) float32.
 
         ``image`` is (height, width, 3) BGR uint8 of at least one pixel, anything else is a ValueError;
@@ -85,11 +108,11 @@ class ImageExtractor(Extractor):
 class TextExtractor(Extractor):
     """Computes rows from texts; it is fitted on the texts themselves."""
 
-    input: ClassVar[Input] = "text"
+    inputs: ClassVar[frozenset[Input]] = frozenset({"text"})
 
     @abstractmethod
-    def extract(self, text: str) -> Rows | None:
-        """The text's row, (dim,) float32; None where the text says nothing that was learned, never a row of zeros.
+    def row(self, text: str) -> Rows | None:
+        """The text's row, (dim,) float32; None where it has no word that was learned, never a row of zeros.
 
         NotFittedError where fitting must come first.
         """

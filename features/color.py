@@ -26,7 +26,7 @@ class Color(ImageExtractor):
         """64."""
         return _DIM
 
-    def extract(self, image: Image) -> Rows:
+    def row(self, image: Image) -> Rows:
         """The histogram, (64,) float32, summing to 1."""
         hsv = np.asarray(cv2.cvtColor(check_image(image), cv2.COLOR_BGR2HSV_FULL), dtype=np.uint8)
         hue, saturation, value = np.moveaxis(hsv, 2, 0)

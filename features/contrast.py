@@ -1,4 +1,4 @@
-"""How much each opponent channel changes around a key point, which a SIFT descriptor by itself does not tell."""
+"""How much each opponent channel changes around a key point, which a SIFT descriptor by itself does not show."""
 
 import cv2
 import numpy as np
@@ -8,7 +8,7 @@ from features.image import Image
 from features.opponent import OPPONENT
 
 CHROMA_GAIN = 4.0
-"""O1 and O2 count this many times: colour changes less than light in photographs, and says more per level."""
+"""O1 and O2 count this many times: colour changes less than light in photographs, and means more per level."""
 
 _REACH = 1.5
 _SMOOTHING = 1.0

@@ -35,7 +35,7 @@ class Picture:
     """A decoded picture and the size it is displayed at."""
 
     image: Image
-    """BGR uint8, (height, width, 3), C-contiguous, upright, at most the asked longest side."""
+    """BGR uint8, (height, width, 3), C-contiguous, upright, at most the longest side wanted."""
     width: int
     """Pixels of the file's picture as displayed, before any shrinking."""
     height: int
@@ -86,7 +86,7 @@ def _read(opened: ImageFile.ImageFile, max_pixels: int, max_side: int | None) ->
         width, height = opened.size
         if max_side is not None:
             scale = min(1.0, max_side / max(width, height))
-            # JPEG decodes to 1/2, 1/4 or 1/8 of its size in a fraction of the time, and never below what is asked.
+            # JPEG decodes to 1/2, 1/4 or 1/8 of its size in a fraction of the time, and never below what is wanted.
             opened.draft(None, (max(1, round(width * scale)), max(1, round(height * scale))))
         opened.load()
         orientation = _orientation(opened)

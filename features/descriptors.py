@@ -49,8 +49,8 @@ def key_points(luma: NDArray[np.uint8]) -> list[cv2.KeyPoint]:
     smoothing is found at half the sampling density, and without ever doubling, as octave o + 1 and layer l - 1 of a
     pyramid that starts at ``1.6 2^(-2/3)``: describing there costs a quarter of the samples per key point.
 
-    Directions are set to 0: pictures are upright, and then the direction of an edge tells them apart. A place that the
-    detector lists once per direction is kept once.
+    Directions are set to 0: pictures are upright, and then the direction of an edge distinguishes them. A place
+    that the detector lists once per direction is kept once.
     """
     if min(luma.shape) < _SMALLEST_SIDE:
         return []

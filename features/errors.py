@@ -2,7 +2,7 @@
 
 
 class ImageError(ValueError):
-    """A picture that cannot be used; the message says why, in words for the person who owns the file."""
+    """A picture that cannot be used; the message states why, in words for the person who owns the file."""
 
 
 class EmptyImageError(ImageError):
@@ -22,4 +22,4 @@ class ImageTooLargeError(ImageError):
 
 
 class NotFittedError(ValueError):
-    """An extractor that must be fitted first was asked for rows."""
+    """Rows were wanted of an extractor that must be fitted first."""

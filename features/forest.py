@@ -60,7 +60,7 @@ class Forest(ImageExtractor):
         return self._forests is not None
 
     def params(self) -> dict[str, Any]:
-        """``words``: how many nodes all trees have together, 2,000 unless told."""
+        """``words``: how many nodes all trees have together, 2,000 by default."""
         return {"words": self.words}
 
     def sample(self, image: Image) -> Rows:
@@ -73,9 +73,9 @@ class Forest(ImageExtractor):
         return responses.astype(np.float32)
 
     def fit(self, samples: Sequence[Rows], seed: int = 0, labels: Labels | None = None) -> Self:
-        """Grow the trees on what ``sample`` gave, so that their nodes tell the pictures' sets of labels apart.
+        """Grow the trees on what ``sample`` gave, so that their nodes separate the pictures' sets of labels.
 
-        A picture without labels is a class of its own, and so is every picture where labels are too easily told apart
+        A picture without labels is a class of its own, and so is every picture where labels are too easily separated
         for so many words. ValueError where the patches are too few or too alike for them.
         """
         trees = self._grow(samples, _classes(labels or [()] * len(samples)), seed)
@@ -91,10 +91,10 @@ class Forest(ImageExtractor):
         self._forests = trees._replace(tests=tests.astype(np.int32)), needed
         return self
 
-    def extract(self, image: Image) -> Rows:
+    def row(self, image: Image) -> Rows:
         """Counts, (words,) float32: all zero where the image is smaller than a patch."""
         if self._forests is None:
-            raise NotFittedError("the forest view has no trees yet: fit it on some pictures first")
+            raise NotFittedError("the forest view has no trees yet: fit it on pictures first")
         trees, tests = self._forests
         integral, found = _patched(image)
         return trees.visits(ROOTS, len(found), Responses(integral, found, tests).at).astype(np.float32)
@@ -118,8 +118,8 @@ class Forest(ImageExtractor):
             if trees.sound(ROOTS, count) and tests.sound(CHANNELS):
                 self._forests = trees, tests
                 return self
-        told = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items()))
-        raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {told}")
+        given = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items()))
+        raise ValueError(f"forest: the state must hold the trees of {self.words} words, not {given}")
 
     def _grow(self, samples: Sequence[Rows], classes: Sequence[int], seed: int) -> Trees:
         """Trees that share the words: a root is one, and every split adds two."""

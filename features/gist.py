@@ -43,7 +43,7 @@ class Gist(ImageExtractor):
         """512."""
         return SCALES * ORIENTATIONS * GRID * GRID
 
-    def extract(self, image: Image) -> Rows:
+    def row(self, image: Image) -> Rows:
         """The 4 x 8 x 4 x 4 means, (512,) float32."""
         luma = grey(check_image(image)).astype(np.float32)
         square = cv2.resize(luma, (WORKING_SIZE, WORKING_SIZE), interpolation=cv2.INTER_AREA)

@@ -49,7 +49,7 @@ def _from_16_bits(opened: Pillow.Image) -> NDArray[np.uint8]:
 def _from_numbers(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.uint8]:
     """32-bit integers or floats to 0..255.
 
-    Such files do not say their range. Floats within 0..1, and values within 0..255 or 0..65535, are read as such;
+    Such files do not state their range. Floats within 0..1, and values within 0..255 or 0..65535, are read as such;
     anything else is stretched between its least and greatest finite value. What is not finite becomes black.
     """
     finite = np.isfinite(values)

@@ -1,6 +1,6 @@
 """Where the patches of an image are that forest words are counted over.
 
-They form grids where the paper takes interest points: at a third of the time, single counts told classes better apart.
+They form grids where the paper takes interest points: at a third of the time, single counts separated classes better.
 """
 
 import numpy as np

@@ -41,7 +41,7 @@ class Sift(ImageExtractor):
         return self._centres is not None
 
     def params(self) -> dict[str, Any]:
-        """``words``: the size of the codebook, 300 unless told."""
+        """``words``: the size of the codebook, 300 by default."""
         return {"words": self.words}
 
     def sample(self, image: Image) -> Rows:
@@ -57,10 +57,10 @@ class Sift(ImageExtractor):
         self._centres = fit_words(samples, self.words, seed)
         return self
 
-    def extract(self, image: Image) -> Rows:
+    def row(self, image: Image) -> Rows:
         """Counts, (words,) float32, summing to the number of key points: all zero where nothing stands out."""
         if self._centres is None:
-            raise NotFittedError("the sift view has no visual words yet: fit it on some pictures first")
+            raise NotFittedError("the sift view has no visual words yet: fit it on pictures first")
         return count_words(color_sift(image), self._centres)
 
     def to_state(self) -> dict[str, NDArray[Any]]:

@@ -56,7 +56,7 @@ class Text(TextExtractor):
 
     @property
     def dim(self) -> int:
-        """The number of directions or topics, 100 unless told."""
+        """The number of directions or topics, 100 by default."""
         return self._dim
 
     @property
@@ -88,10 +88,10 @@ class Text(TextExtractor):
             learned |= self._directions(counts, seed) if self.model == "tfidf" else self._topics(counts, seed)
         return self.load_state(learned)
 
-    def extract(self, text: str) -> Rows | None:
+    def row(self, text: str) -> Rows | None:
         """The text's row, (dim,) float32 of unit length; None where none of its words is known."""
         if not self._state:
-            raise NotFittedError("the text view has no vocabulary yet: fit it on some texts first")
+            raise NotFittedError("the text view has no vocabulary yet: fit it on texts first")
         counted = Counter(self._positions[word] for word in words_of(text) if word in self._positions)
         if not counted:
             return None

@@ -47,7 +47,7 @@ class Trees(NamedTuple):
 def grow_tree(
     responses: NDArray[np.float32], classes: NDArray[np.intp], splits: int, random: np.random.RandomState
 ) -> Any:
-    """A tree of scikit-learn's (its ``tree_``) with so many splits, or fewer where nothing is left to tell apart.
+    """A tree of scikit-learn's (its ``tree_``) with so many splits, or fewer where nothing is left to separate.
 
     ``responses`` is (patches, tests) of whole numbers, ``classes`` (patches,). The next node to be split is the one
     where that lowers the entropy of the classes most; its test is the best of 20, each with a random threshold.

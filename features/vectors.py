@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from features.base import Extractor, Input
+from features.base import Extractor
 
 MAX_DIM = 65_536
 MAX_VALUE = 1e16
@@ -14,7 +14,6 @@ class Vectors(Extractor):
     """Computes nothing: its rows are imported, ``dim`` floats each."""
 
     name: ClassVar[str] = "vectors"
-    input: ClassVar[Input] = "vector"
 
     def __init__(self, *, dim: int) -> None:
         if isinstance(dim, bool) or not isinstance(dim, int) or not 1 <= dim <= MAX_DIM:

@@ -1,4 +1,4 @@
-"""Visual words: a codebook of descriptor centres, and how often an image says each."""
+"""Visual words: a codebook of descriptor centres, and how often an image has each."""
 
 from collections.abc import Sequence
 

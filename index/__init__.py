@@ -5,16 +5,19 @@ from index.binary_flat import BinaryFlatIndex
 from index.exact import ExactBinaryIndex, ExactIndex
 from index.flat import FlatIndex
 from index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from index.registry import KINDS, IndexSpec
 from index.reranked import RerankedIndex, with_floats
 from index.snapshot import SnapshotError
 
 __all__ = [
+    "KINDS",
     "AutoBinaryIndex",
     "BinaryFlatIndex",
     "ExactBinaryIndex",
     "ExactIndex",
     "FlatIndex",
     "Index",
+    "IndexSpec",
     "MultiIndexHashing",
     "Neighbors",
     "RerankedIndex",

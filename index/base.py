@@ -56,10 +56,6 @@ class Index(Protocol):
         """Return the k nearest of each query among the ids in ``only`` where given."""
         ...
 
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all vectors at distance <= radius (inclusive), as arrays of shape (1, found)."""
-        ...
-
     def get(self, ids: ArrayLike) -> Vectors | Codes:
         """Return the vectors of the ids; KeyError names an absent one."""
         ...

@@ -8,8 +8,8 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Codes, Ids, Neighbors, check_codes, check_k, in_order
-from index.faiss_index import FaissIndex, nothing_near
+from index.base import Codes, Ids, Neighbors, check_codes, check_k
+from index.faiss_index import FaissIndex
 from index.snapshot import SnapshotError, read_snapshot
 
 
@@ -47,17 +47,6 @@ class BinaryFlatIndex(FaissIndex):
         distances, ids = self._nearest(check_codes(vectors, self.dim), check_k(k), only)
         distances[ids < 0] = np.inf
         return Neighbors(ids, distances)
-
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all codes at distance <= radius."""
-        queries = check_codes(vectors, self.dim)
-        if not len(self) or not len(queries) or not radius >= 0:
-            return nothing_near(len(queries))
-        self._use_threads(queries)
-        # FAISS compares whole numbers, strictly.
-        limits, distances, ids = self._index.range_search(queries, int(min(radius, self.dim)) + 1)
-        parts = [slice(limits[number], limits[number + 1]) for number in range(len(queries))]
-        return [in_order(ids[None, part].astype(np.int64), distances[None, part].astype(np.float32)) for part in parts]
 
     def get(self, ids: ArrayLike) -> Codes:
         """Return the codes of the ids; KeyError names an absent one."""

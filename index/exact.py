@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, in_order, pad
+from index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, pad
 from index.snapshot import SnapshotError, read_snapshot, write_snapshot
 
 
@@ -61,14 +61,6 @@ class ExactIndex:
             np.array([p[0] for p in padded], np.int64).reshape(-1, k),
             np.array([p[1] for p in padded], np.float32).reshape(-1, k),
         )
-
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all vectors at distance <= radius."""
-        distances = self._distances(self._check(vectors), self._vectors)
-        inside = [np.flatnonzero(row <= np.float32(radius)) for row in distances]
-        return [
-            in_order(self._ids[found][None], row[found][None]) for found, row in zip(inside, distances, strict=True)
-        ]
 
     def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""

@@ -9,7 +9,7 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, Neighbors, check_ids
+from index.base import Ids, check_ids
 from index.snapshot import write_snapshot
 
 _CORES = faiss.omp_get_max_threads()
@@ -82,8 +82,3 @@ class FaissIndex(ABC):
         """Choose the team of the calling thread; FAISS divides a flat search by queries, so one needs no team."""
         small = len(queries) == 1 or queries.size * len(self) < _PARALLEL_WORK
         faiss.omp_set_num_threads(1 if small else _CORES)
-
-
-def nothing_near(queries: int) -> list[Neighbors]:
-    """The answer of a range in which nothing lies."""
-    return [Neighbors(np.empty((1, 0), np.int64), np.empty((1, 0), np.float32))] * queries

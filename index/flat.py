@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from index.base import Ids, Neighbors, Vectors, check_k, check_vectors, in_order
-from index.faiss_index import FaissIndex, nothing_near
+from index.faiss_index import FaissIndex
 from index.snapshot import SnapshotError, read_snapshot
 
 _REFINE_FLOATS = 1 << 24
@@ -44,23 +44,6 @@ class FlatIndex(FaissIndex):
         queries = check_vectors(vectors, self.dim)
         _, ids = self._nearest(queries, check_k(k), only)
         return in_order(ids, self.distances(queries, ids))
-
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all vectors at distance <= radius."""
-        queries = check_vectors(vectors, self.dim)
-        if not len(self) or not len(queries) or radius < 0:
-            return nothing_near(len(queries))
-        # FAISS compares strictly, in squares, and with rounding of the expanded form: ask for a little more.
-        self._use_threads(queries)
-        slack = 1e-5 * (float(np.square(queries).sum(axis=1).max()) + radius**2 + 1e-30)
-        limits, _, found = self._index.range_search(queries, radius**2 + slack)
-        answers = []
-        for number, query in enumerate(queries):
-            ids = found[limits[number] : limits[number + 1]][None].astype(np.int64)
-            near = in_order(ids, self.distances(query[None], ids))
-            inside = near.distances[0] <= np.float32(radius)
-            answers.append(Neighbors(near.ids[:, inside], near.distances[:, inside]))
-        return answers
 
     def distances(self, queries: Vectors, ids: Ids) -> NDArray[np.float32]:
         """Return the distances of each query to its ids, both of shape (queries, k); infinity where an id is -1."""

@@ -1,14 +1,12 @@
-"""Exact Hamming search for large sets: multi-index hashing, and the choice between it and a scan."""
+"""Exact Hamming search for large sets: multi-index hashing, and the rule that chooses between it and a scan."""
 
-import itertools
-import time
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, Neighbors, check_codes, in_order
+from index.base import Ids, Neighbors, check_codes
 from index.binary_flat import BinaryFlatIndex
 from index.substrings import Distances, Numbers, SubstringTables
 
@@ -17,8 +15,8 @@ _LOOKUP = 64
 scan's time is scanned for: at a million codes that cost 2.6 scans in all with 64 bits, 6.4 with 256."""
 _CHANGED = 0.25
 """Changes, as a share of the codes in the tables, after which these are built anew."""
-_LARGE = 1 << 17
-"""Codes below which a scan is faster than the first lookup."""
+_LARGE = 1 << 19
+"""Codes below which a scan is faster, however near the neighbours are: see ``AutoBinaryIndex``."""
 _SAMPLE, _NEIGHBORS = 32, 10
 
 Found = tuple[Ids, NDArray[np.float32]]
@@ -71,22 +69,6 @@ class MultiIndexHashing(BinaryFlatIndex):
             nearest.ids[scanned], nearest.distances[scanned] = super().search(queries[scanned], k)
         return nearest
 
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all codes at distance <= radius."""
-        queries = check_codes(vectors, self.dim)
-        if self._tables is None or not 0 <= radius < self.dim:
-            return super().range(queries, radius)
-        answers = []
-        for query, recent in zip(queries, self._recent.range(queries, radius), strict=True):
-            found = _within(self._tables, query, int(radius), self._most())
-            if found is None:
-                answers += super().range(query[None], radius)
-            else:
-                ids = np.concatenate([found[0], recent.ids[0]])
-                distances = np.concatenate([found[1], recent.distances[0]])
-                answers.append(in_order(ids[None], distances[None]))
-        return answers
-
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
         """Read a snapshot and its meta, and build the tables; a flat index's snapshot will do."""
@@ -95,7 +77,7 @@ class MultiIndexHashing(BinaryFlatIndex):
         return index, meta
 
     def _rebuilt(self, changes: int) -> bool:
-        """Count changes; build the tables anew when they are enough, and say so."""
+        """Count changes; build the tables anew when they are enough, and return whether."""
         self._changes += changes
         due = self._changes > _CHANGED * self._built
         if due:
@@ -105,35 +87,46 @@ class MultiIndexHashing(BinaryFlatIndex):
     def _build(self) -> None:
         self._built, self._changes = len(self), 0
         self._recent = BinaryFlatIndex(self.dim)
-        self._tables: SubstringTables | None = None
-        if len(self):
-            self._tables = SubstringTables(self._stored_ids(), self._stored_codes(), self.dim)
+        self._tables = self._new_tables()
+
+    def _new_tables(self) -> SubstringTables | None:
+        return SubstringTables(self._stored_ids(), self._stored_codes(), self.dim) if len(self) else None
 
     def _most(self) -> int:
+        """Lookups that take about as long as a scan."""
         return len(self) * -(-self.dim // 64) // _LOOKUP
 
 
 class AutoBinaryIndex(MultiIndexHashing):
-    """An ``Index`` of binary codes that keeps the tables of multi-index hashing only where they are measured faster.
+    """An ``Index`` of binary codes that keeps the tables of multi-index hashing where a rule expects them to be faster.
 
-    The choice is made anew whenever the tables would be: 32 stored codes stand for queries, and each one's ten nearest
-    besides itself are sought both ways. Answers are exact either way; without tables it is a flat index.
+    The rule counts and takes no times, so equal codes give equal choices on every machine: there are 524,288
+    codes or more, and at least half of 32 stored codes find their ten nearest besides themselves within half of the
+    lookups that are worth a scan. It is applied whenever the tables are built anew; answers are exact either way.
+
+    Processor time of a query by tables over that by a scan, on the codes of ``python -m benchmarks hamming-speed``, and
+    what the rule chooses (T tables, S scan). Its worst choice is 256 bits at its smallest size.
+
+    ============  =======  ========  ========  =========  =========
+    codes         bits 64  bits 32   bits 128  bits 256   codes are
+    ============  =======  ========  ========  =========  =========
+    300,000       1.06 S   0.85 S    1.65 S               clustered
+    524,288       0.62 T   0.35 T    0.93 T    1.57 T     clustered
+    1,000,000     0.28 T   0.26 T    0.47 T    0.49 T     clustered
+    4,000,000     0.08 T                                  clustered
+    524,288       3.09 S   0.94 T    3.91 S    4.75 S     uniform
+    1,000,000     2.02 S   0.62 T    3.15 S    3.78 S     uniform
+    4,000,000     0.80 S                                  uniform
+    ============  =======  ========  ========  =========  =========
     """
 
-    def _build(self) -> None:
-        super()._build()
-        if self._tables is not None and not (len(self) >= _LARGE and self._faster_by_tables()):
-            self._tables = None
-
-    def _faster_by_tables(self) -> bool:
+    def _new_tables(self) -> SubstringTables | None:
+        tables = super()._new_tables() if len(self) >= _LARGE else None
+        if tables is None:
+            return None
         sample = self._stored_codes()[np.linspace(0, len(self) - 1, _SAMPLE).astype(int)]
-        MultiIndexHashing.search(self, sample, _NEIGHBORS + 1)  # what is cached is cached, as it will be
-        seconds = {MultiIndexHashing: 0.0, BinaryFlatIndex: 0.0}
-        for code, kind in itertools.product(sample, seconds):
-            began = time.thread_time()  # a busy machine does not sway it
-            kind.search(self, code[None], _NEIGHBORS + 1)
-            seconds[kind] += time.thread_time() - began
-        return seconds[MultiIndexHashing] < seconds[BinaryFlatIndex]
+        cheap = sum(_nearest(tables, code, _NEIGHBORS + 1, self._most() // 2) is not None for code in sample)
+        return tables if cheap >= _SAMPLE // 2 else None
 
 
 def _nearest(tables: SubstringTables, code: NDArray[np.uint8], k: int, most: int) -> Found | None:
@@ -158,14 +151,3 @@ def _kth(distances: Distances, sizes: Numbers | None, k: int) -> float:
     """The k-th smallest distance, each counted ``sizes`` times, or infinity if there are fewer."""
     nearer = np.cumsum(np.bincount(distances, sizes))
     return float(np.searchsorted(nearer, k)) if len(nearer) and nearer[-1] >= k else np.inf
-
-
-def _within(tables: SubstringTables, code: NDArray[np.uint8], radius: int, most: int) -> Found | None:
-    """All ids at distance <= radius, unordered; None if that takes too long."""
-    steps = list(itertools.islice(tables.steps(code, most), radius + 1))
-    if len(steps) <= radius:
-        return None
-    groups, first = np.unique(np.concatenate([groups for groups, _ in steps]), return_index=True)
-    distances = np.concatenate([distances for _, distances in steps])[first]
-    near = distances <= radius
-    return tables.members(groups[near], distances[near], len(tables))

@@ -24,7 +24,7 @@ class RerankedIndex:
 
     A search finds the ``factor`` x k nearest codes and answers with the k of them whose float vectors are nearest, by
     Euclidean distance. It is exact where ``factor`` x k reaches all that are searched; else what is near may be missed,
-    but every distance is true. A range is of the float vectors, and exact.
+    but every distance is true.
     """
 
     _kind = "reranked"
@@ -66,10 +66,6 @@ class RerankedIndex:
         ids = self._codes.search(codes, candidates, only).ids
         near = in_order(ids, self._floats.distances(floats, ids))
         return Neighbors(near.ids[:, :k], near.distances[:, :k])
-
-    def range(self, vectors: ArrayLike, radius: float) -> list[Neighbors]:
-        """Return, for each query, all rows whose float vectors are at distance <= radius."""
-        return self._floats.range(self._parts(vectors)[1], radius)
 
     def get(self, ids: ArrayLike) -> Codes:
         """Return the rows of the ids; KeyError names an absent one."""

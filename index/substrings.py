@@ -44,9 +44,9 @@ class SubstringTables:
 
     def remove(self, ids: Ids) -> None:
         """Take ids out of their groups; a group without ids stays in the tables and is passed over."""
-        kept = ~np.isin(self._ids, ids)
-        before = np.concatenate([[0], np.cumsum(kept)])
-        self._ids = self._ids[kept]
+        remaining = ~np.isin(self._ids, ids)
+        before = np.concatenate([[0], np.cumsum(remaining)])
+        self._ids = self._ids[remaining]
         self._starts = before[self._starts].astype(np.uint32)
         vacant = self._starts[1:] == self._starts[:-1]
         self._vacant = vacant if vacant.any() else None
@@ -66,7 +66,7 @@ class SubstringTables:
 
         For where codes differ in at most m r + a bits, of their m substrings one of the first a + 1 differs in at most
         r bits, or one of the others in fewer. A step's groups are distinct. Ends early when the next one would bring
-        the values and groups looked up above ``most``, or when every group was there.
+        the values and groups looked up above ``most``, or when every group was yielded.
         """
         query = _words(code[None])[0]
         for radius in range(self._widest + 1):

@@ -11,12 +11,12 @@ def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
     """A page of vectors or codes."""
     values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
     return ItemEmbeddings(
-        message.space,
-        message.generation,
-        tuple(message.keys),
-        values.reshape(len(message.keys), message.width),
-        message.bits,
-        pages.from_token(message.next_page_token),
+        space=message.space,
+        generation=message.generation,
+        keys=tuple(message.keys),
+        vectors=values.reshape(len(message.keys), message.width),
+        bits=message.bits,
+        after=pages.from_token(message.next_page_token),
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -16,6 +17,21 @@ from engine.info import (
 from server.names import collection_name, parse_collection, parse_space, space_name
 from server.pb.crossview.v1 import collections_pb2, types_pb2
 from server.structs import from_struct, to_struct
+
+_VALUES = (
+    "generation",
+    "active",
+    "spec",
+    "cross_view",
+    "seed",
+    "trained_items",
+    "held_out",
+    "pairs",
+    "binary",
+    "rerank",
+)
+_LISTS = ("views", "targets", "generations", "added", "notes")
+"""Fields of a space that its message has under the same names."""
 
 
 def to_view(message: types_pb2.View) -> ViewInfo:
@@ -44,28 +60,16 @@ def from_view(view: ViewInfo) -> types_pb2.View:
 
 def to_space(message: types_pb2.Space) -> SpaceInfo:
     """The description of a space."""
+    same: dict[str, Any] = {name: getattr(message, name) for name in _VALUES}
+    same |= {name: tuple(getattr(message, name)) for name in _LISTS}
     return SpaceInfo(
         name=parse_space(message.name)[1],
-        generation=message.generation,
-        active=message.active,
-        spec=message.spec,
-        views=tuple(message.views),
-        targets=tuple(message.targets),
-        cross_view=message.cross_view,
         dim={target: message.dims[target] for target in message.targets},
         settings=from_struct(message.settings),
-        seed=message.seed,
-        trained_items=message.trained_items,
-        held_out=message.held_out,
         created=_to_time(message.create_time),
-        generations=tuple(message.generations),
-        added=tuple(message.added),
-        pairs=message.pairs,
         tuning=to_tuning(message.tuning) if message.HasField("tuning") else None,
         constraints=to_constraint_counts(message.constraints) if message.HasField("constraints") else None,
-        binary=message.binary,
-        rerank=message.rerank,
-        notes=tuple(message.notes),
+        **same,
     )
 
 
@@ -73,26 +77,12 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
     """The message of a space of a collection."""
     return types_pb2.Space(
         name=space_name(collection, space.name),
-        generation=space.generation,
-        active=space.active,
-        spec=space.spec,
-        views=space.views,
-        targets=space.targets,
-        cross_view=space.cross_view,
         dims=space.dim,
         settings=to_struct(space.settings),
-        seed=space.seed,
-        trained_items=space.trained_items,
-        held_out=space.held_out,
         create_time=_from_time(space.created),
-        generations=space.generations,
-        added=space.added,
-        pairs=space.pairs,
         tuning=None if space.tuning is None else from_tuning(space.tuning),
         constraints=None if space.constraints is None else types_pb2.ConstraintCounts(**asdict(space.constraints)),
-        binary=space.binary,
-        rerank=space.rerank,
-        notes=space.notes,
+        **{name: getattr(space, name) for name in (*_VALUES, *_LISTS)},
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalog.extractors import input_of
+from engine.catalog.extractors import inputs_of
 from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
 from engine.ingest.annotations import Annotations
@@ -101,7 +101,7 @@ def _fit(
     progress: Progress | None,
     seed: int,
 ) -> None:
-    names = [view.name for view in collection.views() if not view.fitted and input_of(view) == "image"]
+    names = [view.name for view in collection.views() if not view.fitted and "image" in inputs_of(view)]
     if not keyed or not names:
         return
     files = list(keyed.items())
@@ -122,8 +122,8 @@ def _fit(
 def _fit_texts(collection: CollectionBackend) -> list[Failure]:
     """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
     views = collection.views()
-    waiting = {input_of(view): view.name for view in views if not view.fitted}
-    if "text" in map(input_of, views) and "image" not in waiting:
+    waiting = {kind: view.name for view in views if not view.fitted for kind in inputs_of(view)}
+    if any("text" in inputs_of(view) for view in views) and "image" not in waiting:
         try:
             collection.fit_views(())
         except NotReadyError as error:  # the texts are too few
@@ -140,7 +140,7 @@ def _send(
     committed: Committed,
 ) -> ImportReport:
     """Sends what the server lacks, in batches."""
-    views = {view.name for view in collection.views() if input_of(view) == "image"}
+    views = {view.name for view in collection.views() if "image" in inputs_of(view)}
     failures: list[Failure] = []
     reports: list[ImportReport] = []
     skipped = done = 0

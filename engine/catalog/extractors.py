@@ -1,4 +1,4 @@
-"""Views of a collection: what is said of them, and their extractors at a revision."""
+"""Views of a collection: their descriptions, and their extractors at a revision."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 def view_info(record: ViewRecord) -> ViewInfo:
-    """Return what is told of a view."""
+    """Return the description of a view."""
     return ViewInfo(
         name=record.name,
         extractor=record.extractor,
@@ -66,8 +66,8 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     names = [name for name, _ in views]
     if not names:
         raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(features.EXTRACTORS)}")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        name, kind = twice[0], dict(views)[twice[0]].name
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        name, kind = repeated[0], dict(views)[repeated[0]].name
         raise InvalidInputError(f"view {name!r} is given twice: name one of them differently, such as {name}2={kind}")
     for name, one in views:
         _add(tx, name, one)
@@ -100,14 +100,14 @@ def find_view(tx: Transaction, name: str) -> ViewRecord:
     return views[name]
 
 
-def input_of(view: ViewRecord | ViewInfo) -> Input:
-    """Return what a view's rows are computed from."""
-    return features.EXTRACTORS[view.extractor].input
+def inputs_of(view: ViewRecord | ViewInfo) -> frozenset[Input]:
+    """Return what a view's rows can be computed from; nothing where they come from outside."""
+    return features.EXTRACTORS[view.extractor].inputs
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
-    """Return the views that are computed from one kind of input."""
-    return tuple(view for view in tx.views.all() if input_of(view) == kind)
+    """Return the views that can be computed from one kind of input."""
+    return tuple(view for view in tx.views.all() if kind in inputs_of(view))
 
 
 def check_fitted(tx: Transaction, view: ViewRecord) -> None:
@@ -117,7 +117,7 @@ def check_fitted(tx: Transaction, view: ViewRecord) -> None:
     name = tx.name()
     remedy = (
         f"run 'crossview index {name} PATH --captions FILE.csv', or 'crossview fit {name}' where its items have texts"
-        if input_of(view) == "text"
+        if "text" in inputs_of(view)
         else f"run 'crossview index {name} PATH', or 'crossview fit {name} PATH' to fit it only"
     )
     raise NotReadyError(f"view {view.name!r} of collection {name!r} is not fitted: {remedy}")

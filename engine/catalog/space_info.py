@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.catalog.spaces import Generation
 from engine.catalog.views import ViewRecord
-from engine.info import ConstraintCounts, SpaceInfo, Tuning
+from engine.info import ConstraintCounts, SpaceInfo
 
 RAW = "raw"
 """The space that every collection has: the views themselves, after their own normalisation steps."""
@@ -21,12 +21,12 @@ def raw_generation(views: Sequence[ViewRecord]) -> int:
 
 
 def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
-    """Return what tells the raw views' space from that of other views, or of other revisions of them."""
+    """Return what distinguishes the raw views' space from that of other views, or of other revisions of them."""
     return tuple(number for view in views for number in (view.id, view.revision))
 
 
 def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceInfo:
-    """Return the description of the raw views' space: its vectors are as wide as the views: their steps keep widths."""
+    """Return the description of the raw views' space; its vectors are as wide as the views, whose steps keep widths."""
     dims = {view.name: view.dim for view in raw_views(views)}
     number = raw_generation(views)
     return SpaceInfo(
@@ -38,24 +38,21 @@ def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceIn
         targets=tuple(dims),
         cross_view=False,
         dim=dims,
-        settings={},
-        seed=0,
         trained_items=0,
-        held_out=0,
         created=created,
         generations=(number,),
     )
 
 
-def space_info(answering: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
-    """Return the description of a space from its answering generation."""
-    described = dict(answering.summary)
-    described |= {name: tuple(described.get(name, ())) for name in ("views", "targets", "added", "notes")}
-    if described.get("tuning"):
-        described["tuning"] = Tuning.from_json(described["tuning"])
-    if described.get("constraints"):
-        described["constraints"] = ConstraintCounts(**described["constraints"])
-    numbers = tuple(one.generation for one in generations)
-    return SpaceInfo(
-        answering.space, answering.generation, active, created=answering.created, generations=numbers, **described
+def space_info(used: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
+    """Return the description of a space by the generation in use; ``generations`` are all that it has."""
+    counts = used.summary.get("constraints")
+    return SpaceInfo.from_json(
+        used.summary,
+        name=used.space,
+        generation=used.generation,
+        active=active,
+        created=used.created,
+        generations=tuple(one.generation for one in generations),
+        constraints=counts and ConstraintCounts(**counts),
     )

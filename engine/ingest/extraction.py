@@ -54,13 +54,13 @@ def content_hash(data: bytes) -> str:
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
     """Return everything that the catalog keeps of a picture; ImageError says why it cannot be read."""
     picture = decode(data)
-    rows = {view: extractor.extract(picture.image) for view, extractor in extractors.items()}
+    found = {view: extractor.extract([picture.image]).rows for view, extractor in extractors.items()}
     return Extracted(
         content_hash=content_hash(data),
         width=picture.width,
         height=picture.height,
         thumbnail=thumbnail(picture.image),
-        rows=rows,
+        rows={view: rows[0] for view, rows in found.items() if len(rows)},
     )
 
 

@@ -12,7 +12,7 @@ from engine.catalog import state
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.checks import check_labels
-from engine.catalog.extractors import find_view, input_of, views_of
+from engine.catalog.extractors import find_view, inputs_of, views_of
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
 from engine.ingest.extraction import content_hash, cores, sample
@@ -157,7 +157,7 @@ def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> Mapping[str, 
     if not names:
         waiting = [view for view in tx.views.all() if view.revision == 0]
         if not tx.items.with_text():
-            waiting = [view for view in waiting if input_of(view) != "text"]
+            waiting = [view for view in waiting if "text" not in inputs_of(view)]
         return {view.name: extractor(view.extractor, view.params) for view in waiting}
     views = [find_view(tx, name) for name in names]
     for view in views:

@@ -1,6 +1,7 @@
 """Texts of items: the rows of the text views, which are computed from the texts in the catalog."""
 
 from collections.abc import Mapping
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
     """Return a text's row of each view, None where the view knows none of its words; no rows of None."""
-    return {} if text is None else {view: one.extract(text) for view, one in extractors.items()}
+    return {} if text is None else {view: one.row(text) for view, one in extractors.items()}
 
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
@@ -32,11 +33,14 @@ def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
         done = 0
         for batch in batches(ids, _TEXTS_AT_ONCE):
             with catalog.read() as tx:
-                rows = {item: extractors[name].extract(text) for item, text in tx.items.texts(batch).items()}
+                texts = tx.items.texts(batch)
+            found = extractors[name].extract(list(texts.values()))
+            having = list(compress(texts, found.present))
+            rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:
                 put_rows(tx, find_view(tx, name), rows)
-                if placed := [item for item, row in rows.items() if row is not None]:
-                    tx.items.touch(placed, tx.next_sequence())
+                if having:
+                    tx.items.touch(having, tx.next_sequence())
             done += len(batch)
             if progress:
                 progress(f"placing {name}", done, len(ids))

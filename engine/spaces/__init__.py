@@ -1,4 +1,4 @@
-"""What answers: pipelines, spaces and their targets, living indexes, search and embedding.
+"""Pipelines, spaces and their targets, indexes that follow the catalog, search and embedding.
 
 May import ``engine.catalog``, ``engine.learners``, ``features``, ``index`` and the nouns of ``engine``.
 """

@@ -1,4 +1,4 @@
-"""Deleting spaces, generations of them, and views: what may go, and the disk space that comes back."""
+"""Deleting spaces, generations of them, and views: what may be deleted, and which snapshots are left over."""
 
 import logging
 from collections import defaultdict
@@ -15,12 +15,12 @@ _log = logging.getLogger(__name__)
 
 
 def delete_space(tx: Transaction, space: str, generation: int | None = None) -> None:
-    """Delete a trained space, or one of its generations that does not answer.
+    """Delete a trained space, or one of its generations that is not in use.
 
     Without the active space, ``raw`` answers searches that name none.
 
-    Raises InvalidInputError for ``raw``, NotFoundError for an unknown generation, NotReadyError for the one that
-    answers.
+    Raises InvalidInputError for ``raw``, NotFoundError for an unknown generation, NotReadyError for the one in
+    use.
     """
     if space == RAW:
         raise InvalidInputError(
@@ -38,8 +38,7 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
 def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     known = [one.generation for one in tx.spaces.generations(space)]
     if generation not in known:
-        there = ", ".join(map(str, known))
-        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {there}")
+        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {', '.join(map(str, known))}")
     if tx.spaces.answering()[space] != generation:
         return
     others = [one for one in known if one != generation]
@@ -47,7 +46,7 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     if not others:
         raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {whole}")
     raise NotReadyError(
-        f"generation {generation} answers for space {space!r}: activate another one first with: "
+        f"generation {generation} of space {space!r} is in use: activate another one first with: "
         f"crossview activate {tx.name()} {space} --generation {others[-1]}; or {whole}"
     )
 

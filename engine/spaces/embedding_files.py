@@ -60,7 +60,7 @@ def _write_npy(path: Path, pages: _Pages) -> Written:
             count += len(page.keys)
         rows.seek(0)
         _write_header(rows, dtype, count, width)
-    return Written(path, count, width, first.bits, keys_path)
+    return Written(path=path, rows=count, width=width, bits=first.bits, keys=keys_path)
 
 
 def _write_header(file: BinaryIO, dtype: "np.dtype[Any]", count: int, width: int) -> None:
@@ -80,7 +80,7 @@ def _write_npz(path: Path, pages: _Pages) -> Written:
     vectors = np.concatenate([page.vectors for page in found])
     with _replacing(path) as part, part.open("wb") as file:
         np.savez(file, keys=np.array([key for page in found for key in page.keys]), vectors=vectors)
-    return Written(path, len(vectors), vectors.shape[1], found[0].bits)
+    return Written(path=path, rows=len(vectors), width=vectors.shape[1], bits=found[0].bits)
 
 
 def _write_parquet(path: Path, pages: _Pages) -> Written:
@@ -99,11 +99,11 @@ def _write_parquet(path: Path, pages: _Pages) -> Written:
             vectors = pa.FixedSizeListArray.from_arrays(pa.array(page.vectors.ravel()), width)
             file.write_batch(pa.record_batch([pa.array(page.keys, pa.string()), vectors], schema=schema))
             count += len(page.keys)
-    return Written(path, count, width, first.bits)
+    return Written(path=path, rows=count, width=width, bits=first.bits)
 
 
 def _peeked(pages: _Pages) -> tuple[ItemEmbeddings, _Pages]:
-    """Return the first page, which says how wide all are, and every page."""
+    """Return the first page, which is as wide as all are, and every page."""
     rest = iter(pages)
     first = next(rest)
     return first, chain([first], rest)

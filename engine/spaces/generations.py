@@ -10,7 +10,7 @@ from engine.errors import NotFoundError
 from engine.learners.cancellation import uncancellable
 from engine.spaces.live import LiveSpace
 from engine.spaces.loaded import LoadedSpaces, save
-from engine.spaces.space import Space, summarize
+from engine.spaces.space import Space
 
 
 def add_generation(
@@ -23,7 +23,7 @@ def add_generation(
     with catalog.read() as tx:
         earlier = tx.spaces.generations(name)
         fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
-        summary, sequence = summarize(fitted, tx.views.all()), tx.sequence()
+        summary, sequence = fitted.summary(), tx.sequence()
         live = LiveSpace(fitted, loaded.indexes, (fitted.generation, sequence))
         live.follow(tx, fitted.targets)
     with catalog.write() as tx:

@@ -13,7 +13,7 @@ ITEMS_AT_ONCE = 1_000
 """Items of a page at most."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ItemEmbeddings:
     """A page of items that have a view, and what a space makes of their rows."""
 

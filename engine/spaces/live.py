@@ -1,4 +1,4 @@
-"""A space that answers: its indexes, loaded from snapshots, kept up with the catalog, rebuilt when damaged."""
+"""A space in use: its indexes, loaded from snapshots, kept up with the catalog, rebuilt when damaged."""
 
 import logging
 from collections import defaultdict
@@ -14,7 +14,8 @@ from engine.catalog.extractors import find_view
 from engine.errors import StorageError
 from engine.learners.cancellation import checkpoint
 from engine.spaces.locks import ReadWriteLock
-from engine.spaces.space import Space, Vectors, source
+from engine.spaces.space import Space, Vectors
+from engine.spaces.target import Target
 from index import Index, Neighbors, SnapshotError
 
 _log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ _WORTH_SAVING = 0.05
 """Share of an index that must have changed before its snapshot is written anew."""
 
 
-class _Target:
+class _Loaded:
     """One index, and the catalog's sequence up to which it holds everything."""
 
     def __init__(self, index: Index, covered: int) -> None:
@@ -53,91 +54,92 @@ class LiveSpace:
         self.identity = identity
         self._folder = folder
         self._lock = ReadWriteLock()
-        self._targets: dict[str, _Target] = {}
+        self._loaded: dict[Target, _Loaded] = {}
 
-    def follow(self, tx: Transaction, targets: Iterable[str]) -> None:
+    def follow(self, tx: Transaction, targets: Iterable[Target]) -> None:
         """Take over every change of the catalog that is not in the targets' indexes yet."""
         sequence = tx.sequence()
-        behind: dict[str, list[str]] = defaultdict(list)
-        for name in targets:
-            if name not in self._targets or self._targets[name].covered < sequence:
-                behind[source(name)].append(name)
-        for view, names in behind.items():
+        behind: dict[str, list[Target]] = defaultdict(list)
+        for target in targets:
+            if target not in self._loaded or self._loaded[target].covered < sequence:
+                behind[target.view].append(target)
+        for view, late in behind.items():
             with self._lock.write():
-                for name in names:
-                    if name not in self._targets:
-                        self._targets[name] = self._load(tx, name, sequence)
-                reached = {self._targets[name].covered for name in names}
+                for target in late:
+                    if target not in self._loaded:
+                        self._loaded[target] = self._load(tx, target, sequence)
+                reached = {self._loaded[target].covered for target in late}
                 for covered in sorted(one for one in reached if one < sequence):  # a later reader may have been here
                     self.space.check_revisions(tx.views.all())
-                    self._replay(tx, view, covered, [n for n in names if self._targets[n].covered == covered], sequence)
+                    self._replay(tx, view, covered, [t for t in late if self._loaded[t].covered == covered], sequence)
 
-    def search(self, target: str, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors | None:
+    def search(self, target: Target, vectors: Vectors, k: int, only: NDArray[np.int64] | None) -> Neighbors | None:
         """Return the k nearest items of a target among the ids in ``only``, by its index as it is now.
 
         None where the index is gone since it was followed: another thread was stopped in the middle of changing it.
         """
         with self._lock.read():
-            if target not in self._targets:
+            if target not in self._loaded:
                 return None
-            index = self._targets[target].index
+            index = self._loaded[target].index
             return index.search(vectors, min(k, max(1, len(index))), only)
 
     def save(self) -> None:
         """Write a snapshot of every target that changed much since its last one; StorageError if the disk refuses."""
         with self._lock.read():
-            for name, target in self._targets.items():
-                if target.unsaved <= _WORTH_SAVING * len(target.index):
+            for target, loaded in self._loaded.items():
+                if loaded.unsaved <= _WORTH_SAVING * len(loaded.index):
                     continue
                 try:
                     self._folder.mkdir(exist_ok=True)
-                    target.index.save(self._path(name), {"sequence": target.covered, "identity": self.identity})
+                    loaded.index.save(self._path(target), {"sequence": loaded.covered, "identity": self.identity})
                 except OSError as error:
                     raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
-                target.unsaved = 0
+                loaded.unsaved = 0
 
-    def _path(self, target: str) -> Path:
-        return self._folder / snapshot_name(self.space.name, self.space.generation, target)
+    def _path(self, target: Target) -> Path:
+        return self._folder / snapshot_name(self.space.name, self.space.generation, str(target))
 
-    def _load(self, tx: Transaction, name: str, sequence: int) -> _Target:
-        empty = self.space.empty_index(name, tx.views.all())
+    def _load(self, tx: Transaction, target: Target, sequence: int) -> _Loaded:
+        empty, path = self.space.empty_index(target), self._path(target)
         try:
-            index, meta = type(empty).load(self._path(name))
+            index, meta = type(empty).load(path)
             other = tuple(meta.get("identity", ())) != self.identity
             if other or index.dim != empty.dim or meta["sequence"] > sequence:
-                raise SnapshotError(f"{self._path(name)} is of another space, or of an older program")
-            return _Target(index, int(meta["sequence"]))
+                raise SnapshotError(f"{path} is of another space, or of an older program")
+            return _Loaded(index, int(meta["sequence"]))
         except FileNotFoundError:
             pass
         except (SnapshotError, OSError) as error:
             _log.warning("rebuilding an index: %s", error)
-        return _Target(empty, -1)
+        return _Loaded(empty, -1)
 
-    def _replay(self, tx: Transaction, view: str, covered: int, names: Sequence[str], sequence: int) -> None:
+    def _replay(self, tx: Transaction, view: str, covered: int, targets: Sequence[Target], sequence: int) -> None:
         """Bring targets of one view from one sequence number to another: its rows are read and placed once for all."""
-        targets = {name: self._targets[name] for name in names}
+        loaded = {target: self._loaded[target] for target in targets}
         changes = tx.items.changed_since(covered)
         record = find_view(tx, view)
-        with self._whole_or_gone(names):
-            for target in targets.values():
-                target.index.remove(np.array(changes.live + changes.deleted, np.int64))
+        several_metrics = len(self.space.targets_of(view)) > 1
+        with self._dropped_on_error(targets):
+            for one in loaded.values():
+                one.index.remove(np.array(changes.live + changes.deleted, np.int64))
             for start in range(0, len(changes.live), _PLACED_AT_ONCE):
                 checkpoint()
                 ids = changes.live[start : start + _PLACED_AT_ONCE]
-                labels = tx.items.labels(ids) if self.space.comparable else {}  # labels choose among several metrics
+                labels = tx.items.labels(ids) if several_metrics else {}
                 placed = self.space.place({view: tx.rows.get(record, ids)}, labels)
-                for name, target in targets.items():
-                    target.index.add(*placed[name])
-        for target in targets.values():
-            target.unsaved += len(changes.live) + len(changes.deleted)
-            target.covered = sequence
+                for target, one in loaded.items():
+                    one.index.add(*placed[target])
+        for one in loaded.values():
+            one.unsaved += len(changes.live) + len(changes.deleted)
+            one.covered = sequence
 
     @contextmanager
-    def _whole_or_gone(self, names: Sequence[str]) -> Iterator[None]:
+    def _dropped_on_error(self, targets: Sequence[Target]) -> Iterator[None]:
         """Drop the targets' indexes where the block fails: they hold half of a change. The next reader loads them."""
         try:
             yield
         except BaseException:
-            for name in names:
-                del self._targets[name]
+            for target in targets:
+                del self._loaded[target]
             raise

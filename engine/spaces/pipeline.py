@@ -15,6 +15,7 @@ from engine.learners.chain import Chain
 from engine.learners.registry import LEARNERS, build_chain
 from engine.learners.stage import Stage, parse_stages
 from engine.learners.supervision import Supervision
+from engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""
@@ -126,6 +127,28 @@ def codes_and_vectors(
     with np.errstate(over="ignore"):
         codes, floats = chain.codes_and_vectors(rows, view)
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
+
+
+def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tuple[Target, ...]:
+    """Return the targets of a view of a fitted chain: one for each metric, with the numbers from 1 as their names.
+
+    Where there are several metrics, their distances are on a common scale.
+    """
+    row = np.zeros((1, chain.view_widths_[position]), np.float32)
+    floats = codes_and_vectors(chain, row, position)[1].shape[1] if rerank else 0
+    count, columns = chain.parts, vectors(chain, row, position).shape[1]
+    return tuple(
+        Target(
+            view=view,
+            name=str(metric + 1) if count > 1 else "",
+            metric=metric,
+            dim=columns // count,
+            codes=chain.binary,
+            floats=floats,
+            scale=view if count > 1 else "",
+        )
+        for metric in range(count)
+    )
 
 
 def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:

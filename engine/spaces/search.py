@@ -1,14 +1,17 @@
 """One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.catalog.batches import batches
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_text
-from engine.catalog.extractors import check_fitted, find_view, input_of
+from engine.catalog.extractors import check_fitted, find_view, inputs_of
 from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
@@ -17,20 +20,25 @@ from engine.item import Item
 from engine.query import TEXT_SHOWN, Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
 from engine.spaces.live import LiveSpace
-from engine.spaces.space import Space
-from features import Extractor, ImageExtractor, TextExtractor
+from engine.spaces.space import Space, Vectors
+from engine.spaces.target import Target, on_common_scale
+from features import Extractor
 from features.decode import decode
+from features.image import Image
+from index import Neighbors
 
 _OVERFETCH = 3
-"""Hits asked of every target for each one wanted, before lists are merged."""
+"""Hits searched for in every target for each one wanted, before lists are merged."""
 
+_EXTRACTED_AT_ONCE = 64
+"""Pictures in memory at a time."""
 _TEXT_QUOTED = 80
 
 Extractors = Callable[[Transaction, ViewRecord], Extractor]
 
 
 class _StaleError(Exception):
-    """The index knows of a change that this transaction does not see yet."""
+    """An index holds a change that this transaction does not see yet, or is gone."""
 
 
 def check_queries(queries: Sequence[Query], k: int = 1) -> None:
@@ -44,12 +52,7 @@ def check_queries(queries: Sequence[Query], k: int = 1) -> None:
             raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
 
 
-def answer(
-    tx: Transaction,
-    live: LiveSpace,
-    extractors: Extractors,
-    request: SearchRequest,
-) -> list[HitList] | None:
+def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: SearchRequest) -> list[HitList] | None:
     """Return the hit lists, query by query and target by target; None if the search has to begin again,
     because an index is ahead of the transaction or gone.
 
@@ -57,29 +60,42 @@ def answer(
     """
     queries, k = request.queries, request.k
     only = tx.items.matching(request.filter) if request.filter else None
-    comparable = live.space.comparable
-    merge = comparable if request.merge is None else request.merge
-    wanted = k * _OVERFETCH if merge and not comparable else k
-    lists: dict[int, list[HitList]] = defaultdict(list)
+    lists: dict[int, list[HitList]] = {}
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
         own = [_own_id(tx, queries[number]) for number in numbers]
         probes = live.space.probe(view, rows, request.targets)
-        live.follow(tx, probes)
-        for target, vectors in probes.items():
-            found = live.search(target, vectors, wanted + any(one is not None for one in own), only)
-            if found is None:
-                return None
-            try:
-                hit_lists = _hits(tx, target, found.ids, found.distances, own, wanted)
-            except _StaleError:
-                return None
-            for number, hits in zip(numbers, hit_lists, strict=True):
-                lists[number].append(HitList(number, target, hits))
-    if merge:
+        comparable = on_common_scale(probes.keys())
+        merged = comparable if request.merge is None else request.merge
+        wanted = k * _OVERFETCH if merged and not comparable else k
+        try:
+            found = _neighbours(tx, live, probes, own, wanted, only)
+        except _StaleError:
+            return None
         join = _nearest if comparable else fuse
-        return [HitList(number, "", join(lists[number], k)) for number in range(len(queries))]
+        for row, number in enumerate(numbers):
+            apart = [HitList(number, str(target), hits[row]) for target, hits in found.items()]
+            lists[number] = [HitList(number, "", join(apart, k))] if merged else apart
     return [one for number in range(len(queries)) for one in lists[number]]
+
+
+def _neighbours(
+    tx: Transaction,
+    live: LiveSpace,
+    probes: Mapping[Target, Vectors],
+    own: Sequence[int | None],
+    k: int,
+    only: NDArray[np.int64] | None,
+) -> dict[Target, list[tuple[Hit, ...]]]:
+    """Return the hits of every query, by target."""
+    live.follow(tx, probes)
+    hits = {}
+    for target, vectors in probes.items():
+        found = live.search(target, vectors, k + any(one is not None for one in own), only)
+        if found is None:
+            raise _StaleError
+        hits[target] = _hits(tx, str(target), found, own, k)
+    return hits
 
 
 def embed(
@@ -87,14 +103,13 @@ def embed(
 ) -> list[Embedding]:
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
     space.check_revisions(tx.views.all())
-    dims = space.dims(tx.views.all())
     found: dict[int, list[Embedding]] = defaultdict(list)
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
         for target, vectors in space.probe(view, rows, targets).items():
-            bits = dims[target] if space.binary else 0
+            bits = target.dim if target.codes else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
-                found[number].append(Embedding(number, target, vector[: -(-bits // 8)] if bits else vector, bits))
+                found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
     return [one for number in range(len(queries)) for one in found[number]]
 
 
@@ -110,20 +125,37 @@ def _rows(
 ) -> NDArray[np.float32]:
     """Return the rows of the queries of these numbers; InvalidInputError names the query where there are several."""
     view = find_view(tx, view_name)
-    rows = []
-    for number in numbers:
-        try:
-            rows.append(_row(tx, extractors, view, queries[number]))
-        except InvalidInputError as error:
-            if len(queries) == 1:
-                raise
-            raise InvalidInputError(f"query {number}: {error}") from error
-    return np.stack(rows)
+    rows: dict[int, NDArray[np.float32]] = {}
+    for batch in batches(numbers, _EXTRACTED_AT_ONCE):
+        samples: dict[int, Image | str] = {}
+        for number in batch:
+            with _naming(number, queries):
+                if queries[number].image is None and queries[number].text is None:
+                    rows[number] = _row(tx, view, queries[number])
+                else:
+                    samples[number] = _sample(tx, view, queries[number])
+        if samples:
+            found = extractors(tx, view).extract(list(samples.values()))
+            rows |= zip(compress(samples, found.present), found.rows, strict=True)
+        if lacking := [number for number in samples if number not in rows]:
+            with _naming(lacking[0], queries):
+                raise InvalidInputError(_without_row(view, samples[lacking[0]]))
+    return np.stack([rows[number] for number in numbers])
 
 
-def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
-    if query.image is not None or query.text is not None:
-        return _computed(tx, extractors, view, query)
+@contextmanager
+def _naming(number: int, queries: Sequence[Query]) -> Iterator[None]:
+    """Name the query in an InvalidInputError of the block where there are several."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if len(queries) == 1:
+            raise
+        raise InvalidInputError(f"query {number}: {error}") from error
+
+
+def _row(tx: Transaction, view: ViewRecord, query: Query) -> NDArray[np.float32]:
+    """Return the row of a query by a vector or a key."""
     check_fitted(tx, view)
     if query.vector is not None:
         return check_row(query.vector, view)
@@ -139,37 +171,44 @@ def _row(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query
     return row
 
 
-def _computed(tx: Transaction, extractors: Extractors, view: ViewRecord, query: Query) -> NDArray[np.float32]:
-    extractor = extractors(tx, view) if input_of(view) in query.inputs() else None
-    if query.image is not None and isinstance(extractor, ImageExtractor):
-        return extractor.extract(decode(query.image).image)
-    if query.text is not None and isinstance(extractor, TextExtractor):
-        return _text_row(extractor, view, query.text)
-    raise InvalidInputError(_wrong_input(tx, view, *query.inputs()))
-
-
-def _text_row(extractor: TextExtractor, view: ViewRecord, text: str) -> NDArray[np.float32]:
+def _sample(tx: Transaction, view: ViewRecord, query: Query) -> Image | str:
+    """Return the decoded picture or the checked text of a query."""
+    (given,) = query.inputs()
+    if given not in inputs_of(view):
+        raise InvalidInputError(_wrong_input(tx, view, given))
+    check_fitted(tx, view)
+    if query.image is not None:
+        return decode(query.image).image
+    text = str(query.text)
     if not text.strip():
         raise InvalidInputError("the text of the query is empty")
-    row = extractor.extract(check_text(text))
-    if row is None:
-        shown = text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "..."
-        raise InvalidInputError(
-            f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
-        )
-    return row
+    return check_text(text)
+
+
+def _without_row(view: ViewRecord, sample: Image | str) -> str:
+    """Return why a view has no row for a picture or a text."""
+    if not isinstance(sample, str):
+        return f"view {view.name!r} finds nothing in the picture"
+    shown = sample if len(sample) <= _TEXT_QUOTED else sample[:_TEXT_QUOTED] + "..."
+    return f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
 
 
 def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
-    """Say why a view cannot be asked by a picture or a text, and what to do."""
-    source = {"image": "computed from pictures", "text": "computed from texts", "vector": "given from outside"}
+    """Return why a view takes no queries by a picture or by a text, and what to do."""
+    names = {"image": "pictures", "text": "texts"}
+    inputs = " or ".join(names[one] for one in sorted(inputs_of(view)))
+    source = f"computed from {inputs}" if inputs else "given from outside"
     what = {"image": "a picture", "text": "a text"}[given]
-    others = [one.name for one in tx.views.all() if input_of(one) == given]
-    remedy = f"ask in {' or '.join(others)}, with {view.name} as the target" if others else f"no view here takes {what}"
+    others = [one.name for one in tx.views.all() if given in inputs_of(one)]
+    remedy = (
+        f"query by view {' or '.join(others)}, with {view.name} as the target"
+        if others
+        else f"no view here takes {what}"
+    )
     if not others and given == "text":
         remedy += f" (add one with: crossview add-view {tx.name()} text)"
     return (
-        f"view {view.name!r} is {source[input_of(view)]}, so {what} cannot be asked in it: {remedy}; "
+        f"view {view.name!r} is {source}, so it takes no query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"
     )
 
@@ -178,18 +217,12 @@ def _own_id(tx: Transaction, query: Query) -> int | None:
     return None if query.key is None else item_id(tx, query.key)
 
 
-def _hits(
-    tx: Transaction,
-    target: str,
-    ids: NDArray[np.int64],
-    distances: NDArray[np.float32],
-    own: Sequence[int | None],
-    k: int,
-) -> Iterable[tuple[Hit, ...]]:
-    items = tx.items.by_id(np.unique(ids[ids >= 0]).tolist())
+def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | None], k: int) -> list[tuple[Hit, ...]]:
+    """Return the k nearest items of every query but the query's own; _StaleError where one is not in the catalog."""
+    items = tx.items.by_id(np.unique(found.ids[found.ids >= 0]).tolist())
     lists = []
-    for row, row_distances, mine in zip(ids.tolist(), distances.tolist(), own, strict=True):
-        pairs = [(item, distance) for item, distance in zip(row, row_distances, strict=True) if item not in (-1, mine)]
+    for ids, distances, mine in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
+        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, mine)]
         if any(item not in items for item, _ in pairs):
             raise _StaleError
         lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))

@@ -26,7 +26,7 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     known = tx.items.ids_of(given.keys)
     given.check(known)
     for space in spaces:
-        space.check_reachable(view, ())
+        space.targets_for(view)
         space.check_revisions(tx.views.all())
     found = tx.rows.get(find_view(tx, view), known.values())
     places = {item: place for place, item in enumerate(found.ids.tolist())}
@@ -74,9 +74,10 @@ def _agreement(
     space: Space, view: str, raw: NDArray[np.float32], classes: Sequence[str], comparisons: Comparisons
 ) -> Estimate:
     position = space.views.index(view)
-    placed = (
-        codes_and_vectors(space.pipeline, raw, position)[1] if space.rerank else vectors(space.pipeline, raw, position)
-    )
+    if space.rerank:
+        _, placed = codes_and_vectors(space.pipeline, raw, position)
+    else:
+        placed = vectors(space.pipeline, raw, position)
     metrics = metrics_of_items(space.pipeline, classes, position)
     near = _distances(placed, metrics, comparisons.near)
     if comparisons.similar is not None:

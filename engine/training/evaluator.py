@@ -18,7 +18,8 @@ from engine.evaluation import Evaluation, EvaluationRequest
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
-from engine.spaces.space import Space, source
+from engine.spaces.space import Space
+from engine.spaces.target import view_of
 from engine.training.division import Division, divide
 from engine.training.estimate import Estimate, Figures, Sample, differences, rows
 from engine.training.examples import Examples, examples
@@ -86,11 +87,11 @@ def _target_views(spaces: Sequence[Space], view: str, targets: Sequence[str]) ->
     """
     found = {}
     for space in spaces:
-        matched = [target for target in targets if space.cross_view or source(target) == view]
-        space.check_reachable(view, matched)
-        found[space.name] = tuple(dict.fromkeys(map(source, matched if targets else space.reachable(view))))
+        mine = [target for target in targets if space.cross_view or view_of(target) == view]
+        matched = space.targets_for(view, mine)
+        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if mine or not targets else ()
     if not any(found.values()):
-        spaces[0].check_reachable(view, targets)
+        spaces[0].targets_for(view, targets)
     return found
 
 

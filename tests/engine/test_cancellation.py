@@ -147,7 +147,7 @@ def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
         object.__setattr__(live.space, "place", stopped)
         with pytest.raises(CancelledError):
             made.search(SearchRequest(query))
-        assert live.search("color", np.zeros((1, 64), np.float32), 3, None) is None
+        assert live.search(live.space.targets[0], np.zeros((1, 64), np.float32), 3, None) is None
         object.__setattr__(live.space, "place", placed)
         assert sorted(hit.key for hit in made.search(SearchRequest(query))[0].hits) == sorted(expected)
 

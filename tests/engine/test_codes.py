@@ -10,7 +10,7 @@ from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe, Tune
 from engine.spaces.space import Space
-from index import AutoBinaryIndex, RerankedIndex
+from index import AutoBinaryIndex, Index, RerankedIndex
 
 BOTH = ("color", "gist")
 ITEMS = [item(group, number) for group, number in each()]
@@ -31,6 +31,17 @@ def stored(collection, name: str) -> Space:
         return Space.from_state(name, number, tx.spaces.state(name, number))
 
 
+def probe(space: Space, view: str, group: str, number: int, target: str) -> np.ndarray:
+    """The code of one row for a target, (1, bytes)."""
+    (found,) = space.probe(view, row(view, group, number)[None], [target]).values()
+    return found
+
+
+def index_of(collection, space: str, target: str) -> Index:
+    """The loaded index of a target."""
+    return next(one.index for name, one in collection._loaded.live[space]._loaded.items() if str(name) == target)
+
+
 def hits(collection, view: str, target: str, k: int = 100, **options) -> list[dict[str, float]]:
     """Distances by key, of new queries of every group."""
     queries = [Query(view, vector=row(view, group, 100)) for group in GROUPS]
@@ -44,14 +55,14 @@ def test_distances_are_the_numbers_of_differing_bits(codes):
     assert space.binary
     for view in BOTH:
         for target in BOTH:
-            probes = {group: space.probe(view, row(view, group, 100)[None])[target] for group in GROUPS}
-            assert {(probe.dtype, probe.shape) for probe in probes.values()} == {(np.dtype(np.uint8), (1, 2))}
+            probes = {group: probe(space, view, group, 100, target) for group in GROUPS}
+            assert {(code.dtype, code.shape) for code in probes.values()} == {(np.dtype(np.uint8), (1, 2))}
             for group, found in zip(GROUPS, hits(codes, view, target), strict=True):
                 assert list(found.values()) == sorted(found.values())
                 for key, distance in found.items():
                     name, number = key.split("/")
-                    there = space.probe(target, row(target, name, int(number))[None])[target]
-                    assert distance == np.bitwise_count(probes[group] ^ there).sum()
+                    stored_code = probe(space, target, name, int(number), target)
+                    assert distance == np.bitwise_count(probes[group] ^ stored_code).sum()
                 assert sum(key.startswith(group) for key in list(found)[:5]) >= 4
 
 
@@ -93,7 +104,7 @@ def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
     before = hits(codes, "color", "gist")
     with home.open("codes") as again:
         assert hits(again, "color", "gist") == before
-        index = again._loaded.live["codes"]._targets["gist"].index
+        index = index_of(again, "codes", "gist")
         assert isinstance(index, AutoBinaryIndex)
         assert index.get(index.ids()).shape == (24, 2)
         again.import_items([item("cat", 50)])
@@ -187,7 +198,7 @@ def test_re_ranked_codes_answer_with_euclidean_distances(codes, home):
             np.testing.assert_allclose(list(mine.values()), list(theirs.values()), rtol=1e-5)
     with home.open("codes") as again:
         assert hits(again, "gist", "gist", k=6, space="exact") == found
-        index = again._loaded.live["exact"]._targets["gist"].index
+        index = index_of(again, "exact", "gist")
         assert isinstance(index, RerankedIndex)
         assert index.get(index.ids()).shape == (24, 2 + 4 * 16)
 

@@ -11,6 +11,7 @@ from engine.catalog.state import unpack
 from engine.info import Trial, Tuning
 from engine.spaces.space import Space
 from features import extractor
+from index import KINDS, IndexSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -22,10 +23,11 @@ def test_a_stored_space_places_and_probes_as_it_did():
         assert space.revisions == {"color": 1, "sift": 2}
         assert space.training_keys == {f"a/{number}.jpg" for number in range(12)}
         assert space.settings == {"frozen": "sift"}
-        placed = space.place({"color": ViewRows(np.arange(3), answers["color"])})
-        np.testing.assert_allclose(placed["color"].vectors, answers["placed"], atol=1e-6)
-        probes = space.probe("sift", answers["sift"], ["color"])
-        np.testing.assert_allclose(probes["color"], answers["probed"], atol=1e-6)
+        (placed,) = space.place({"color": ViewRows(np.arange(3), answers["color"])}).values()
+        np.testing.assert_allclose(placed.vectors, answers["placed"], atol=1e-6)
+        ((target, probe),) = space.probe("sift", answers["sift"], ["color"]).items()
+        assert (str(target), target.view, target.scale) == ("color", "color", "")
+        np.testing.assert_allclose(probe, answers["probed"], atol=1e-6)
         assert (space.added, space.pairs, space.tuning) == ((), (), None)  # it was stored before there were any
         assert (space.constraints, space.constraint_counts) == (None, None)
 
@@ -37,8 +39,8 @@ def test_a_stored_space_knows_how_it_was_made():
     assert space.tuning == Tuning(measure="map", folds=3, items=12, score=0.75, chosen={"n_components": 2}, tried=tried)
     assert (space.added, space.pairs) == (("gist",), (("a/0.jpg", "a/1.jpg"),))
     assert Space.from_state("golden", 2, space.to_state()).tuning == space.tuning
-    probes = space.probe("gist", np.eye(3, dtype=np.float32), ["gist"])
-    assert probes["gist"].shape == (3, 2)
+    (probe,) = space.probe("gist", np.eye(3, dtype=np.float32), ["gist"]).values()
+    assert probe.shape == (3, 2)
 
 
 def test_stored_spaces_of_codes_place_as_they_did():
@@ -47,7 +49,12 @@ def test_stored_spaces_of_codes_place_as_they_did():
     for name, rerank, code_bytes in (("shared", 2, 1), ("apart", 0, 2)):
         space = Space.from_state("golden", 1, kept[name]["space"].tobytes())
         assert (space.binary, space.cross_view, space.rerank) == (True, name == "shared", rerank)
-        found = space.place({"gist": ViewRows(np.arange(3), kept["rows"])})["gist"].vectors
+        ((target, (_, found)),) = space.place({"gist": ViewRows(np.arange(3), kept["rows"])}).items()
+        assert target.code_bytes == code_bytes
+        again = Space.from_state("golden", 1, space.to_state())
+        kinds = "reranked" if rerank else "binary"
+        assert (space.index, again.index) == (None, IndexSpec(kinds, {"factor": rerank} if rerank else {}))
+        assert type(space.empty_index(target)) is type(again.empty_index(target)) is KINDS[kinds]
         np.testing.assert_array_equal(found[:, :code_bytes], kept[name]["placed"][:, :code_bytes])
         floats = [np.ascontiguousarray(rows[:, code_bytes:]).view(np.float32) for rows in (found, kept[name]["placed"])]
         np.testing.assert_allclose(*floats, atol=1e-6)
@@ -78,4 +85,4 @@ def test_a_stored_text_view_makes_the_rows_that_it_made():
     """Of either model; a word that it does not know changes nothing."""
     for stored in unpack((GOLDEN / "text.npz").read_bytes()).values():
         view = extractor("text", stored["params"]).load_state(stored["fitted"])
-        np.testing.assert_allclose(view.extract("Rose and SEA xyzzy"), stored["row"], atol=1e-5)
+        np.testing.assert_allclose(view.row("Rose and SEA xyzzy"), stored["row"], atol=1e-5)

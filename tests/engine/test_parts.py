@@ -1,4 +1,4 @@
-"""Spaces of several metrics: items are filed by their labels, queries ask all metrics, new labels need no training."""
+"""Spaces of several metrics: items are indexed by their labels, queries search all, new labels need no training."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def ask(collection, group: str = "cat", **options):
     return collection.search(SearchRequest([Query("color", vector=row("color", group, 100))], k=100, **options))
 
 
-def test_a_labelled_item_is_filed_under_its_metric_only(metrics):
+def test_a_labelled_item_is_indexed_under_its_metric_only(metrics):
     """An unlabelled one under all; each metric is a target of its own, of as many bits."""
     assert metrics.space("musl").targets == TARGETS
     assert metrics.space("musl").dim == dict.fromkeys(TARGETS, 16)
@@ -64,6 +64,9 @@ def test_one_metric_may_be_asked_for(metrics):
     """By the name of its target; a view is none."""
     (found,) = ask(metrics, targets=["color:2"], merge=False)
     assert found.target == "color:2"
+    assert [
+        (str(target), target.view, target.dim, target.codes, target.scale) for target in space_of(metrics).targets
+    ] == [(name, "color", 16, True, "color") for name in TARGETS]
     with pytest.raises(NotFoundError, match="no target 'color'; there are: color:1, color:2, color:3"):
         ask(metrics, targets=["color"])
 
@@ -77,14 +80,14 @@ def test_a_changed_label_moves_an_item(metrics):
 
 
 def test_a_new_label_gets_a_metric_without_training(metrics):
-    """Bits stay as they are, and what is called by it is filed under that metric only from then on."""
+    """Bits stay as they are, and what is called by it is indexed under that metric only from then on."""
     before = space_of(metrics).probe("color", row("color", "cat", 3)[None])
     metrics.import_items([item("dog", number, labels=["puppy"]) for number in range(40, 46)])
     everywhere = {one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "dog/40"}
     assert everywhere == set(TARGETS)
     assert metrics.assign("musl", "puppy").generation == 2
     after = space_of(metrics).probe("color", row("color", "cat", 3)[None])
-    assert all(np.array_equal(before[target], after[target]) for target in TARGETS)
+    assert all(np.array_equal(before[target], after[target]) for target in before)
     metrics.import_items([item("dog", 50, labels=["puppy"])])
     found = {"dog/40": [], "dog/50": []}
     for one in ask(metrics, merge=False):
@@ -146,7 +149,7 @@ def test_a_reader_that_waited_does_not_undo_what_a_later_one_has_read(metrics):
         def write(self):
             live._lock = lock
             with catalog.read() as later:
-                live.follow(later, TARGETS)
+                live.follow(later, live.space.targets)
             return lock.write()
 
     with catalog.read() as earlier:
@@ -154,5 +157,5 @@ def test_a_reader_that_waited_does_not_undo_what_a_later_one_has_read(metrics):
         earlier_sequence = earlier.sequence()
         metrics.import_items([item("cat", 51)])
         live._lock = Waiting()
-        live.follow(earlier, TARGETS)
-    assert all(live._targets[name].covered > earlier_sequence for name in TARGETS)
+        live.follow(earlier, live.space.targets)
+    assert all(live._loaded[target].covered > earlier_sequence for target in live.space.targets)

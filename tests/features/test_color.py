@@ -21,7 +21,7 @@ def histogram(image: np.ndarray) -> np.ndarray:
 def test_histogram_is_the_definition():
     """Compared with plain Python over random pixels, at most the few on a bin's edge differ."""
     image = np.random.default_rng(1).integers(0, 256, (60, 50, 3), dtype=np.uint8)
-    row = extractor("color").extract(image)
+    row = extractor("color").row(image)
     assert row.shape == (64,)
     assert row.dtype == np.float32
     assert np.abs(row - histogram(image)).sum() < 0.01
@@ -43,7 +43,7 @@ def test_histogram_is_the_definition():
 )
 def test_known_colours_fall_in_known_bins(bgr, bin_):
     """A picture of one colour has one bin, 8 h + 2 s + v."""
-    row = extractor("color").extract(np.full((3, 4, 3), bgr, np.uint8))
+    row = extractor("color").row(np.full((3, 4, 3), bgr, np.uint8))
     hue, saturation, value = bin_
     assert np.flatnonzero(row).tolist() == [8 * hue + 2 * saturation + value]
     assert row.max() == 1
@@ -53,7 +53,7 @@ def test_hue_bins_are_equally_wide():
     """Hues spread evenly over the circle fill the eight bins evenly."""
     hues = (np.arange(7200) + 0.5) / 7200
     pixels = np.array([colorsys.hsv_to_rgb(hue, 1, 1)[::-1] for hue in hues]) * 255
-    shares = extractor("color").extract(np.rint(pixels).astype(np.uint8)[None]).reshape(8, 4, 2).sum((1, 2))
+    shares = extractor("color").row(np.rint(pixels).astype(np.uint8)[None]).reshape(8, 4, 2).sum((1, 2))
     assert np.allclose(shares, 1 / 8, atol=0.004)
 
 
@@ -63,8 +63,8 @@ def test_shares_sum_to_one_and_forget_where_pixels_are(height, width, seed):
     """Whatever the size, the row is a distribution, and shuffling the pixels does not change it."""
     rng = np.random.default_rng(seed)
     image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
-    row = extractor("color").extract(image)
+    row = extractor("color").row(image)
     assert row.min() >= 0
     assert row.sum() == pytest.approx(1, abs=1e-5)
     shuffled = rng.permutation(image.reshape(-1, 3)).reshape(height, width, 3)
-    assert np.array_equal(row, extractor("color").extract(shuffled))
+    assert np.array_equal(row, extractor("color").row(shuffled))

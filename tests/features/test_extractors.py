@@ -37,7 +37,7 @@ def test_any_picture_gives_a_sound_row(name, height, width, seed, flat):
     """Every size from one pixel up, noise or flat: a finite row of dim floats, no smaller than zero."""
     rng = np.random.default_rng(seed)
     image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
-    row = VIEWS[name].extract(np.full_like(image, image[0, 0]) if flat else image)
+    row = VIEWS[name].row(np.full_like(image, image[0, 0]) if flat else image)
     assert row.shape == (VIEWS[name].dim,)
     assert row.dtype == np.float32
     assert np.isfinite(row).all()
@@ -48,7 +48,7 @@ def test_any_picture_gives_a_sound_row(name, height, width, seed, flat):
 def test_long_thin_pictures_give_rows(name):
     """One pixel by hundreds is a picture too."""
     for shape in ((1, 640), (640, 1), (2, 300), (12, 640)):
-        assert np.isfinite(VIEWS[name].extract(np.zeros((*shape, 3), np.uint8))).all()
+        assert np.isfinite(VIEWS[name].row(np.zeros((*shape, 3), np.uint8))).all()
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -56,10 +56,10 @@ def test_rows_do_not_depend_on_memory_layout_and_images_are_left_alone(name):
     """A transposed or sliced array gives the row of its copy, and extraction writes nothing into it."""
     image = scene(4)
     image.flags.writeable = False
-    row = VIEWS[name].extract(image)
-    assert np.array_equal(VIEWS[name].extract(np.asfortranarray(image)), row)
+    row = VIEWS[name].row(image)
+    assert np.array_equal(VIEWS[name].row(np.asfortranarray(image)), row)
     wide = np.repeat(image, 2, axis=1)
-    assert np.array_equal(VIEWS[name].extract(wide[:, ::2]), row)
+    assert np.array_equal(VIEWS[name].row(wide[:, ::2]), row)
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -75,20 +75,20 @@ def test_rows_do_not_depend_on_memory_layout_and_images_are_left_alone(name):
 def test_anything_but_a_bgr_image_is_refused(name, wrong):
     """Grey, four channels, floats and no pixels are ValueErrors."""
     with pytest.raises(ValueError, match="an image is"):
-        VIEWS[name].extract(wrong)
+        VIEWS[name].row(wrong)
 
 
 def _row(name: str, threads: int) -> np.ndarray:
     cv2.setNumThreads(threads)
-    return ready(name).extract(scene(9))
+    return ready(name).row(scene(9))
 
 
 def test_rows_are_identical_in_every_thread_and_process():
     """Threads, spawned processes and OpenCV's own thread count change nothing, fitting included."""
-    expected = {name: VIEWS[name].extract(scene(9)) for name in IMAGES}
+    expected = {name: VIEWS[name].row(scene(9)) for name in IMAGES}
     for name in IMAGES:
         with ThreadPoolExecutor(4) as pool:
-            for row in pool.map(lambda _, view=VIEWS[name]: view.extract(scene(9)), range(8)):
+            for row in pool.map(lambda _, view=VIEWS[name]: view.row(scene(9)), range(8)):
                 assert np.array_equal(row, expected[name])
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         for name in IMAGES:
@@ -107,7 +107,7 @@ def test_every_registered_extractor_keeps_the_contract(name):
     equal = type(view)(**view.params())
     assert equal.dim == view.dim
     assert equal.load_state(view.to_state()).fitted
-    assert np.array_equal(equal.extract(scene(2)), view.extract(scene(2)))
+    assert np.array_equal(equal.row(scene(2)), view.row(scene(2)))
 
 
 def test_extractors_that_learn_nothing_are_ready():
@@ -136,6 +136,19 @@ def test_unknown_names_list_the_known():
 
 def test_every_extractor_says_what_its_rows_are_computed_from():
     """Pictures, texts, or nothing: rows from outside."""
-    kinds = {name: one.input for name, one in EXTRACTORS.items()}
-    images = dict.fromkeys(("color", "sift", "forest", "gist"), "image")
-    assert kinds == {**images, "text": "text", "vectors": "vector"}
+    inputs = {name: set(one.inputs) for name, one in EXTRACTORS.items()}
+    assert {name for name, kinds in inputs.items() if kinds == {"image"}} == {"color", "sift", "forest", "gist"}
+    assert (inputs["text"], inputs["vectors"]) == ({"text"}, set())
+    with pytest.raises(TypeError, match="vectors computes no rows"):
+        extractor("vectors", {"dim": 3}).row([1.0])
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_batch_has_the_rows_of_its_pictures(name):
+    """To the last bit, one for each; an empty batch has none, as wide as ever."""
+    images = [scene(4), scene(5)[:30]]
+    found = VIEWS[name].extract(images)
+    assert found.present.tolist() == [True, True]
+    assert np.array_equal(found.rows, np.stack([VIEWS[name].row(image) for image in images]))
+    nothing = VIEWS[name].extract([])
+    assert (nothing.rows.shape, nothing.rows.dtype, len(nothing.present)) == ((0, VIEWS[name].dim), np.float32, 0)

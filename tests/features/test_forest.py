@@ -127,7 +127,7 @@ def _slow_counts(view: Forest, image: np.ndarray) -> np.ndarray:
 
 def test_counts_are_those_of_a_plain_walk(fitted):
     """One patch and one tree at a time, with sums over pixels, gives the same row."""
-    row = fitted.extract(scene(7))
+    row = fitted.row(scene(7))
     assert row.dtype == np.float32
     assert np.array_equal(row, _slow_counts(fitted, scene(7)))
 
@@ -136,7 +136,7 @@ def test_counts_are_those_of_a_plain_walk(fitted):
 @given(st.integers(0, 1000), st.integers(1, 120), st.integers(1, 120))
 def test_every_node_counts_what_its_children_count(fitted, seed, height, width):
     """A root counts every patch, and every inner node as many as its two children."""
-    row, children = fitted.extract(scene(seed, height, width)), fitted.to_state()["children"]
+    row, children = fitted.row(scene(seed, height, width)), fitted.to_state()["children"]
     assert (row[:ROOTS] == len(patches(height, width))).all()
     inner = np.flatnonzero(children)
     assert np.array_equal(row[inner], row[children[inner]] + row[children[inner] + 1])
@@ -162,7 +162,7 @@ def test_there_are_as_many_words_as_asked_for(words):
     """In trees of nearly equal size, half of them on colour and half on gradients."""
     view = Forest(words=words).fit(SAMPLES)
     state = view.to_state()
-    assert view.dim == len(view.extract(scene(1))) == words
+    assert view.dim == len(view.row(scene(1))) == words
     sizes = np.ones(words, int)
     for node in reversed(range(words)):
         if child := state["children"][node]:
@@ -177,7 +177,7 @@ def test_there_are_as_many_words_as_asked_for(words):
 def _information(view: Forest) -> float:
     """How many nats the leaves of new pictures tell of their class, on the mean of the trees."""
     leaves = view.to_state()["children"] == 0
-    joint = np.array([sum(view.extract(tinted(seed, red))[leaves] for seed in range(50, 60)) for red in (False, True)])
+    joint = np.array([sum(view.row(tinted(seed, red))[leaves] for seed in range(50, 60)) for red in (False, True)])
     joint /= joint.sum()
     return float(rel_entr(joint, joint.sum(0) * joint.sum(1, keepdims=True)).sum())
 
@@ -232,7 +232,7 @@ def test_large_pictures_are_looked_at_in_working_size(fitted):
     """A picture and its reduction to the working size have the same row."""
     image = scene(0, 300, 500)
     small = cv2.resize(image, (WORKING_SIDE, 230), interpolation=cv2.INTER_AREA)
-    assert np.array_equal(fitted.extract(image), fitted.extract(small))
+    assert np.array_equal(fitted.row(image), fitted.row(small))
 
 
 def test_too_few_patches_name_the_remedy():
@@ -251,7 +251,7 @@ def test_state_round_trip_gives_equal_rows(fitted):
     """What to_state gives, load_state takes, and rows are equal."""
     copy = extractor("forest", fitted.params()).load_state(fitted.to_state())
     assert copy.fitted
-    assert np.array_equal(copy.extract(scene(5)), fitted.extract(scene(5)))
+    assert np.array_equal(copy.row(scene(5)), fitted.row(scene(5)))
     assert Forest().to_state() == {}
     assert not copy.load_state({}).fitted
 
@@ -276,7 +276,7 @@ def test_a_state_that_is_no_trees_is_refused(fitted, name, change):
     view = Forest(words=fitted.words).load_state(state)
     with pytest.raises(ValueError, match="the trees of 120 words"):
         view.load_state({**state, name: change(state[name])})
-    assert np.array_equal(view.extract(scene(5)), fitted.extract(scene(5)))
+    assert np.array_equal(view.row(scene(5)), fitted.row(scene(5)))
     with pytest.raises(ValueError, match="the trees of 122 words"):
         Forest(words=122).load_state(state)
 
@@ -284,7 +284,7 @@ def test_a_state_that_is_no_trees_is_refused(fitted, name, change):
 def test_rows_before_fitting_are_refused():
     """An unfitted view says so."""
     with pytest.raises(NotFittedError, match="fit"):
-        Forest().extract(scene(0))
+        Forest().row(scene(0))
 
 
 @pytest.mark.parametrize("words", [0, -2, LEAST_WORDS - 2, 301, 300.0, "300", True, None])

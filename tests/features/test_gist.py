@@ -61,7 +61,7 @@ def test_gist_is_its_definition():
     noise = rng.integers(0, 256, (90, 140, 3), dtype=np.uint8)
     smooth = cv2.GaussianBlur(rng.integers(0, 256, (256, 384, 3), dtype=np.uint8), (0, 0), 5)
     for image in (noise, cv2.normalize(smooth, None, 0, 255, cv2.NORM_MINMAX)):
-        row = extractor("gist").extract(image)
+        row = extractor("gist").row(image)
         assert row.shape == (512,)
         assert row.dtype == np.float32
         assert np.allclose(row, slow_gist(image), rtol=2e-3, atol=2e-5)
@@ -81,7 +81,7 @@ def test_filters_are_their_formula():
 @pytest.mark.parametrize("scale", range(4))
 def test_a_grating_answers_at_its_own_scale_and_orientation(scale, orientation):
     """A wave of one frequency and direction is strongest in the filter made for it, in the middle of the picture."""
-    row = extractor("gist").extract(waves(np.pi * orientation / 8, 0.3 / 1.85**scale)).reshape(4, 8, 4, 4)
+    row = extractor("gist").row(waves(np.pi * orientation / 8, 0.3 / 1.85**scale)).reshape(4, 8, 4, 4)
     middle = row[:, :, 1:3, 1:3].mean((2, 3))
     assert np.unravel_index(middle.argmax(), middle.shape) == (scale, orientation)
 
@@ -90,12 +90,12 @@ def test_cells_keep_their_place():
     """What is in one corner of the picture shows in that corner's cells."""
     image = np.full((128, 128, 3), 128, np.uint8)
     image[:32, 96:] = np.random.default_rng(0).integers(0, 256, (32, 32, 3))
-    finest = extractor("gist").extract(image).reshape(4, 8, 4, 4)[0].mean(0)
+    finest = extractor("gist").row(image).reshape(4, 8, 4, 4)[0].mean(0)
     assert np.unravel_index(finest.argmax(), (4, 4)) == (0, 3)
 
 
 def test_a_flat_picture_has_no_structure():
     """One colour everywhere gives zeros, not noise."""
     for value in (0, 77, 255):
-        row = extractor("gist").extract(np.full((50, 70, 3), value, np.uint8))
+        row = extractor("gist").row(np.full((50, 70, 3), value, np.uint8))
         assert np.abs(row).max() < 1e-3

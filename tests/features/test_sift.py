@@ -109,7 +109,7 @@ def test_a_grey_picture_has_nothing_in_its_colour_channels():
 
 def test_counts_sum_to_the_number_of_key_points(fitted):
     """A row holds how often each word is said."""
-    row = fitted.extract(scene(3))
+    row = fitted.row(scene(3))
     assert row.shape == (20,)
     assert row.dtype == np.float32
     assert np.array_equal(row, np.rint(row))
@@ -129,7 +129,7 @@ def test_a_picture_without_key_points_gives_zeros(fitted):
     """Nothing stands out: all counts are zero, and sampling gives (0, 384)."""
     for shape in ((1, 1), (1, 500), (5, 5), (60, 60)):
         flat = np.full((*shape, 3), 90, np.uint8)
-        assert not fitted.extract(flat).any()
+        assert not fitted.row(flat).any()
         assert fitted.sample(flat).shape == (0, 384)
 
 
@@ -177,7 +177,7 @@ def test_state_round_trip_gives_equal_rows(fitted):
     """What to_state gives, load_state takes, and rows are equal."""
     copy = extractor("sift", fitted.params()).load_state(fitted.to_state())
     assert copy.fitted
-    assert np.array_equal(copy.extract(scene(5)), fitted.extract(scene(5)))
+    assert np.array_equal(copy.row(scene(5)), fitted.row(scene(5)))
     assert Sift().to_state() == {}
     assert not copy.load_state({}).fitted
 
@@ -193,7 +193,7 @@ def test_a_state_of_another_shape_is_refused(fitted):
 def test_rows_before_fitting_are_refused():
     """An unfitted view says so."""
     with pytest.raises(NotFittedError, match="fit"):
-        Sift().extract(scene(0))
+        Sift().row(scene(0))
 
 
 @pytest.mark.parametrize("words", [0, -1, 2.5, "300", True, None])

@@ -53,7 +53,7 @@ def test_words_of_words_are_the_same_words(text):
 def test_a_row_has_unit_length_or_is_none(model, words):
     """Never a row of zeros: a text without a known word has no row."""
     text = " ".join(words)
-    row = VIEWS[model].extract(text)
+    row = VIEWS[model].row(text)
     known = {"red", "sky", "flowers", "the", "sea"} & set(words_of(text))
     assert (row is not None) == bool(known)
     if row is not None:
@@ -71,9 +71,9 @@ def test_equal_texts_and_seeds_give_equal_rows_also_after_storing(model):
     assert copy.fitted
     assert copy.dim == 5
     for text in (*TEXTS[:6], "sea of red", "RÉD"):
-        row = view.extract(text)
-        np.testing.assert_array_equal(ready(model).extract(text), row)
-        np.testing.assert_array_equal(copy.extract(text), row)
+        row = view.row(text)
+        np.testing.assert_array_equal(ready(model).row(text), row)
+        np.testing.assert_array_equal(copy.row(text), row)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -83,7 +83,7 @@ def test_texts_of_one_matter_are_near(model):
     matters = (["red", "rose", "garden", "tulip", "petal", "flower"], ["sea", "tide", "wave", "beach", "surf", "ocean"])
     texts = [" ".join(rng.choice(matters[number % 2], 3, replace=False)) for number in range(80)]
     view = Text(model=model, dim=2).fit(texts, seed=1)
-    rose, tulip, surf = (view.extract(text) for text in ("rose garden", "tulip petal", "surf beach"))
+    rose, tulip, surf = (view.row(text) for text in ("rose garden", "tulip petal", "surf beach"))
     assert np.linalg.norm(rose - tulip) < 0.5 * np.linalg.norm(rose - surf)
 
 
@@ -93,11 +93,9 @@ def test_tfidf_is_scikit_learn_s_latent_semantic_analysis():
     weighted = vectorizer.fit_transform([text for text in TEXTS if text])
     svd = TruncatedSVD(5, random_state=3).fit(weighted)
     expected = svd.transform(vectorizer.transform(["red red sky garden"]))[0]
-    np.testing.assert_allclose(
-        VIEWS["tfidf"].extract("red red sky garden"), expected / np.linalg.norm(expected), atol=1e-5
-    )
+    np.testing.assert_allclose(VIEWS["tfidf"].row("red red sky garden"), expected / np.linalg.norm(expected), atol=1e-5)
     wide = ready("tfidf", dim=100)
-    row = wide.extract("red sky")
+    row = wide.row("red sky")
     assert wide.dim == row.size == 100
     assert not row[len(set(TEXTS)) :].any()
     assert row[:7].any()
@@ -110,13 +108,13 @@ def test_lda_is_scikit_learn_s():
     lda = LatentDirichletAllocation(5, max_iter=20, random_state=3).fit(counts)
     for text in ("red red sky garden", "the ocean"):
         shares = lda.transform(vectorizer.transform([text]))[0]
-        np.testing.assert_allclose(VIEWS["lda"].extract(text) ** 2, shares, atol=1e-4)
+        np.testing.assert_allclose(VIEWS["lda"].row(text) ** 2, shares, atol=1e-4)
 
 
 def test_stop_words_and_rare_words_are_left_out_when_asked():
     """Only in fitting; the vocabulary keeps the most frequent words."""
-    assert ready("tfidf").extract("the") is not None
-    assert ready("tfidf", stop_words="english").extract("the") is None
+    assert ready("tfidf").row("the") is not None
+    assert ready("tfidf", stop_words="english").row("the") is None
     assert "rose" not in ready("tfidf", words=3, stop_words="english").to_state()["vocabulary"]
     assert "red" in ready("tfidf", words=3, stop_words="english").to_state()["vocabulary"]
 
@@ -124,8 +122,8 @@ def test_stop_words_and_rare_words_are_left_out_when_asked():
 def test_a_word_that_the_directions_miss_gives_no_row():
     """One direction cannot hold two matters that share no word: what it does not see is missing, not zero."""
     view = Text(dim=1).fit(["red flower"] * 9 + ["blue sea"])
-    assert view.extract("red") is not None
-    assert view.extract("sea") is None
+    assert view.row("red") is not None
+    assert view.row("sea") is None
 
 
 @pytest.mark.parametrize("texts", [[], ["", "?!"], ["red sky"], ["red", "red"]])
@@ -159,4 +157,4 @@ def test_a_state_of_something_else_is_refused():
         with pytest.raises(ValueError, match="the state must hold"):
             Text(dim=5).load_state(state)
     with pytest.raises(NotFittedError):
-        Text().extract("red")
+        Text().row("red")

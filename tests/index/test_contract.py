@@ -76,7 +76,6 @@ def test_an_empty_index_answers_with_nothing(kind):
     assert len(index) == 0
     assert found.ids.tolist() == [[-1] * 4] * 2
     assert np.isinf(found.distances).all()
-    assert [near.ids.size for near in index.range(nothing, 1.0)] == [0, 0]
     assert index.get([]).shape == (0, nothing.shape[1])
     assert index.remove([1]) == 0
 
@@ -151,19 +150,6 @@ def test_a_filter_limits_the_answer_to_the_ids_given(kind):
     assert (index.search(vectors, k=3, only=[10**9]).ids == -1).all()
 
 
-def test_the_radius_of_a_range_is_inclusive(kind):
-    index = kind(25)
-    index.add([1, 2, 3], vectors_of(kind, np.arange(25) < np.array([[16], [1], [25]])))
-    radius, one = (16.0, 1.0) if kind in BINARY else (4.0, 1.0)
-    origin = vectors_of(kind, np.zeros((1, 25), bool))
-    (near,) = index.range(origin, radius)
-    assert near.ids.tolist() == [[2, 1]]
-    assert near.distances.tolist() == [[one, radius]]
-    assert index.range(origin, radius - 0.01)[0].ids.tolist() == [[2]]
-    assert index.range(origin, 0.5)[0].ids.size == index.range(origin, -1.0)[0].ids.size == 0
-    assert index.range(origin, 1000.0)[0].ids.tolist() == [[2, 1, 3]]
-
-
 def test_get_returns_the_vectors_in_the_order_asked(kind):
     index, ids, vectors = filled(kind)
     assert (index.get(ids[[4, 2, 9]]) == vectors[[4, 2, 9]]).all()
@@ -218,8 +204,6 @@ def test_bad_codes_are_refused_and_change_nothing(binary_kind, ids, codes, messa
     if message in ("shape", "uint8", "zeros behind"):
         with pytest.raises(ValueError, match=message):
             index.search(codes, 1)
-        with pytest.raises(ValueError, match=message):
-            index.range(codes, 1.0)
 
 
 @pytest.mark.parametrize(("vectors", "k"), [([[0.0] * 4], 1), ([[np.nan] * 3], 1), ([[0.0] * 3], 0)])
@@ -274,9 +258,7 @@ def test_a_damaged_snapshot_is_refused(kind, damage, tmp_path: Path):
 
 
 # Whole numbers have exact distances in any arithmetic, so ties are ties for the oracle and for FAISS alike.
-_actions = st.lists(
-    st.tuples(st.sampled_from(["add", "remove", "search", "range"]), st.integers(0, 2**32 - 1)), max_size=12
-)
+_actions = st.lists(st.tuples(st.sampled_from(["add", "remove", "search"]), st.integers(0, 2**32 - 1)), max_size=12)
 
 
 @settings(max_examples=60, deadline=None)
@@ -294,25 +276,20 @@ def test_faiss_agrees_with_the_exact_twin_after_any_history_of_floats(actions, d
         elif action == "remove":
             gone = rng.permutation(40)[:10]
             assert exact.remove(gone) == flat.remove(gone)
-        elif action == "search":
+        else:
             k, only = int(rng.integers(1, 12)), rng.permutation(40)[:20] if seed % 2 else None
             mine, theirs = exact.search(queries, k, only), flat.search(queries, k, only)
             assert (mine.distances == theirs.distances).all()
             for row in range(len(queries)):
                 inside = mine.distances[row] < mine.distances[row].max()
                 assert (mine.ids[row][inside] == theirs.ids[row][inside]).all()
-        else:
-            radius = float(rng.integers(0, 8))
-            for mine, theirs in zip(exact.range(queries, radius), flat.range(queries, radius), strict=True):
-                assert (mine.ids == theirs.ids).all()
-                assert (mine.distances == theirs.distances).all()
         assert (exact.ids() == flat.ids()).all()
 
 
 @settings(max_examples=40, deadline=None)
 @given(
     actions=st.lists(
-        st.tuples(st.sampled_from(["add", "add", "remove", "search", "range"]), st.integers(0, 2**32 - 1)), max_size=12
+        st.tuples(st.sampled_from(["add", "add", "remove", "search"]), st.integers(0, 2**32 - 1)), max_size=12
     ),
     dim=st.sampled_from([1, 5, 8, 16, 20, 33, 64, 100, 128, 256]),
     spread=st.sampled_from([0.0, 0.05, 0.5]),
@@ -340,16 +317,11 @@ def test_every_binary_index_gives_the_answers_of_the_exact_twin_after_any_histor
             elif action == "remove":
                 gone = rng.permutation(200)[: rng.integers(1, 60)]
                 assert len({index.remove(gone) for index in [exact, *others]}) == 1
-            elif action == "search":
+            else:
                 queries, k = codes(rng, 3), int(rng.choice([1, 4, 30, 250]))
                 only = rng.permutation(200)[:80] if seed % 3 == 0 else None
                 for index in others:
                     same(exact.search(queries, k, only), index.search(queries, k, only))
-            else:
-                queries, radius = codes(rng, 3), float(rng.choice([0, 1, 3.5, dim / 2]))
-                for index in others:
-                    for mine, theirs in zip(exact.range(queries, radius), index.range(queries, radius), strict=True):
-                        same(mine, theirs)
             for index in others:
                 assert (index.ids() == exact.ids()).all()
                 assert (index.get(exact.ids()) == exact.get(exact.ids())).all()

@@ -40,12 +40,9 @@ def test_near_neighbours_are_looked_up_and_not_scanned_for(monkeypatch):
     index.remove(np.arange(0, 4000, 2))
     exact.remove(np.arange(0, 4000, 2))
     monkeypatch.setattr(index._index, "search", None)
-    monkeypatch.setattr(index._index, "range_search", None)
     mine, theirs = index.search(queries, 10), exact.search(queries, 10)
     assert (mine.ids == theirs.ids).all()
     assert (mine.distances == theirs.distances).all()
-    for near, true in zip(index.range(queries, 2.0), exact.range(queries, 2.0), strict=True):
-        assert (near.ids == true.ids).all()
 
 
 def test_tables_are_built_anew_only_after_a_quarter_has_changed(monkeypatch):
@@ -61,39 +58,20 @@ def test_tables_are_built_anew_only_after_a_quarter_has_changed(monkeypatch):
     assert len(built) == 2
 
 
-@pytest.mark.parametrize("faster", [True, False])
-def test_the_choice_keeps_the_tables_where_they_are_faster(monkeypatch, faster):
-    monkeypatch.setattr(multi_index, "_LARGE", 100)
-    monkeypatch.setattr(AutoBinaryIndex, "_faster_by_tables", lambda self: faster)
-    index = AutoBinaryIndex(64)
-    index.add(np.arange(1000), clustered(1000, 64, seed=1))
-    assert (index._tables is not None) == faster
-
-
-@pytest.mark.parametrize("slow", ["scans", "lookups"])
-def test_the_choice_is_by_measurement_and_small_sets_are_scanned(monkeypatch, slow):
-    """By a clock that only scans move the tables are kept, by one that only lookups move they are not."""
-    now = [0.0]
-
-    def moving(method):
-        def moved(*arguments):
-            now[0] += len(arguments[0]) > 0
-            return method(*arguments)
-
-        return moved
-
+@pytest.mark.parametrize("spread", ["clustered", "uniform"])
+def test_the_tables_of_large_sets_are_kept_where_neighbours_are_near(monkeypatch, spread):
+    """Of clustered codes but not of uniform ones, and of no small set; equal codes give equal choices."""
     monkeypatch.setattr(multi_index, "_LARGE", 1000)
-    monkeypatch.setattr(multi_index, "_LOOKUP", 0.1)
-    monkeypatch.setattr(multi_index.time, "thread_time", lambda: now[0])
-    if slow == "scans":
-        monkeypatch.setattr(BinaryFlatIndex, "_nearest", moving(BinaryFlatIndex._nearest))
-    else:
-        monkeypatch.setattr(multi_index, "_nearest", moving(multi_index._nearest))
-    index = AutoBinaryIndex(64)
-    index.add(np.arange(999), clustered(999, 64, seed=1))
-    assert index._tables is None
-    index.add(np.arange(999, 2000), clustered(1001, 64, seed=2))
-    assert (index._tables is not None) == (slow == "scans")
+    monkeypatch.setattr(multi_index, "_LOOKUP", 2)
+    codes = clustered(2000, 64, seed=1)
+    if spread == "uniform":
+        codes = np.random.default_rng(0).integers(0, 256, codes.shape, np.uint8)
+    for _ in range(2):
+        index = AutoBinaryIndex(64)
+        index.add(np.arange(999), codes[:999])
+        assert index._tables is None
+        index.add(np.arange(999, 2000), codes[999:])
+        assert (index._tables is not None) == (spread == "clustered")
 
 
 def test_the_snapshot_of_a_flat_index_serves_the_others(tmp_path):

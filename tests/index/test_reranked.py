@@ -41,19 +41,6 @@ def test_the_nearest_floats_of_the_nearest_codes(seed, k, factor, filtered):
             assert found.ids[row].tolist() == everything.ids[0].tolist()
 
 
-def test_a_range_is_of_the_floats_and_misses_nothing():
-    """Whatever the codes say, and with the radius included."""
-    rng = np.random.default_rng(0)
-    index, exact = RerankedIndex(BITS, FLOATS, 1), ExactIndex(FLOATS)
-    _, floats, both = rows(rng, 60)
-    index.add(np.arange(60), both)
-    exact.add(np.arange(60), floats)
-    for radius in (0.0, 3.0, 5.0, 100.0):
-        for mine, theirs in zip(index.range(both[:3], radius), exact.range(floats[:3], radius), strict=True):
-            assert mine.ids.tolist() == theirs.ids.tolist()
-            assert mine.distances.tolist() == theirs.distances.tolist()
-
-
 def test_bad_rows_are_refused_and_change_nothing():
     """Floats without codes, other widths, NaN among the floats, bits behind the code."""
     index = RerankedIndex(BITS, FLOATS, 2)
@@ -78,7 +65,6 @@ def test_bad_rows_are_refused_and_change_nothing():
     with pytest.raises(ValueError, match="at least 1, not 0"):
         RerankedIndex(BITS, FLOATS, 0)
     assert index.ids().tolist() == [0]
-    assert len(index.range(both, 100.0)[0].ids[0]) == 1
 
 
 def test_a_snapshot_keeps_the_factor(tmp_path):

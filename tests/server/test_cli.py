@@ -156,7 +156,7 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         assert "19 items" in shown
         for arguments, words in (
             (["--text", "xyzzy", "--view", "text"], "knows none of the words"),
-            (["--text", "sea", "--view", "color"], "ask in text or tags, with color as the target"),
+            (["--text", "sea", "--view", "color"], "query by view text or tags, with color as the target"),
             ([pictures / "dots" / "dots-00.jpg", "--view", "clip"], "given from outside"),
         ):
             result = run("search", "words", *arguments, *where)

@@ -25,8 +25,9 @@ from server.structs import to_struct
 
 VIEW = ViewInfo(name="sift", extractor="sift", params={"words": 24, "step": 0.5}, dim=24, revision=2, fitted=True)
 SPACE = SpaceInfo(
-    "shared", 3, True, "sqrt,cca", ("color", "sift"), ("color", "sift"), True, {"color": 4, "sift": 4},
-    {"ridge": 0.1, "names": ["a"]}, 7, 15, 3, "2026-01-02T03:04:05+00:00", (2, 3),
+    name="shared", generation=3, active=True, spec="sqrt,cca", views=("color", "sift"), targets=("color", "sift"),
+    cross_view=True, dim={"color": 4, "sift": 4}, settings={"ridge": 0.1, "names": ["a"]}, seed=7, trained_items=15,
+    held_out=3, created="2026-01-02T03:04:05+00:00", generations=(2, 3),
 )  # fmt: skip
 
 

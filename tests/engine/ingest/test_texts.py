@@ -222,10 +222,10 @@ def test_a_refit_places_the_texts_again(captioned):
         (Query("text", text="?!" * 99), r"knows none of the words of .*\.\.\."),
         (Query("text", text="rose" * 250_001), "at most 1,000,000 characters"),
         (Query("text", text="rose", key="a"), "exactly one"),
-        (Query("color", text="rose"), "ask in text, with color as the target"),
-        (Query("text", image=b"x"), "ask in color, with text as the target"),
+        (Query("color", text="rose"), "query by view text, with color as the target"),
+        (Query("text", image=b"x"), "query by view color, with text as the target"),
         (Query("clip", text="rose"), "view 'clip' is given from outside.*a vector of 3 numbers"),
-        (Query("clip", image=b"x"), "ask in color"),
+        (Query("clip", image=b"x"), "query by view color"),
         (Query("text", key="pictures/red/5.png"), "no row of view 'text'"),
     ],
 )

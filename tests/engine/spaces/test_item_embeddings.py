@@ -132,11 +132,16 @@ def test_without_pyarrow_the_remedy_is_an_extra_or_another_format(tmp_path, monk
         write_vectors(tmp_path / "rows.parquet", iter([]))
 
 
+def _page(key: str, after: str = "") -> ItemEmbeddings:
+    vectors = np.ones((1, 2), np.float32)
+    return ItemEmbeddings(space="raw", generation=1, keys=(key,), vectors=vectors, after=after)
+
+
 def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
     """An error on the way leaves the file that was there, and no other one beside it."""
 
     def failing() -> Iterator[ItemEmbeddings]:
-        yield ItemEmbeddings("raw", 1, ("a",), np.ones((1, 2), np.float32), after="a")
+        yield _page("a", after="a")
         raise BusyError("in between")
 
     endings = [".npy", ".npz"]
@@ -150,7 +155,7 @@ def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
 
 def test_files_that_cannot_hold_the_keys_are_refused(tmp_path):
     """A line break would make two keys of one; another ending says no format."""
-    pages = [ItemEmbeddings("raw", 1, ("a\nb",), np.ones((1, 2), np.float32))]
+    pages = [_page("a\nb")]
     with pytest.raises(InvalidInputError, match=r"holds a line break, .* write .npz or .parquet"):
         write_vectors(tmp_path / "rows.npy", pages)
     assert write_vectors(tmp_path / "rows.npz", pages).rows == 1

@@ -1,0 +1,42 @@
+"""The kinds of index by name, and what a space states about the one that it has."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from index.base import Index
+from index.binary_flat import BinaryFlatIndex
+from index.exact import ExactBinaryIndex, ExactIndex
+from index.flat import FlatIndex
+from index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from index.reranked import RerankedIndex
+
+KINDS: dict[str, Callable[..., Index]] = {
+    "exact": ExactIndex,
+    "flat": FlatIndex,
+    "exact-binary": ExactBinaryIndex,
+    "binary-flat": BinaryFlatIndex,
+    "multi-index-hashing": MultiIndexHashing,
+    "binary": AutoBinaryIndex,
+    "reranked": RerankedIndex,
+}
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """A kind of index, and what it is made with besides the widths of its vectors."""
+
+    kind: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values by name, such as ``factor`` of ``reranked``."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"no kind of index {self.kind!r}; there are: {', '.join(KINDS)}")
+
+    def empty(self, *widths: int) -> Index:
+        """Return an empty index for float vectors of ``dim`` components or codes of ``dim`` bits.
+
+        ``reranked`` takes two widths: the bits, and the components of the float vectors behind the codes.
+        """
+        return KINDS[self.kind](*widths, **self.parameters)
