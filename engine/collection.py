@@ -80,7 +80,13 @@ class Collection(Contents):
         annotations = Annotations(options.labels, options.captions, options.replace_labels)
         with self._write():
             return index_files(
-                self._catalog, paths, annotations, options.workers, progress, options.seed, options.include_deleted
+                self._catalog,
+                paths,
+                annotations,
+                workers=options.workers,
+                progress=progress,
+                seed=options.seed,
+                include_deleted=options.include_deleted,
             )
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:

@@ -27,7 +27,8 @@ def add_generation(
         live = LiveSpace(fitted, loaded.indexes, (fitted.generation, sequence))
         live.follow(tx, fitted.targets)
     with catalog.write() as tx:
-        tx.spaces.add(Generation(name, fitted.generation, now(), sequence, summary), fitted.to_state())
+        made = Generation(space=name, generation=fitted.generation, created=now(), sequence=sequence, summary=summary)
+        tx.spaces.add(made, fitted.to_state())
         if activate:
             _switch(tx, name, fitted.generation)
             loaded.live[name] = live
