@@ -27,10 +27,8 @@ def add_generation(
         live = LiveSpace(fitted, loaded.indexes, (fitted.generation, sequence))
         live.follow(tx, fitted.targets)
     with catalog.write() as tx:
-        generation = Generation(
-            space=name, generation=fitted.generation, created=now(), sequence=sequence, summary=summary
-        )
-        tx.spaces.add(generation, fitted.to_state())
+        made = Generation(space=name, generation=fitted.generation, created=now(), sequence=sequence, summary=summary)
+        tx.spaces.add(made, fitted.to_state())
         if activate:
             _switch(tx, name, fitted.generation)
             loaded.live[name] = live

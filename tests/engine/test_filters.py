@@ -55,11 +55,11 @@ def filters(draw: st.DrawFn, items: list[NewItem]) -> Filter:
     there = [(name, v) for item in items for name, v in item.attributes.items() if not isinstance(v, list | dict)]
     pairs = st.sampled_from(there) | st.tuples(NAMES, SCALARS) if there else st.tuples(NAMES, SCALARS)
     return Filter(
-        draw(TAGS),
-        draw(TAGS),
-        tuple(draw(st.lists(st.sampled_from([item.key for item in items]), max_size=3))),
-        draw(PREFIXES),
-        dict(draw(st.lists(pairs, max_size=2))),
+        labels=draw(TAGS),
+        without_labels=draw(TAGS),
+        keys=tuple(draw(st.lists(st.sampled_from([item.key for item in items]), max_size=3))),
+        key_prefix=draw(PREFIXES),
+        attributes=dict(draw(st.lists(pairs, max_size=2))),
     )
 
 

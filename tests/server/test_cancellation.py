@@ -85,8 +85,9 @@ def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServe
         ]
         for call in abandoned:
             assert call.code() in {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
-    rows.client.delete("rows")
-    assert rows.client.names() == []
+    with Client(running.address) as client:
+        client.delete("rows")
+        assert client.names() == []
     assert running.stop(grace=0.0)
 
 

@@ -24,7 +24,10 @@ def hit_lists(draw: st.DrawFn) -> list[HitList]:
     for number in range(draw(st.integers(1, 4))):
         distances = draw(st.dictionaries(st.sampled_from(KEYS), DISTANCES))
         target = f"t{number}"
-        hits = [Hit(key, distance, target) for key, distance in sorted(distances.items(), key=lambda one: one[1])]
+        hits = [
+            Hit(key=key, distance=distance, target=target)
+            for key, distance in sorted(distances.items(), key=lambda one: one[1])
+        ]
         lists.append(HitList(0, target, tuple(hits)))
     return lists
 
@@ -110,8 +113,8 @@ def test_lacking_a_view_is_no_worse_than_being_last_in_it(lists: list[HitList], 
     rest = tuple(hit for hit in one.hits if hit.key != key)
     if not rest:
         return
-    tied = HitList(0, one.target, (*rest, Hit(key, rest[-1].distance, one.target)))
-    behind = HitList(0, one.target, (*rest, Hit(key, far, one.target)))
+    tied = HitList(0, one.target, (*rest, Hit(key=key, distance=rest[-1].distance, target=one.target)))
+    behind = HitList(0, one.target, (*rest, Hit(key=key, distance=far, target=one.target)))
     without = [*lists[:number], HitList(0, one.target, rest), *lists[number + 1 :]]
     for last in (tied, behind):
         there = [*lists[:number], last, *lists[number + 1 :]]
