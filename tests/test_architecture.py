@@ -10,8 +10,7 @@ from house import Checkout, cycles, floors
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = Checkout(ROOT)
-MODULES = HOUSE.modules
-PACKAGES = {module for module in MODULES if (ROOT.joinpath(*module.split(".")) / "__init__.py").exists()}
+PACKAGES = {".".join(path.parts[:-1]) for path in HOUSE.sources if path.name == "__init__.py"}
 MIGRATIONS = "engine.catalog.migrations"
 CANCELLATION = "engine.learners.cancellation"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
@@ -76,7 +75,7 @@ def test_a_room_imports_only_what_it_may(name):
 
 def test_every_room_has_its_arrows():
     """A new room comes with a line of MAY_IMPORT."""
-    assert {room(module) for module in MODULES if not module.startswith(MIGRATIONS)} == set(MAY_IMPORT)
+    assert {room(module) for module in HOUSE.modules if not module.startswith(MIGRATIONS)} == set(MAY_IMPORT)
 
 
 def test_nothing_imports_itself_in_a_circle():
@@ -113,7 +112,7 @@ def libraries(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_a_room_says_what_it_is_for(package):
     """In the docstring of its __init__."""
-    assert package.startswith(MIGRATIONS) or ast.get_docstring(MODULES[package])
+    assert package.startswith(MIGRATIONS) or ast.get_docstring(HOUSE.modules[package])
 
 
 def test_every_package_is_listed_for_the_wheel_and_is_this_project_s():
