@@ -13,6 +13,7 @@ HOUSE = Checkout(ROOT)
 PACKAGES = {".".join(path.parts[:-1]) for path in HOUSE.sources if path.name == "__init__.py"}
 MIGRATIONS = "engine.catalog.migrations"
 CANCELLATION = "engine.learners.cancellation"
+STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {"engine", "engine.catalog", "engine.ingest", "engine.spaces", "engine.training", *LEARNERS}
 MAY_IMPORT = {
@@ -20,34 +21,40 @@ MAY_IMPORT = {
     "index": set(),
     "engine": {*ROOMS, "features", "index"},
     "engine.catalog": {"engine", CANCELLATION, "features"},
-    "engine.ingest": {"engine", "engine.catalog", CANCELLATION, "features"},
+    "engine.ingest": {"engine", "engine.catalog", CANCELLATION, COMPARISONS, "features"},
     "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
     "engine.learners": LEARNERS,
-    "engine.learners.attributes": {"engine.learners", "engine.learners.subspace"},
-    "engine.learners.hashing": {"engine.learners", "engine.learners.npp", "engine.learners.subspace"},
-    "engine.learners.metrics": {"engine.learners", "engine.learners.subspace"},
-    "engine.learners.musl": {"engine.learners"},
-    "engine.learners.npp": {"engine.learners", "engine.learners.subspace"},
-    "engine.learners.subspace": {"engine.learners"},
+    "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", "engine.learners.subspace"},
+    "engine.learners.metrics": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.musl": {"engine.learners", STEPS},
+    "engine.learners.npp": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.steps": {"engine.learners"},
+    "engine.learners.subspace": {"engine.learners", STEPS},
     "server": {
         *("server.commands", "engine", "engine.ingest", "engine.spaces", "engine.training", "features", CANCELLATION),
-        *("engine.catalog.extractors", "engine.catalog.roots", "engine.learners.metrics.comparisons"),
+        *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
     },
-    "server.commands": {"server", "engine", "engine.ingest", "engine.spaces", "engine.training", "features"},
+    "server.commands": {
+        *("server", "server.demo", "server.drawing"),
+        *("engine", "engine.ingest", "engine.spaces", "engine.training", "features"),
+    },
+    "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
+    "server.drawing": {"engine"},
     "benchmarks": {*ROOMS, "features", "index"},
     "tools": {*ROOMS, "features", "index"},
-    "crossview": {"server", "engine", "engine.learners"},
+    "crossview": {"server", "engine", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other.
 
 That no room of the engine imports ``collection`` or ``home``, which are above the rooms, follows as there is no cycle.
 """
 HOMES = {
-    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
+    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/speed/hamming.py"),
     "grpc": ("server/",),
-    "cv2": ("features/", "benchmarks/extract.py"),
-    "PIL": ("features/", "server/sheet.py", "server/lettering.py", "server/pictures.py"),
+    "cv2": ("features/", "benchmarks/speed/extract.py"),
+    "PIL": ("features/", "server/drawing/", "server/demo/"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/",),
