@@ -10,10 +10,10 @@ from house import Checkout, cycles, floors
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = Checkout(ROOT)
-MODULES = HOUSE.modules
-PACKAGES = {module for module in MODULES if (ROOT.joinpath(*module.split(".")) / "__init__.py").exists()}
+PACKAGES = {".".join(path.parts[:-1]) for path in HOUSE.sources if path.name == "__init__.py"}
 MIGRATIONS = "engine.catalog.migrations"
 CANCELLATION = "engine.learners.cancellation"
+STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {"engine", "engine.catalog", "engine.ingest", "engine.spaces", "engine.training", *LEARNERS}
 MAY_IMPORT = {
@@ -21,38 +21,39 @@ MAY_IMPORT = {
     "index": set(),
     "engine": {*ROOMS, "features", "index"},
     "engine.catalog": {"engine", CANCELLATION, "features"},
-    "engine.ingest": {"engine", "engine.catalog", CANCELLATION, "features"},
+    "engine.ingest": {"engine", "engine.catalog", CANCELLATION, COMPARISONS, "features"},
     "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
     "engine.learners": LEARNERS,
-    "engine.learners.attributes": {"engine.learners", "engine.learners.subspace"},
-    "engine.learners.hashing": {"engine.learners", "engine.learners.npp", "engine.learners.subspace"},
-    "engine.learners.metrics": {"engine.learners", "engine.learners.subspace"},
-    "engine.learners.musl": {"engine.learners"},
-    "engine.learners.npp": {"engine.learners", "engine.learners.subspace"},
-    "engine.learners.subspace": {"engine.learners"},
+    "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", "engine.learners.subspace"},
+    "engine.learners.metrics": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.musl": {"engine.learners", STEPS},
+    "engine.learners.npp": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.steps": {"engine.learners"},
+    "engine.learners.subspace": {"engine.learners", STEPS},
     "server": {
         *("server.commands", "engine", "engine.ingest", "engine.spaces", "engine.training", "features", CANCELLATION),
-        *("engine.catalog.extractors", "engine.catalog.roots", "engine.learners.comparisons"),
+        *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
     },
-    "server.drawing": {"engine"},
-    "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
     "server.commands": {
         *("server", "server.demo", "server.drawing"),
         *("engine", "engine.ingest", "engine.spaces", "engine.training", "features"),
     },
+    "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
+    "server.drawing": {"engine"},
     "benchmarks": {*ROOMS, "features", "index"},
     "tools": {*ROOMS, "features", "index"},
-    "crossview": {"server", "engine", "engine.learners"},
+    "crossview": {"server", "engine", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other.
 
 That no room of the engine imports ``collection`` or ``home``, which are above the rooms, follows as there is no cycle.
 """
 HOMES = {
-    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
+    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/speed/hamming.py"),
     "grpc": ("server/",),
-    "cv2": ("features/", "benchmarks/extract.py"),
+    "cv2": ("features/", "benchmarks/speed/extract.py"),
     "PIL": ("features/", "server/drawing/", "server/demo/"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
@@ -81,7 +82,7 @@ def test_a_room_imports_only_what_it_may(name):
 
 def test_every_room_has_its_arrows():
     """A new room comes with a line of MAY_IMPORT."""
-    assert {room(module) for module in MODULES if not module.startswith(MIGRATIONS)} == set(MAY_IMPORT)
+    assert {room(module) for module in HOUSE.modules if not module.startswith(MIGRATIONS)} == set(MAY_IMPORT)
 
 
 def test_nothing_imports_itself_in_a_circle():
@@ -118,7 +119,7 @@ def libraries(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_a_room_says_what_it_is_for(package):
     """In the docstring of its __init__."""
-    assert package.startswith(MIGRATIONS) or ast.get_docstring(MODULES[package])
+    assert package.startswith(MIGRATIONS) or ast.get_docstring(HOUSE.modules[package])
 
 
 def test_every_package_is_listed_for_the_wheel_and_is_this_project_s():

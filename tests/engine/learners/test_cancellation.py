@@ -91,7 +91,7 @@ def test_the_multipliers_look_in_every_step():
     views, labels = examples()
     check = Countdown()
     with cancellable(check):
-        fitted = LEARNERS["fantope"](solver="admm", max_iter=5).fit(views, labels)
+        fitted = LEARNERS["fantope"](solver="admm", max_iter=3).fit(views, labels)
     assert check.calls > 2 * sum(fitted.steps_)
 
 
