@@ -44,9 +44,9 @@ proto: setup
 
 peers: .venv-peers/.ready
 
-.venv-peers/.ready: benchmarks/peers-constraints.txt
+.venv-peers/.ready: benchmarks/peers/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers-constraints.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers/constraints.txt
 	@touch $@
 
 bench: setup peers

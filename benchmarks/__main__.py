@@ -4,18 +4,18 @@ import importlib
 import sys
 
 BENCHMARKS = {
-    "multi-npp": "benchmarks.multi_npp",
-    "extract": "benchmarks.extract",
-    "storage": "benchmarks.storage",
-    "wikipedia": "benchmarks.wikipedia",
-    "npp-scale": "benchmarks.npp_scale",
-    "fantope-toy": "benchmarks.fantope_toy",
-    "hashing": "benchmarks.hashing",
-    "hamming-speed": "benchmarks.hamming_speed",
-    "verification": "benchmarks.verification",
-    "metric-speed": "benchmarks.metric_speed",
-    "attributes-lmnn": "benchmarks.attributes_lmnn",
-    "musl": "benchmarks.musl",
+    "multi-npp": "benchmarks.multi_npp.benchmark",
+    "extract": "benchmarks.speed.extract",
+    "storage": "benchmarks.speed.storage",
+    "wikipedia": "benchmarks.wikipedia.benchmark",
+    "npp-scale": "benchmarks.speed.npp_scale",
+    "fantope-toy": "benchmarks.fantope_toy.benchmark",
+    "hashing": "benchmarks.hashing.benchmark",
+    "hamming-speed": "benchmarks.speed.hamming",
+    "verification": "benchmarks.verification.benchmark",
+    "metric-speed": "benchmarks.speed.metrics",
+    "attributes-lmnn": "benchmarks.attributes_lmnn.benchmark",
+    "musl": "benchmarks.musl.benchmark",
 }
 
 

@@ -19,9 +19,9 @@ ALLOWED = {
     "benchmarks": {"benchmarks", "engine", "features", "index"},
 }
 HOMES = {
-    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/record.py", "benchmarks/hamming_speed.py"),
+    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/speed/hamming.py"),
     "grpc": ("server/",),
-    "cv2": ("features/", "benchmarks/extract.py"),
+    "cv2": ("features/", "benchmarks/speed/extract.py"),
     "PIL": ("features/", "server/sheet.py", "server/lettering.py", "server/pictures.py"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import attributes_lmnn, attributes_lmnn_methods
-from benchmarks.attributes_lmnn_methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
-from benchmarks.attributes_lmnn_report import PAPER
+from benchmarks.attributes_lmnn import benchmark as attributes_lmnn
+from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
+from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
+from benchmarks.attributes_lmnn.report import PAPER
 
 
 def data(count=160, width=12):

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from benchmarks import fantope_toy, fantope_toy_report
+from benchmarks.fantope_toy import benchmark as fantope_toy
+from benchmarks.fantope_toy import report as fantope_toy_report
 from engine.learners.metrics.features import Differences
 
 SMALL = {"rows": 200, "train": 300, "validation": 500, "test": 500}

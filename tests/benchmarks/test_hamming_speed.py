@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from benchmarks.hamming_speed import OURS, SCAN, codes, main, measure
+from benchmarks.speed.hamming import OURS, SCAN, codes, main, measure
 
 
 def test_the_generator_is_the_same_for_a_seed_and_clusters():

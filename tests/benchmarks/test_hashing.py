@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks import hashing, hashing_report, hashing_trial, ties
-from benchmarks.hashing_methods import COMPARED, METHODS, Method
-from benchmarks.record import write_json
+from benchmarks.frame.record import write_json
+from benchmarks.hashing import benchmark as hashing
+from benchmarks.hashing import report as hashing_report
+from benchmarks.hashing import ties
+from benchmarks.hashing import trial as hashing_trial
+from benchmarks.hashing.methods import COMPARED, METHODS, Method
 from engine.training.measures import average_precision, precision_at_k
 
 

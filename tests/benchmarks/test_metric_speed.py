@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import metric_speed, metric_speed_report, peers
-from benchmarks.metric_speed_methods import METHODS, Cell, accuracy, draw, methods
+from benchmarks import peers
+from benchmarks.speed import metrics as metric_speed
+from benchmarks.speed import metrics_report as metric_speed_report
+from benchmarks.speed.metrics_methods import METHODS, Cell, accuracy, draw, methods
 
 OURS, PEER = "Fantope, 5 steps", "LSML"
 CELL = Cell("quadruplets", 12, 300, 200)

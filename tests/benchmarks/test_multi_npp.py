@@ -10,12 +10,16 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks import multi_npp, multi_npp_compare, multi_npp_features, multi_npp_report, multi_npp_trial
+from benchmarks import photographs as multi_npp_features
 from benchmarks.__main__ import main as run_named
-from benchmarks.multi_npp_compare import compared
-from benchmarks.multi_npp_features import Photographs, photographs
-from benchmarks.multi_npp_methods import BASELINES, METHODS, VIEWS
-from benchmarks.multi_npp_paper import PAPER, paper_row
+from benchmarks.multi_npp import benchmark as multi_npp
+from benchmarks.multi_npp import compare as multi_npp_compare
+from benchmarks.multi_npp import report as multi_npp_report
+from benchmarks.multi_npp import trial as multi_npp_trial
+from benchmarks.multi_npp.compare import compared
+from benchmarks.multi_npp.methods import BASELINES, METHODS, VIEWS
+from benchmarks.multi_npp.paper import PAPER, paper_row
+from benchmarks.photographs import Photographs, photographs
 from engine.learners.chain import parse_chain
 from features.sift import Sift
 

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import planted
 
-from benchmarks import musl, musl_features, musl_trial
-from benchmarks.musl_features import Pictures, pictures
-from benchmarks.musl_figures import stability
-from benchmarks.musl_trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
+from benchmarks.musl import benchmark as musl
+from benchmarks.musl import features as musl_features
+from benchmarks.musl import trial as musl_trial
+from benchmarks.musl.features import Pictures, pictures
+from benchmarks.musl.figures import stability
+from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
 from features import Forest
 

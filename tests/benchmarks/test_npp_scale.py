@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from benchmarks import npp_scale
+from benchmarks.speed import npp_scale
 
 
 def test_writes_figures_for_every_size(tmp_path):

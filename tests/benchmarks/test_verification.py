@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from benchmarks import verification, verification_data, verification_methods
-from benchmarks.verification_data import Pairs, Split, Trial
-from benchmarks.verification_methods import logistic
-from benchmarks.verification_trial import Bench
+from benchmarks.verification import benchmark as verification
+from benchmarks.verification import data as verification_data
+from benchmarks.verification import methods as verification_methods
+from benchmarks.verification.data import Pairs, Split, Trial
+from benchmarks.verification.methods import logistic
+from benchmarks.verification.trial import Bench
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks import wikipedia, wikipedia_report
 from benchmarks.__main__ import main as run_named
-from benchmarks.wikipedia_methods import METHODS, Method
+from benchmarks.wikipedia import benchmark as wikipedia
+from benchmarks.wikipedia import report as wikipedia_report
+from benchmarks.wikipedia.methods import METHODS, Method
 from engine.learners.chain import parse_chain
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/wikipedia_crossmodal"

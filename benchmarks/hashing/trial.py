@@ -1,0 +1,167 @@
+"""One split of the hashing benchmark: settings by cross-validation, codes of every length, figures."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedShuffleSplit
+from threadpoolctl import threadpool_limits
+
+from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
+from benchmarks.hashing.ties import average_precision, precision_at_k
+from benchmarks.photographs import photographs
+from benchmarks.wikipedia.benchmark import read_documents
+from engine.learners.chain import Chain, parse_chain
+from engine.learners.selection import Kept, Selection, distances, select
+
+CROSSINGS = ((0, 1), (1, 0))
+WITHIN = ((0, 0), (1, 1))
+PAIRS = (*CROSSINGS, *WITHIN)
+CUTS = (50, 100)
+FOLDS = 3
+TEST_SIZE = 0.2
+WIKIPEDIA = -1
+"""Stands for the documents among the seeds of the photographs."""
+
+Rows = NDArray[np.float64]
+Labels = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training rows and test rows of two views. Test rows are the queries."""
+
+    data: str
+    seed: int
+    views: tuple[str, str]
+    steps: tuple[str, str]
+    """The data's own steps, without and with a kernel."""
+    train: list[Rows]
+    test: list[Rows]
+    train_labels: Labels
+    test_labels: Labels
+    unseen: bool
+    """Whether the database is the test rows as well, else the training rows."""
+    kept: Kept = field(default_factory=Kept)
+
+    def steps_of(self, method: Method) -> str:
+        """Returns the steps before a method's own."""
+        return self.steps[method.kernel]
+
+
+def corel(data: Path, cache: Path, seed: int) -> Split:
+    """Returns a split of the photographs in folders of classes."""
+    images = photographs(data, cache)
+    splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
+    train, test = next(splitter.split(images.labels, images.labels))
+    rows = [images.color.astype(float), images.words(train, seed).astype(float)]
+    parts = [x[train] for x in rows], [x[test] for x in rows]
+    steps = ("l1,sqrt", "l1,sqrt@0,kernel:chi2")
+    return Split("corel", seed, ("color", "sift"), steps, *parts, images.labels[train], images.labels[test], False)
+
+
+def wikipedia(data: Path) -> Split:
+    """Returns the documents with the split of their authors."""
+    found = read_documents(data)
+    steps = ("l1,sqrt", "l1,kernel:chi2")
+    parts = (found.train, found.test, found.train_labels, found.test_labels)
+    return Split("wikipedia", 0, ("image", "text"), steps, *parts, True)
+
+
+def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[int]) -> dict[str, Any]:
+    """Returns the figures of all methods on one split as "rows", and what was chosen as "chosen".
+
+    The split is that of a seed of the photographs, or for ``WIKIPEDIA`` that of the documents.
+    """
+    started = time.monotonic()
+    with threadpool_limits(limits=1):
+        split = wikipedia(documents) if seed == WIKIPEDIA else corel(images, cache, seed)
+        rows: list[dict[str, Any]] = []
+        chosen = []
+        for method in METHODS:
+            began = time.monotonic()
+            selection = tuned(method, split)
+            chosen.append(
+                {"method": method.name, "settings": selection.settings,
+                 "score": selection.score if method.grid else None, "tuning": round(time.monotonic() - began, 1)}
+            )  # fmt: skip
+            for length in bits if method.coded else [None]:
+                rows += figures(method, selection.settings, split, length)
+    return {"data": split.data, "seed": seed, "rows": rows, "chosen": chosen, "seconds": time.monotonic() - started}
+
+
+def tuned(method: Method, split: Split) -> Selection:
+    """Returns the settings with the best mAP across views in the training part.
+
+    Where codes of different views do not compare it is that within views, and the other folds are the database: an
+    item of the fold must not find itself.
+    """
+    spec = method.written(split.steps_of(method), TUNED_BITS)
+    if not method.grid:
+        return Selection(spec, dict(method.fixed), np.nan)
+    return select(
+        {"spec": [spec], **method.grid},
+        split.train,
+        split.train_labels,
+        fixed=method.fixed,
+        exhaustive=method.exhaustive,
+        measure=mean_average_precision,
+        crossings=CROSSINGS if method.across else WITHIN,
+        folds=FOLDS,
+        seed=split.seed,
+        unseen=split.unseen and method.across,
+        kept=split.kept if method.across else None,
+    )
+
+
+def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | None) -> Iterator[dict[str, Any]]:
+    """Yields the figures of a method's codes of some length, or of its embeddings, for all pairs of views it serves."""
+    spec = method.written(split.steps_of(method), bits or TUNED_BITS)
+    before = time.monotonic()
+    chain = parse_chain(spec, settings).fit(split.train, split.train_labels)
+    seconds = time.monotonic() - before
+    yield {"data": split.data, "method": method.name, "bits": bits, "metric": "seconds", "value": seconds}
+    for query, database in PAIRS if method.across else WITHIN:
+        squared, relevant = _searched(chain, split, query, database)
+        key = {"data": split.data, "method": method.name, "bits": bits}
+        key |= {"query_view": split.views[query], "database_view": split.views[database]}
+        yield {**key, "metric": "map", "k": None, "value": float(np.nanmean(average_precision(squared, relevant)))}
+        for k in CUTS:
+            yield {**key, "metric": "precision", "k": k, "value": float(precision_at_k(squared, relevant, k).mean())}
+
+
+def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
+    """mAP, ties in every order, the measure that settings are chosen by."""
+    return float(np.nanmean(average_precision(squared, query_labels[:, None] == labels[None])))
+
+
+def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Rows, NDArray[np.bool_]]:
+    """Returns the distances of the queries to the database, and what is relevant; none meets itself."""
+    items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
+    asked = chain.transform(split.test[query], view=query)
+    stored = chain.transform(items[database], view=database)
+    squared = _under_metrics(asked, stored, chain.parts, None if split.unseen else chain.parts_of(labels, database))
+    relevant = split.test_labels[:, None] == labels[None]
+    if split.unseen and query == database:
+        others = ~np.eye(len(labels), dtype=bool)
+        return squared[others].reshape(len(labels), -1), relevant[others].reshape(len(labels), -1)
+    return squared, relevant
+
+
+def _under_metrics(asked: Rows, stored: Rows, parts: int, metrics: NDArray[np.intp] | None) -> Rows:
+    """Squared distances, (q, n), of rows whose embeddings are K metrics' side by side.
+
+    Each is under the stored row's own metric, of (n,) ``metrics``; None: under the one that brings the two nearest, as
+    for items without a label.
+    """
+    if parts == 1:
+        return distances(asked, stored)
+    found = np.array(
+        [distances(q, d) for q, d in zip(np.split(asked, parts, 1), np.split(stored, parts, 1), strict=True)]
+    )
+    nearest: Rows = found.min(axis=0) if metrics is None else found[metrics, :, np.arange(len(stored))].T
+    return nearest
