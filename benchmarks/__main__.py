@@ -1,33 +1,22 @@
-"""``python -m benchmarks NAME ...``: runs a benchmark by name."""
+"""``python -m benchmarks NAME ...``: runs a benchmark by name; ``figures`` writes those of the documents."""
 
-import importlib
 import sys
 
-BENCHMARKS = {
-    "multi-npp": "benchmarks.multi_npp.benchmark",
-    "extract": "benchmarks.speed.extract",
-    "storage": "benchmarks.speed.storage",
-    "wikipedia": "benchmarks.wikipedia.benchmark",
-    "npp-scale": "benchmarks.speed.npp_scale",
-    "fantope-toy": "benchmarks.fantope_toy.benchmark",
-    "hashing": "benchmarks.hashing.benchmark",
-    "hamming-speed": "benchmarks.speed.hamming",
-    "verification": "benchmarks.verification.benchmark",
-    "metric-speed": "benchmarks.speed.metrics",
-    "attributes-lmnn": "benchmarks.attributes_lmnn.benchmark",
-    "musl": "benchmarks.musl.benchmark",
-}
+from benchmarks.registry import MODULES, benchmark
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the benchmark that the first argument names, with the others; returns the exit status."""
-    if not arguments or arguments[0] not in BENCHMARKS:
+    """Runs what the first argument names with the others; returns the exit status."""
+    if arguments[:1] == ["figures"]:
+        from benchmarks import figures
+
+        return figures.main(arguments[1:])
+    if not arguments or arguments[0] not in MODULES:
         asked = arguments in (["-h"], ["--help"])
-        usage = f"usage: python -m benchmarks {{{','.join(BENCHMARKS)}}} ..."
+        usage = f"usage: python -m benchmarks {{{','.join([*MODULES, 'figures'])}}} ..."
         print(usage, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
-    status = importlib.import_module(BENCHMARKS[arguments[0]]).main(arguments[1:])
-    return int(status or 0)
+    return benchmark(arguments[0]).main(arguments[1:])
 
 
 if __name__ == "__main__":

@@ -15,31 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from benchmarks import peers
 from benchmarks.attributes_lmnn import report
 from benchmarks.attributes_lmnn.methods import FOLDS, LEARNER, METHODS, PEER, REPEATS, Images, Labels, choose, measure
-from benchmarks.frame.record import record, usable_cores, write_json
-from benchmarks.frame.workers import over
+from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.journal import by_seed, run_trials
 
-NAME = "attributes-lmnn"
 FILE = "pubfig_relattr.npz"
 TRAIN = 30
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console = Console()
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials of all splits."""
     data = read(options.data)
-    seeds = range(options.first_seed, options.first_seed + options.trials)
+    seeds = seeds_of(options)
     names = [name for name in METHODS if name != PEER or peers.available()]
-    began = time.perf_counter()
-    trials = []
-    for trial in over(seeds, run, data, names, workers=options.workers):
-        shown = ", ".join(f"{name} {100 * figures['accuracy']:.1f}" for name, figures in trial["methods"].items())
-        console.print(f"seed {trial['seed']}: {shown}", highlight=False)
-        trials.append(trial)
     settings = {
         "seeds": list(seeds),
         "images": len(data["labels"]),
@@ -50,14 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "learner": LEARNER,
         "workers": options.workers,
     }
-    document = record(NAME, settings, report.rows(trials))
-    document |= {"trials": trials, "seconds": time.perf_counter() - began}
-    write_json(options.json, document)
-    text = report.markdown(document)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    return 0
+    trials = run_trials(options, settings, by_seed(seeds), run, data, names, progress=report.progress)
+    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -102,12 +87,18 @@ def run(seed: int, data: Mapping[str, Any], names: Sequence[str]) -> dict[str, A
     return {"seed": seed, "methods": figures}
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help=f"folder with {FILE}")
-    parser.add_argument("--trials", type=int, default=30, help="number of splits")
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=usable_cores(), help="processes, a split each")
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown table and the plot")
-    return parser.parse_args(arguments)
+    trial_arguments(parser, trials=30)
+
+
+BENCHMARK = Benchmark(
+    name="attributes-lmnn",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure_all,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="accuracy",
+    headline=report.headline,
+)

@@ -10,22 +10,19 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from benchmarks.fantope_toy import report
-from benchmarks.frame.record import record, usable_cores, write_json
-from benchmarks.frame.workers import over
+from benchmarks.frame.benchmark import Benchmark, positive, seeds_of, trial_arguments
+from benchmarks.frame.journal import by_seed, run_trials
 from engine.learners.metrics.constraints import Constraints, quadruplets
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.spectrum import Spectrum
 
-NAME = "fantope-toy"
 WIDTH, RANK = 50, 10
 SIZES = {"rows": 8_000, "train": 10_000, "validation": 1_000_000, "test": 1_000_000}
 MUS = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -59,33 +56,25 @@ class Tried:
     seconds: float
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console = Console()
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials of all seeds."""
     sizes = {name: getattr(options, name) for name in SIZES}
-    seeds = range(options.first_seed, options.first_seed + options.trials)
-    began = time.perf_counter()
-    trials = []
-    for trial in over(seeds, run, sizes, workers=options.workers):
-        shown = ", ".join(f"{name} {100 * figures['accuracy']:.2f}" for name, figures in trial["methods"].items())
-        console.print(f"seed {trial['seed']}: {shown}", highlight=False)
-        trials.append(trial)
-    settings = {"seeds": list(seeds), "width": WIDTH, "rank": RANK, **sizes, "mu": MUS, "gamma": GAMMAS}
-    settings |= {
+    seeds = seeds_of(options)
+    settings = {
+        "seeds": list(seeds),
+        "width": WIDTH,
+        "rank": RANK,
+        **sizes,
+        "mu": MUS,
+        "gamma": GAMMAS,
         "gamma beside mu": SMALL_GAMMAS,
         "ADMM grid": ADMM_GRID,
         "learner": COMMON,
         "ADMM": ADMM,
         "workers": options.workers,
     }
-    document = record(NAME, settings, report.rows(trials))
-    document |= {"trials": trials, "seconds": time.perf_counter() - began}
-    write_json(options.json, document)
-    text = report.markdown(document)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    return 0
+    trials = run_trials(options, settings, by_seed(seeds), run, sizes, progress=report.progress)
+    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
 def draw(seed: int, sizes: Mapping[str, int]) -> Toy:
@@ -119,7 +108,7 @@ def run(seed: int, sizes: Mapping[str, int]) -> dict[str, Any]:
     return {
         "seed": seed,
         "target": (Spectrum.of(target).values[:RANK] / Spectrum.of(target).values[0]).tolist(),
-        "methods": {name: _figures(tried, toy, target) for name, tried in chosen.items()},
+        "methods": {name: _figures(fitted, toy, target) for name, fitted in chosen.items()},
     }
 
 
@@ -174,13 +163,20 @@ def _figures(tried: Tried, toy: Toy, target: Rows) -> dict[str, Any]:
     }
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
-    parser.add_argument("--trials", type=int, default=10, help="number of seeds")
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=usable_cores(), help="processes, a seed each")
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    trial_arguments(parser, trials=10)
     for name, size in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=size)
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown table and the plot")
-    return parser.parse_args(arguments)
+        parser.add_argument(f"--{name}", type=positive, default=size, help=f"number of {_COUNTED[name]}")
+
+
+_COUNTED = {"rows": "rows", **{name: f"quadruplets to {name} with" for name in ("train", "validation", "test")}}
+BENCHMARK = Benchmark(
+    name="fantope-toy",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="accuracy and eigenvalues",
+    headline=report.headline,
+)

@@ -1,11 +1,15 @@
 """Markdown table and plot of the Fantope toy benchmark, the paper's figures beside ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.paired import Trials, gains_table, rows_of, values
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import mean_and_error, span, table
 from engine.learners.metrics.spectrum import RANK_TOLERANCE
 
 NONE, CUT = "no regularisation", "no regularisation, cut"
@@ -31,24 +35,31 @@ PAIRS = (
     (FANTOPE, ADMM),
 )
 METRICS = ("accuracy", "rank", "rank before the cut", "distance", "seconds")
-# Told apart in the common kinds of colour blindness; in the order of the methods.
+# Distinct in the common kinds of colour blindness; in the order of the methods.
 COLORS = ("#555555", "#D55E00", "#E69F00", "#CC79A7", "#56B4E9", "#0072B2", "#009E73")
 
 
-def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def rows(trials: Trials) -> list[dict[str, Any]]:
     """Returns mean and standard deviation of every figure, and of the paired differences of accuracy."""
-    found = [
-        {"method": method, "metric": metric, **_summary(_values(trials, method, metric))}
-        for method in METHODS
-        for metric in METRICS
-    ]
-    for first, second in PAIRS:
-        gains = np.subtract(_values(trials, first, "accuracy"), _values(trials, second, "accuracy"))
-        found.append({"method": first, "against": second, "metric": "accuracy gained", **_summary(gains)})
-    return found
+    return rows_of(trials, METHODS, METRICS, PAIRS)
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def progress(trial: Mapping[str, Any]) -> str:
+    """Returns the accuracies of a trial in one line."""
+    return ", ".join(f"{name} {100 * figures['accuracy']:.2f}" for name, figures in trial["methods"].items())
+
+
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the line of README."""
+    ours = mean_and_error(values(document["trials"], FANTOPE, "accuracy"), digits=2)
+    return (
+        "a metric of rank 10 in 50 dimensions from quadruplets, Fantope: unseen ones in order, %",
+        ours,
+        "97.5",
+    )
+
+
+def markdown(document: Document) -> str:
     """Returns the report: accuracy, rank and distance to the target beside the paper's, and paired differences."""
     settings, trials = document["settings"], document["trials"]
     target = ", ".join(f"{value:.2g}" for value in np.mean([trial["target"] for trial in trials], axis=0))
@@ -61,11 +72,6 @@ def markdown(document: Mapping[str, Any]) -> str:
     )
     head = ["method", "accuracy, %", "paper", "rank", "before the cut", "paper", "distance to T", "paper", "seconds"]
     lines = [head, *(_line(trials, method) for method in METHODS)]
-    gains = [["difference in accuracy", "points"]]
-    for row in document["rows"]:
-        if row["metric"] == "accuracy gained":
-            error = 100 * row["std"] / np.sqrt(len(trials))
-            gains.append([f"{row['method']} − {row['against']}", f"{100 * row['value']:+.2f} ± {error:.2f}"])
     chosen = [["seed", *METHODS]]
     chosen += [[str(trial["seed"]), *(_chosen(trial["methods"][method]) for method in METHODS)] for trial in trials]
     remark = (
@@ -73,88 +79,53 @@ def markdown(document: Mapping[str, Any]) -> str:
         "are those of the fit with the chosen settings."
     )
     parts = ["# A metric of known rank from quadruplets, after Law, Thome and Cord (CVPR 2014), table 1", protocol]
-    parts += [
-        _table(lines),
-        remark,
-    ]
-    parts += [f"## Paired over seeds\n\n{_table(gains)}", f"## Chosen settings\n\n{_table(chosen)}"]
-    return "\n\n".join([*parts, f"The run took {document['seconds']:.0f} s."]) + "\n"
+    parts += [table(lines), remark]
+    parts += [f"## Paired over seeds\n\n{gains_table(trials, PAIRS)}", f"## Chosen settings\n\n{table(chosen)}"]
+    return "\n\n".join(parts)
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes fantope-toy.md and fantope-toy.png into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "fantope-toy.md").write_text(text + "\n![accuracy and eigenvalues](fantope-toy.png)\n", encoding="utf-8")
-    plot(folder / "fantope-toy.png", document["trials"])
-
-
-def plot(path: Path, trials: Sequence[Mapping[str, Any]]) -> None:
+def plot(path: Path, document: Document) -> None:
     """Draws the accuracy on every seed beside the paper's, and the mean eigenvalues beside the target's."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    trials = document["trials"]
+    with panels(path, 1, 2, (11, 4.5)) as figure:
+        left, right = figure.axes
+        _draw_accuracies(left, trials)
+        _draw_spectra(right, trials)
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+
+def _draw_accuracies(axis: Any, trials: Trials) -> None:
     for place, (method, color) in enumerate(zip(METHODS, COLORS, strict=True)):
-        values = 100 * np.array(_values(trials, method, "accuracy"))
-        left.plot(values, np.full(len(values), place), "o", color=color, alpha=0.6)
+        accuracies = 100 * np.array(values(trials, method, "accuracy"))
+        axis.plot(accuracies, np.full(len(accuracies), place), "o", color=color, alpha=0.6)
         if PAPER[method][0]:
-            left.plot(float(PAPER[method][0]), place, "x", color="black")
-        spectra = np.mean([trial["methods"][method]["eigenvalues"] for trial in trials], axis=0)
-        shown = np.flatnonzero(spectra > RANK_TOLERANCE)
-        right.semilogy(shown + 1, spectra[shown], color=color, marker="o", markersize=3, label=method)
+            axis.plot(float(PAPER[method][0]), place, "x", color="black")
+    axis.set_yticks(range(len(METHODS)), METHODS)
+    axis.invert_yaxis()
+    axis.set_xlabel("test accuracy, %: a point per seed, × the paper's")
+
+
+def _draw_spectra(axis: Any, trials: Trials) -> None:
+    for method, color in zip(METHODS, COLORS, strict=True):
+        spectrum = np.mean(values(trials, method, "eigenvalues"), axis=0)
+        shown = np.flatnonzero(spectrum > RANK_TOLERANCE)
+        axis.semilogy(shown + 1, spectrum[shown], color=color, marker="o", markersize=3, label=method)
     target = np.mean([trial["target"] for trial in trials], axis=0)
-    right.semilogy(np.arange(len(target)) + 1, target, "k--", label="target")
-    left.set_yticks(range(len(METHODS)), METHODS)
-    left.invert_yaxis()
-    left.set_xlabel("test accuracy, %: a point per seed, × the paper's")
-    right.set_xlabel("eigenvalue")
-    right.set_ylabel("share of the largest, mean over seeds")
-    right.set_ylim(bottom=RANK_TOLERANCE)
-    for axis in (left, right):
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    right.legend(frameon=False)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    axis.semilogy(np.arange(len(target)) + 1, target, "k--", label="target")
+    axis.set_xlabel("eigenvalue")
+    axis.set_ylabel("share of the largest, mean over seeds")
+    axis.set_ylim(bottom=RANK_TOLERANCE)
+    axis.legend(frameon=False)
 
 
-def _line(trials: Sequence[Mapping[str, Any]], method: str) -> list[str]:
-    accuracy, distance = (_values(trials, method, metric) for metric in ("accuracy", "distance"))
-    ranks = [_range(_values(trials, method, metric)) for metric in ("rank", "rank before the cut")]
+def _line(trials: Trials, method: str) -> list[str]:
+    accuracy, distance = (values(trials, method, metric) for metric in ("accuracy", "distance"))
+    ranks = [span(values(trials, method, metric)) for metric in ("rank", "rank before the cut")]
     paper = PAPER[method]
-    seconds = f"{np.mean(_values(trials, method, 'seconds')):.1f}"
-    return [method, _mean(accuracy, 100), paper[0], *ranks, paper[1], _mean(distance, 1, 3), paper[2], seconds]
+    seconds = f"{np.mean(values(trials, method, 'seconds')):.1f}"
+    shown = mean_and_error(accuracy, 100, 2), mean_and_error(distance, 1, 3)
+    return [method, shown[0], paper[0], *ranks, paper[1], shown[1], paper[2], seconds]
 
 
 def _chosen(figures: Mapping[str, Any]) -> str:
-    values = figures["settings"]
-    return ", ".join(f"{name}={values[name]:g}" for name in ("mu", "gamma", "rho") if values.get(name))
-
-
-def _values(trials: Sequence[Mapping[str, Any]], method: str, metric: str) -> list[float]:
-    return [trial["methods"][method][metric] for trial in trials]
-
-
-def _summary(values: Any) -> dict[str, float]:
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return {"value": float(np.mean(values)), "std": spread}
-
-
-def _mean(values: Sequence[float], factor: float, digits: int = 2) -> str:
-    summary = _summary(values)
-    error = factor * summary["std"] / np.sqrt(len(values))
-    return f"{factor * summary['value']:.{digits}f} ± {error:.{digits}f}"
-
-
-def _range(values: Sequence[float]) -> str:
-    least, most = int(min(values)), int(max(values))
-    return str(least) if least == most else f"{least} to {most}"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])
+    chosen = figures["settings"]
+    return ", ".join(f"{name}={chosen[name]:g}" for name in ("mu", "gamma", "rho") if chosen.get(name))

@@ -1,17 +1,24 @@
 """The form every benchmark's figures are written in: tidy rows, with the machine and the versions beside them."""
 
+import argparse
+import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import shlex
+import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 Row = Mapping[str, Any]
 """One figure: "method", "metric", "value" and, where there are trials, "std"; any further JSON values that name it."""
 
+ROOT = Path(__file__).resolve().parents[2]
+_SOURCES = ("--", ".", ":!benchmarks/results", ":!docs", ":!*.md")  # what can change a figure
 _PACKAGES = {
     "numpy": "numpy",
     "scipy": "scipy",
@@ -22,20 +29,53 @@ _PACKAGES = {
 }
 
 
-def record(name: str, settings: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    """The document of one benchmark run: what was measured, how, on which machine and with which versions."""
+def record(name: str, command: str) -> dict[str, Any]:
+    """Returns the head of a run's document: what is run, when, from which sources, on which machine."""
     return {
         "benchmark": name,
+        "command": command,
+        "date": datetime.now(UTC).date().isoformat(),
+        **source(),
         "machine": machine(),
         "versions": versions(),
-        "settings": dict(settings),
-        "rows": [dict(row) for row in rows],
     }
+
+
+def command(name: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
+    """Returns the command line that runs a benchmark with the options, paths relative to the project's folder.
+
+    Where the output goes is left out, and so are options that have their default values.
+    """
+    words = ["python", "-m", "benchmarks", name]
+    for option, value in vars(options).items():
+        if option not in ("json", "report") and value != parser.get_default(option):
+            words += [f"--{option.replace('_', '-')}", *_words(value)]
+    return shlex.join(words)
+
+
+def provenance(document: Mapping[str, Any]) -> str:
+    """Returns one paragraph: command, commit, date, machine and duration of the run that a document is of."""
+    host, commit = document["machine"], document["commit"][:7] or "unknown"
+    changed = " with uncommitted changes" if document["dirty"] else ""
+    return (
+        f"`{document['command']}`, commit {commit}{changed}, {document['date']}; {host['cores']} cores of "
+        f"{host['cpu']}, {host['memory_gib']} GiB; {document['seconds']:,.0f} s."
+    )
+
+
+def source() -> dict[str, Any]:
+    """Returns the commit of the sources, and whether they differ from it; "" where there is no repository."""
+    return {"commit": _git("rev-parse", "HEAD").strip(), "dirty": bool(_git("status", "--porcelain", *_SOURCES))}
+
+
+def source_digest() -> str:
+    """Returns what changes with the sources: the commit, and what differs from it."""
+    return _git("rev-parse", "HEAD") + hashlib.sha256(_git("diff", "HEAD", *_SOURCES).encode()).hexdigest()
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write the document whole or not at all; a figure that is not a finite number is a ValueError."""
-    text = json.dumps(document, indent=2, allow_nan=False, default=_plain) + "\n"
+    text = json.dumps(document, indent=2, allow_nan=False, default=plain) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
@@ -76,6 +116,23 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout
+
+
+def _words(value: Any) -> list[str]:
+    """An option's value as words of a command line."""
+    if isinstance(value, Path):
+        return [os.path.relpath(value, ROOT)]
+    if isinstance(value, tuple):
+        return [",".join(map(str, value))]
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
 def _cpu_model() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -92,10 +149,10 @@ def _memory_gib() -> float | None:
         return None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """NumPy scalars and arrays as the JSON values they stand for."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Path):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

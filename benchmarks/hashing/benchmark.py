@@ -13,46 +13,35 @@ Equally near items are measured in every order: figures are means over the order
 """
 
 import argparse
-import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
-from benchmarks.frame.record import record, usable_cores, write_json
-from benchmarks.frame.workers import over
+from benchmarks.frame.benchmark import Benchmark, numbers, seeds_of, trial_arguments
+from benchmarks.frame.journal import by_seed, cache_folder, run_trials
+from benchmarks.frame.record import usable_cores
 from benchmarks.hashing import report
 from benchmarks.hashing.methods import METHODS, TUNED_BITS
 from benchmarks.hashing.trial import FOLDS, TEST_SIZE, WIKIPEDIA, run
 from benchmarks.photographs import photographs
 
-NAME = "hashing"
 BITS = (16, 32, 64, 128, 256)
 PHOTOGRAPHS, DOCUMENTS = "corel1k", "wikipedia_crossmodal"
 NAMES = ("data", "method", "bits", "query_view", "database_view", "metric", "k")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console, progress = Console(), Console(stderr=True)
-    began = time.monotonic()
-    cache = options.json.with_name(options.json.name + ".cache")
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials: the documents', and those of the photographs' splits."""
     images, documents = options.data / PHOTOGRAPHS, options.data / DOCUMENTS
     for folder in (images, documents):
         if not folder.is_dir():
             raise SystemExit(f"{options.data} holds no {folder.name}")
+    cache = cache_folder(options)
     photographs(images, cache)  # described once, before the trials read what was described
-    seeds = range(options.first_seed, options.first_seed + options.trials)
-    trials = []
-    # The documents first: they take longest.
-    for trial in over([WIKIPEDIA, *seeds], run, images, cache, documents, options.bits, workers=options.workers):
-        progress.print(f"{trial['data']}, seed {trial['seed']}: {trial['seconds']:.0f} s", highlight=False)
-        trials.append(trial)
-        # So that an interruption loses only what runs.
-        write_json(cache / f"{trial['data']}-{trial['seed']}.json", trial)
+    seeds = seeds_of(options)
     settings = {
         "seeds": list(seeds),
         "bits": list(options.bits),
@@ -62,14 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "ties": "means over all their orders",
         "methods": {m.name: {"chain": m.spec, **m.grid, "fixed": m.fixed, "kernel": m.kernel} for m in METHODS},
     }
-    document = record(NAME, settings, summary([row for trial in trials for row in trial["rows"]]))
-    document |= {"trials": trials, "seconds": time.monotonic() - began}
-    write_json(options.json, document)
-    text = report.markdown(document)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    return 0
+    tasks = {"wikipedia": WIKIPEDIA, **by_seed(seeds)}  # the documents first: they take longest
+    trials = run_trials(options, settings, tasks, run, images, cache, documents, options.bits, progress=_progress)
+    return {"settings": settings, "rows": summary([row for trial in trials for row in trial["rows"]]), "trials": trials}
+
+
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,27 +79,26 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks {NAME}", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help=f"folder with {PHOTOGRAPHS} and {DOCUMENTS}")
-    parser.add_argument("--trials", type=int, default=10, help="splits of the photographs")
-    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first split; the others follow")
-    parser.add_argument("--bits", type=_numbers, default=BITS, help="code lengths, 64 among them")
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
-    parser.add_argument("--workers", type=int, default=min(2, usable_cores()), help="splits at a time")
-    options = parser.parse_args(arguments)
-    if options.trials < 1 or options.workers < 1:
-        parser.error("--trials and --workers must be at least 1")
-    if TUNED_BITS not in options.bits or min(options.bits) < 1:
-        parser.error(f"--bits must be positive, {TUNED_BITS} among them")
-    return options
+    parser.add_argument("--bits", type=_lengths, default=BITS, help=f"code lengths, {TUNED_BITS} among them")
+    trial_arguments(parser, trials=10, workers=min(2, usable_cores()))
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        raise argparse.ArgumentTypeError("numbers with commas between them") from None
+def _lengths(text: str) -> tuple[int, ...]:
+    lengths = numbers(text)
+    if TUNED_BITS not in lengths:
+        raise argparse.ArgumentTypeError(f"{text} needs {TUNED_BITS} among them, where settings are chosen")
+    return lengths
+
+
+BENCHMARK = Benchmark(
+    name="hashing",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="mAP against bits",
+    headline=report.headline,
+)

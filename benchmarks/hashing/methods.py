@@ -30,7 +30,7 @@ class Method:
     """Whether its codes of one view can be compared with those of another."""
 
     @property
-    def coded(self) -> bool:
+    def binary(self) -> bool:
         """Whether it makes codes."""
         return "{bits}" in self.spec
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
-from threadpoolctl import threadpool_limits
 
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
 from benchmarks.hashing.ties import average_precision, precision_at_k
@@ -78,19 +77,17 @@ def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[in
     The split is that of a seed of the photographs, or for ``WIKIPEDIA`` that of the documents.
     """
     started = time.monotonic()
-    with threadpool_limits(limits=1):
-        split = wikipedia(documents) if seed == WIKIPEDIA else corel(images, cache, seed)
-        rows: list[dict[str, Any]] = []
-        chosen = []
-        for method in METHODS:
-            began = time.monotonic()
-            selection = tuned(method, split)
-            chosen.append(
-                {"method": method.name, "settings": selection.settings,
-                 "score": selection.score if method.grid else None, "tuning": round(time.monotonic() - began, 1)}
-            )  # fmt: skip
-            for length in bits if method.coded else [None]:
-                rows += figures(method, selection.settings, split, length)
+    split = wikipedia(documents) if seed == WIKIPEDIA else corel(images, cache, seed)
+    rows: list[dict[str, Any]] = []
+    chosen = []
+    for method in METHODS:
+        began = time.monotonic()
+        selection = tuned(method, split)
+        score = selection.score if method.grid else None
+        seconds = round(time.monotonic() - began, 1)
+        chosen.append({"method": method.name, "settings": selection.settings, "score": score, "tuning": seconds})
+        for length in bits if method.binary else [None]:
+            rows += figures(method, selection.settings, split, length)
     return {"data": split.data, "seed": seed, "rows": rows, "chosen": chosen, "seconds": time.monotonic() - started}
 
 

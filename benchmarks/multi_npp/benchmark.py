@@ -7,56 +7,48 @@ cross-validation inside each training part, for every method in the same way.
 """
 
 import argparse
-import hashlib
-import json
-import multiprocessing
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
-from threadpoolctl import threadpool_limits
 
-from benchmarks.frame.record import record, write_json
+from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.journal import Journal, by_seed, cache_folder, partial_folder, run_trials
 from benchmarks.multi_npp import report
 from benchmarks.multi_npp.compare import compared
 from benchmarks.multi_npp.methods import DIMS, GROUPS, METHODS
 from benchmarks.multi_npp.trial import FOLDS, MEASURES, NEIGHBORS, TEST_SIZE, TUNED_BY, run_trial
 from benchmarks.photographs import Photographs, photographs
 
-NAME = "multi-npp"
 
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the benchmark; what is finished is kept beside the output (OUT.partial, OUT.cache) and not run again."""
-    options = _options(arguments)
-    console = Console()
-    started = time.monotonic()
-    cache = options.json.with_name(options.json.name + ".cache")
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows, chosen settings and comparisons of all splits."""
+    cache = cache_folder(options)
     images = photographs(options.data, cache)
-    settings = _settings(images, options)
-    kept = options.json.with_name(options.json.name + ".partial") / _digest(settings)[:16]
-    kept.mkdir(parents=True, exist_ok=True)
-    seeds = range(options.first_seed, options.first_seed + options.trials)
-    begun = sum((kept / f"{seed}.jsonl").exists() for seed in seeds)
-    console.print(f"{len(images.labels)} images; {len(seeds)} trials, {begun} of them begun or done before")
-    trials = dict(_run(options, cache, kept, seeds))
-    document = record(NAME, {**settings, "seeds": list(seeds)}, summary([trials[seed]["rows"] for seed in seeds]))
-    document["chosen"] = [{"seed": seed, **one} for seed in seeds for one in trials[seed]["chosen"]]
-    document["compared"] = compared([trials[seed]["rows"] for seed in seeds])
-    document["seconds"] = sum(trials[seed]["seconds"] for seed in seeds)
-    write_json(options.json, document)
-    text = report.markdown(document)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    console.print(f"{len(seeds)} trials in {time.monotonic() - started:.0f} s")
-    return 0
+    seeds = seeds_of(options)
+    settings = {**_settings(images, options), "seeds": list(seeds)}
+    how = options.tuned_by, options.methods
+    cells = partial_folder(options, settings)
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, *how, progress=_progress)
+    rows = [trial["rows"] for trial in trials]
+    return {
+        "settings": settings,
+        "rows": summary(rows),
+        "chosen": [{"seed": seed, **one} for seed, trial in zip(seeds, trials, strict=True) for one in trial["chosen"]],
+        "compared": compared(rows),
+        "seconds": sum(trial["seconds"] for trial in trials),
+    }
+
+
+def run(seed: int, data: Path, cache: Path, cells: Path, tuned_by: str, group: str) -> dict[str, Any]:
+    """Returns the figures of a seed; its finished cells are kept in a folder, so that a rerun goes on from them."""
+    return run_trial(photographs(data, cache), seed, Journal(cells / f"{seed}.jsonl"), tuned_by, group)
+
+
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
 
 
 def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -72,20 +64,11 @@ def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     ]
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/* or <class>/*")
-    parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first trial; the others follow")
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
     parser.add_argument("--methods", choices=GROUPS, default="all", help="paper: only those of the paper's tables")
     parser.add_argument("--tuned-by", choices=MEASURES, default="both", help="both: the mean of accuracy and mAP")
-    parser.add_argument("--workers", type=int, default=2, help="trials at a time")
-    options = parser.parse_args(arguments)
-    if options.trials < 1 or options.workers < 1:
-        parser.error("--trials and --workers must be at least 1")
-    return options
+    trial_arguments(parser, trials=10, workers=2)
 
 
 def _settings(images: Photographs, options: argparse.Namespace) -> dict[str, Any]:
@@ -107,21 +90,13 @@ def _settings(images: Photographs, options: argparse.Namespace) -> dict[str, Any
 _MEASURED = {"both": f"the mean of {TUNED_BY}-NN accuracy and mAP", "accuracy": f"{TUNED_BY}-NN accuracy"}
 
 
-def _digest(settings: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-
-
-def _run(
-    options: argparse.Namespace, cache: Path, kept: Path, seeds: Sequence[int]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    context = multiprocessing.get_context("spawn")
-    how = options.tuned_by, options.methods
-    with ProcessPoolExecutor(min(options.workers, len(seeds)), mp_context=context) as pool:
-        pending = {pool.submit(_trial, options.data, cache, kept / f"{seed}.jsonl", seed, *how): seed for seed in seeds}
-        for future in track(as_completed(pending), "Trials", total=len(pending)):
-            yield pending[future], future.result()
-
-
-def _trial(data: Path, cache: Path, kept: Path, seed: int, tuned_by: str, group: str) -> dict[str, Any]:
-    with threadpool_limits(limits=1):
-        return run_trial(photographs(data, cache), seed, kept, tuned_by, group)
+BENCHMARK = Benchmark(
+    name="multi-npp",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="k-NN accuracy",
+    headline=report.headline,
+)

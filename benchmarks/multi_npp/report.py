@@ -4,6 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import table
 from benchmarks.multi_npp.methods import KERNEL, LINEAR, PAIR, THREE_VIEWS, VIEWS
 from benchmarks.multi_npp.paper import paper_row
 
@@ -26,7 +31,7 @@ PANELS = tuple((query, database) for query in PAIR for database in PAIR)
 ALL_PANELS = tuple((query, database) for query in VIEWS for database in VIEWS)
 OTHERS = ("start", "hybrid-color", "hybrid-sift", *(method.name for method in (*LINEAR, *KERNEL)))
 LATER = tuple(method.name for method in THREE_VIEWS)
-# One hue per method in every panel, told apart in the common kinds of colour blindness; hybrids by line style.
+# One hue per method in every panel, distinct in the common kinds of colour blindness; hybrids by line style.
 STYLES = {
     "original": ("#555555", ":"),
     "pca": ("#999999", "-"),
@@ -39,7 +44,7 @@ STYLES = {
 }
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Document) -> str:
     """Returns the report: the comparison, the paper's five tables, further methods, mAP and precision, in per cent."""
     settings = document["settings"]
     protocol = (
@@ -57,57 +62,53 @@ def markdown(document: Mapping[str, Any]) -> str:
     parts.append(f"## Three views\n\n{_accuracies(document, ALL_PANELS, (*LATER, 'original'))}")
     parts.append(f"## mAP\n\n{_by_pair(document, 'map', None)}")
     parts.append(f"## Precision at 10\n\n{_by_pair(document, 'precision', 10)}")
-    parts.append(f"Trials took {document['seconds']:.0f} s of one core each, together.")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes multi-npp.md and multi-npp.png into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "multi-npp.md").write_text(text + "\n![k-NN accuracy](multi-npp.png)\n", encoding="utf-8")
-    plot(folder / "multi-npp.png", document)
-
-
-def plot(path: Path, document: Mapping[str, Any]) -> None:
-    """Draws k-NN accuracy against k at the largest dimension, one panel per query and database view."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the line of README."""
     dim = max(document["settings"]["dims"])
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 7.5), sharex=True, sharey=True, layout="constrained")
-    for axis, (query, database) in zip(axes.flat, PANELS, strict=True):
-        for method, (color, line) in STYLES.items():
-            own = next((None for one in _methods(document, (method,)) if one[1] is None), dim)
-            rows = _rows(document, method, own, query, database, "accuracy")
-            if not rows:
-                continue
-            ks, values, spread = (
-                [row["k"] for row in rows],
-                [100 * row["value"] for row in rows],
-                [100 * row["std"] for row in rows],
-            )
+    (ours,) = (row for row in _rows(document, "multi-npp", dim, "sift", "color", "accuracy") if row["k"] == 5)
+    paper = paper_row("multi-npp", dim, "sift", "color")
+    error = 100 * ours["std"] / np.sqrt(len(document["settings"]["seeds"]))
+    published = f"{paper.values[0]} (other photographs)" if paper else ""
+    return (
+        "photographs in classes, SIFT words query colour, Multi-NPP: 5-NN accuracy, %",
+        (f"{100 * ours['value']:.1f} ± {error:.1f}"),
+        published,
+    )
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws k-NN accuracy against k at the largest dimension, one panel per query and database view."""
+    dim = max(document["settings"]["dims"])
+    with panels(path, 2, 2, (10, 7.5), sharex=True, sharey=True) as figure:
+        axes = figure.axes
+        for axis, pair in zip(axes, PANELS, strict=True):
+            _draw(axis, document, dim, *pair)
+        axes[0].set_ylim(0, 100)
+        for axis in axes[2:]:
+            axis.set_xlabel("neighbours k")
+        for axis in axes[::2]:
+            axis.set_ylabel("k-NN accuracy (%)")
+        splits = len(document["settings"]["seeds"])
+        figure.suptitle(f"{dim} dimensions, {splits} splits (bands: one standard deviation)")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+
+
+def _draw(axis: Any, document: Document, dim: int, query: str, database: str) -> None:
+    for method, (color, line) in STYLES.items():
+        own = next((None for one in _methods(document, (method,)) if one[1] is None), dim)
+        rows = _rows(document, method, own, query, database, "accuracy")
+        if rows:
+            ks = [row["k"] for row in rows]
+            values, spread = (100 * np.array([row[name] for row in rows]) for name in ("value", "std"))
             axis.plot(ks, values, line, color=color, marker="o", markersize=3, label=method)
-            low, high = ([v + sign * s for v, s in zip(values, spread, strict=True)] for sign in (-1, 1))
-            axis.fill_between(ks, low, high, color=color, alpha=0.12, linewidth=0)
-        axis.set_title(f"{query} query, {database} database")
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].set_ylim(0, 100)
-    for axis in axes[1]:
-        axis.set_xlabel("neighbours k")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("k-NN accuracy (%)")
-    figure.suptitle(f"{dim} dimensions, {len(document['settings']['seeds'])} splits (bands: one standard deviation)")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+            axis.fill_between(ks, values - spread, values + spread, color=color, alpha=0.12, linewidth=0)
+    axis.set_title(f"{query} query, {database} database")
 
 
-def _accuracies(document: Mapping[str, Any], pairs: Sequence[tuple[str, str]], methods: Sequence[str]) -> str:
+def _accuracies(document: Document, pairs: Sequence[tuple[str, str]], methods: Sequence[str]) -> str:
     ks = document["settings"]["neighbors"]
     lines = [["query", "database", "method", "dim", *(f"{k}-NN" for k in ks)]]
     for query, database in pairs:
@@ -118,19 +119,19 @@ def _accuracies(document: Mapping[str, Any], pairs: Sequence[tuple[str, str]], m
             if rows:
                 cells = [f"{_percent(row)}{other}" for row, other in zip(rows, theirs, strict=True)]
                 lines.append([query, database, method, "" if dim is None else str(dim), *cells])
-    return _table(lines)
+    return table(lines)
 
 
-def _by_pair(document: Mapping[str, Any], metric: str, k: int | None) -> str:
+def _by_pair(document: Document, metric: str, k: int | None) -> str:
     lines = [["method", "dim", *(f"{query} → {database}" for query, database in ALL_PANELS)]]
     for method, dim in _methods(document, (*TABLES[1][3], *OTHERS, *LATER)):
         found = [_rows(document, method, dim, query, database, metric) for query, database in ALL_PANELS]
         cells = [next((_percent(row) for row in rows if row["k"] == k), "") for rows in found]
         lines.append([method, "" if dim is None else str(dim), *cells])
-    return _table(lines)
+    return table(lines)
 
 
-def _compared(document: Mapping[str, Any], pairs: Sequence[tuple[str, str]]) -> str:
+def _compared(document: Document, pairs: Sequence[tuple[str, str]]) -> str:
     """One line per method that has all the figures, those above the best baseline's set in bold."""
     found: dict[str, dict[tuple[str, str, str], Mapping[str, Any]]] = {}
     for row in document["compared"]:
@@ -149,7 +150,7 @@ def _compared(document: Mapping[str, Any], pairs: Sequence[tuple[str, str]]) -> 
     best = "; ".join(
         f"{title}: {baselines[one]}" for one, title in zip(figures, titles, strict=True) if one in baselines
     )
-    return f"{COMPARED.format(best=best)}\n\n{_table(lines)}"
+    return f"{COMPARED.format(best=best)}\n\n{table(lines)}"
 
 
 _TITLES = {"accuracy": "5-NN", "map": "mAP"}
@@ -161,7 +162,7 @@ def _difference(row: Mapping[str, Any]) -> str:
     return f"**{text}**" if row["difference"] > 0 else text
 
 
-def _methods(document: Mapping[str, Any], methods: Sequence[str]) -> Iterator[tuple[str, int | None]]:
+def _methods(document: Document, methods: Sequence[str]) -> Iterator[tuple[str, int | None]]:
     for method in methods:
         yield from (
             (method, dim) for dim in dict.fromkeys(row["dim"] for row in document["rows"] if row["method"] == method)
@@ -169,7 +170,7 @@ def _methods(document: Mapping[str, Any], methods: Sequence[str]) -> Iterator[tu
 
 
 def _rows(
-    document: Mapping[str, Any], method: str, dim: int | None, query: str, database: str, metric: str
+    document: Document, method: str, dim: int | None, query: str, database: str, metric: str
 ) -> list[Mapping[str, Any]]:
     wanted = (method, dim, query, database, metric)
     names = ("method", "dim", "query_view", "database_view", "metric")
@@ -178,8 +179,3 @@ def _rows(
 
 def _percent(row: Mapping[str, Any]) -> str:
     return f"{100 * row['value']:.1f}±{100 * row['std']:.1f}"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])

@@ -5,13 +5,13 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp.methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
 from benchmarks.photographs import Photographs
 from engine.learners.chain import Chain, parse_chain
@@ -41,45 +41,32 @@ class Trial:
 
 
 def run_trial(
-    photographs: Photographs, seed: int, kept: Path | None = None, tuned_by: str = "both", group: str = "all"
+    photographs: Photographs, seed: int, journal: Journal, tuned_by: str = "both", group: str = "all"
 ) -> dict[str, Any]:
     """Returns a trial's figures as "rows", and what cross-validation chose, by method, dim and query view, as "chosen".
 
-    Settings are chosen by one of ``MEASURES``, for the methods of one of ``GROUPS``.
-    ``kept`` is a file of finished cells (a method, dimension and query view each), one JSON line for each: those in it
-    are not computed again, and new ones are added to it as they are done.
+    Args:
+        photographs: all images.
+        seed: of the split.
+        journal: finished cells (a method, dimension and query view each), which are not computed again.
+        tuned_by: one of ``MEASURES``, by which settings are chosen.
+        group: one of ``GROUPS`` of methods.
     """
-    cells = _read_cells(kept)
     trial: Trial | None = None
-    for method, dim, view in _plan(group):
-        name = json.dumps([method.name, dim, view])
-        if name in cells:
-            continue
-        started = time.monotonic()
-        trial = trial or replace(_split(photographs, seed), measure=MEASURES[tuned_by])
-        cells[name] = _cell(method, dim, view, trial)
-        cells[name]["seconds"] = round(time.monotonic() - started, 2)
-        if kept is not None:
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"cell": name, **cells[name]}) + "\n")
-    rows = [row for cell in cells.values() for row in cell["rows"]]
+    names = {json.dumps([method.name, dim, view]): (method, dim, view) for method, dim, view in _plan(group)}
+    for name, cell in names.items():
+        if name not in journal:
+            started = time.monotonic()
+            trial = trial or replace(_split(photographs, seed), measure=MEASURES[tuned_by])
+            found = _cell(*cell, trial)
+            journal.add(name, {**found, "seconds": round(time.monotonic() - started, 2)})
+    cells = [journal[name] for name in names]
+    rows = [row for cell in cells for row in cell["rows"]]
     return {
         "rows": rows + _headline(rows),
-        "chosen": [cell["chosen"] for cell in cells.values()],
-        "seconds": round(sum(cell["seconds"] for cell in cells.values()), 1),
+        "chosen": [cell["chosen"] for cell in cells],
+        "seconds": round(sum(cell["seconds"] for cell in cells), 1),
     }
-
-
-def _read_cells(kept: Path | None) -> dict[str, dict[str, Any]]:
-    """The cells that an earlier run finished; a last line that was cut short is taken away."""
-    if kept is None or not kept.exists():
-        return {}
-    text = kept.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        kept.write_text(whole, encoding="utf-8")
-    found = [json.loads(line) for line in whole.splitlines()]
-    return {cell.pop("cell"): cell for cell in found}
 
 
 def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.frame.tables import summary
 from benchmarks.musl.trial import METHODS, NEIGHBORS, ONE, ONE_CHOSEN, PER_CLASS
 
 ACCURACIES = tuple(f"{k}-NN" for k in NEIGHBORS)
@@ -42,12 +42,6 @@ def stability(trials: Trials, method: str, metrics: int) -> list[float]:
     """Returns the adjusted Rand index of the groups of every two trials; 1 of a single trial."""
     groups = values(trials, "groupings", "parts", method=method, metrics=metrics)
     return [adjusted_rand_score(*pair) for pair in combinations(groups, 2)] or [1.0]
-
-
-def summary(found: Any) -> dict[str, float]:
-    """Returns mean and standard deviation of a figure."""
-    spread = float(np.std(found, ddof=1)) if len(found) > 1 else 0.0
-    return {"value": float(np.mean(found)), "std": spread}
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:

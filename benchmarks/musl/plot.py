@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.musl.figures import MAIN, Trials, abouts, single, stability, summary, values
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import summary
+from benchmarks.musl.figures import MAIN, Trials, abouts, single, stability, values
 from benchmarks.musl.trial import EXAMPLES, KMEANS, METHODS, MUSL, ONE, PER_CLASS, RANDOM, RETRAINED
 
-# Told apart in the common kinds of colour blindness.
+# Distinct in the common kinds of colour blindness.
 COLORS = {MUSL: "#56B4E9", RETRAINED: "#0072B2", KMEANS: "#E69F00", RANDOM: "#555555"}
 LABELS = {
     "curve": f"{MAIN} accuracy, %",
@@ -17,32 +20,22 @@ LABELS = {
 }
 
 
-def plot(path: Path, trials: Trials) -> None:
+def plot(path: Path, document: Document) -> None:
     """Draws accuracy, stability of the groups, and accuracy on novel classes, each against K."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot, ticker
-
+    trials = document["trials"]
     parts = [part for part in LABELS if abouts(trials, part)]
-    figure, axes = pyplot.subplots(1, len(parts), figsize=(5 * len(parts), 4.5), layout="constrained")
-    for part, axis in zip(parts, axes, strict=True):
-        for method in METHODS:
-            _draw(axis, trials, part, method)
-        if part == "curve":
-            for method, style in ((ONE, "--"), (PER_CLASS, ":")):
-                level = 100 * float(np.mean(single(trials, method, MAIN)))
-                axis.axhline(level, color="black", linestyle=style, label=method)
-        axis.set_xlabel("metrics")
-        axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
-        axis.set_ylabel(LABELS[part])
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    with panels(path, 1, len(parts), (5 * len(parts), 4.5)) as figure:
+        for part, axis in zip(parts, figure.axes, strict=True):
+            for method in METHODS:
+                _draw(axis, trials, part, method)
+            if part == "curve":
+                for method, style in ((ONE, "--"), (PER_CLASS, ":")):
+                    level = 100 * float(np.mean(single(trials, method, MAIN)))
+                    axis.axhline(level, color="black", linestyle=style, label=method)
+            axis.set_xlabel("metrics")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.set_ylabel(LABELS[part])
+            axis.legend(frameon=False)
 
 
 def _draw(axis: Any, trials: Trials, part: str, method: str) -> None:

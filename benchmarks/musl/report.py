@@ -1,13 +1,12 @@
 """Markdown tables of the MuSL benchmark, the paper's figures beside ours."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.musl.figures import ACCURACIES, MAIN, Trials, abouts, counts, single, stability, summary, values
-from benchmarks.musl.plot import plot
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.tables import mean_and_error, table
+from benchmarks.musl.figures import ACCURACIES, MAIN, Trials, abouts, counts, single, stability, values
 from benchmarks.musl.trial import (
     DRAWS,
     EXAMPLES,
@@ -31,7 +30,7 @@ SOURCE = (
 )
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Document) -> str:
     """Returns the report: ours beside the paper's, accuracy against K, groups, novel classes and times."""
     settings, trials = document["settings"], document["trials"]
     learner, kinds = settings["learner"], len(np.unique(settings["kinds"]))
@@ -48,28 +47,27 @@ def markdown(document: Mapping[str, Any]) -> str:
         f"of their square-rooted counts; random groups are of equal size, and their figures means over {DRAWS} draws."
     )
     parts = ["# Metrics for groups of classes, after Babenko, Branson and Belongie (ICCV 2009)", protocol]
-    parts.append(f"## Beside the paper, {MAIN}\n\n{_table(_beside_paper(trials))}\n\n{SOURCE}")
-    parts += [f"## Accuracy against K, {name}, %\n\n{_table(_curve(trials, name))}" for name in reversed(ACCURACIES)]
-    parts.append(f"## Differences, {MAIN}, points, paired over splits\n\n{_table(_gains(trials))}")
-    parts.append(f"## Groups: adjusted Rand index\n\n{_table(_groups(trials, kinds > 1))}")
+    parts.append(f"## Beside the paper, {MAIN}\n\n{table(_beside_paper(trials))}\n\n{SOURCE}")
+    parts += [f"## Accuracy against K, {name}, %\n\n{table(_curve(trials, name))}" for name in reversed(ACCURACIES)]
+    parts.append(f"## Differences, {MAIN}, points, paired over splits\n\n{table(_gains(trials))}")
+    parts.append(f"## Groups: adjusted Rand index\n\n{table(_groups(trials, kinds > 1))}")
     if abouts(trials, "novel"):
         parts.append(
             f"## Novel classes, %\n\n{settings['novel per kind']} classes of each kind, without which words and "
             "metrics were learned; their metrics are found by 5 or by all 30 of their training pictures."
         )
         for name in reversed(ACCURACIES):
-            parts.append(f"Database and queries of the novel classes, {name}:\n\n{_table(_novel(trials, name))}")
+            parts.append(f"Database and queries of the novel classes, {name}:\n\n{table(_novel(trials, name))}")
         all_classes = f"Database and queries of all classes, {MAIN}:"
-        parts.append(f"{all_classes}\n\n{_table(_novel(trials, f'{MAIN}, all'))}")
-    parts.append(f"## Processor seconds of training, one core\n\n{_table(_curve(trials, 'seconds', 1))}")
-    return "\n\n".join([*parts, f"The run took {document['seconds']:.0f} s."]) + "\n"
+        parts.append(f"{all_classes}\n\n{table(_novel(trials, f'{MAIN}, all'))}")
+    parts.append(f"## Processor seconds of training, one core\n\n{table(_curve(trials, 'seconds', 1))}")
+    return "\n\n".join(parts)
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes musl.md and musl.png into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "musl.md").write_text(text + "\n![accuracy and groups](musl.png)\n", encoding="utf-8")
-    plot(folder / "musl.png", document["trials"])
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the line of README."""
+    rise = np.subtract(single(document["trials"], PER_CLASS, MAIN), single(document["trials"], ONE, MAIN))
+    return "20 classes of photographs by forest words, MuSL: points that a metric per class gains", _points(rise), "14"
 
 
 def gained(trials: Trials, metrics: int, other: str) -> Any:
@@ -105,10 +103,10 @@ def _curve(trials: Trials, name: str, factor: float = 100) -> list[list[str]]:
     lines = [["K", *METHODS]]
     for method in (ONE, ONE_CHOSEN, PER_CLASS, *PRINTED):
         if found := single(trials, method, name):
-            lines.append([method, _mean(found, factor), *[""] * (len(METHODS) - 1)])
+            lines.append([method, mean_and_error(found, factor), *[""] * (len(METHODS) - 1)])
     for count in counts(trials, "curve"):
         found = [values(trials, "curve", name, method=method, metrics=count) for method in METHODS]
-        lines.append([str(count), *(_mean(one, factor) for one in found)])
+        lines.append([str(count), *(mean_and_error(one, factor) for one in found)])
     return lines
 
 
@@ -127,7 +125,7 @@ def _groups(trials: Trials, kinds: bool) -> list[list[str]]:
     for count in counts(trials, "groupings"):
         line = [str(count), *(f"{np.mean(stability(trials, method, count)):.2f}" for method in methods)]
         found = [values(trials, "groupings", "kinds", method=method, metrics=count) for method in methods if kinds]
-        lines.append([*line, *(_mean(one, 1, 2) for one in found)])
+        lines.append([*line, *(mean_and_error(one, 1, 2) for one in found)])
     return lines
 
 
@@ -138,26 +136,12 @@ def _novel(trials: Trials, name: str) -> list[list[str]]:
     for count in counts(trials, "novel"):
         found = [values(trials, "novel", name, method=m, metrics=count, examples=e) for m, e in columns]
         kinds = values(trials, "novel", "kinds", method=RETRAINED, metrics=count, examples=EXAMPLES[0])
-        lines.append([str(count), *(_mean(one) for one in found), _mean(kinds, 100, 0)])
+        lines.append([str(count), *(mean_and_error(one) for one in found), mean_and_error(kinds, 100, 0)])
     for method in (ONE_WIDE, ONE_PRINTED):
-        few, all_of_them = (_mean(values(trials, "novel", name, method=method, examples=e)) for e in EXAMPLES)
+        few, all_of_them = (mean_and_error(values(trials, "novel", name, method=method, examples=e)) for e in EXAMPLES)
         lines.append([method, few, "", all_of_them, "", ""])
     return lines
 
 
-def _mean(found: Any, factor: float = 100, digits: int = 1, sign: str = "") -> str:
-    """Mean ± standard error; "" where there is no such figure."""
-    if not len(found):
-        return ""
-    spread = summary(found)
-    error = factor * spread["std"] / np.sqrt(len(found))
-    return f"{factor * spread['value']:{sign}.{digits}f} ± {error:.{digits}f}"
-
-
 def _points(found: Any) -> str:
-    return _mean(found, sign="+")
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])
+    return mean_and_error(found, sign="+")

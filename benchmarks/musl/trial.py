@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from benchmarks.musl.features import Labels, Pictures, Positions, pictures
 from engine.learners.musl.grouping import by_means
@@ -41,13 +40,12 @@ Trial = dict[str, Any]
 
 def run(seed: int, data: Path, counts: Sequence[int], novel_counts: Sequence[int]) -> Trial:
     """Returns the figures of one split: "curve", "chosen", "groupings" and, where classes have kinds, "novel"."""
-    with threadpool_limits(limits=1):
-        found = pictures(data)
-        train, test = split(found.labels, seed)
-        trial: Trial = {"seed": seed, **learned(found, train, test, counts, seed)}
-        if len(np.unique(found.kinds)) > 1:
-            trial["novel"] = novel(found, train, test, novel_counts, seed)
-        return trial
+    found = pictures(data)
+    train, test = split(found.labels, seed)
+    trial: Trial = {"seed": seed, **learned(found, train, test, counts, seed)}
+    if len(np.unique(found.kinds)) > 1:
+        trial["novel"] = novel(found, train, test, novel_counts, seed)
+    return trial
 
 
 def split(labels: Labels, seed: int) -> tuple[Positions, Positions]:

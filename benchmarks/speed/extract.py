@@ -7,7 +7,6 @@ with all the parts interleaved, so that whatever else the machine does falls on 
 """
 
 import argparse
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +22,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
-from benchmarks.frame.record import Row, record, usable_cores, write_json
+from benchmarks.frame.benchmark import Benchmark, positive
+from benchmarks.frame.record import Row, usable_cores
+from benchmarks.frame.workers import pool
 from features import Color, Forest, Gist, ImageExtractor, Sift
 from features.decode import decode
 from features.worker import become_worker
@@ -48,30 +49,23 @@ class Pictures:
     classes: NDArray[np.str_]
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks extract", description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/<picture>")
-    parser.add_argument("--json", type=Path, required=True, help="where the figures are written")
-    parser.add_argument("--limit", type=int, default=None, help="use only about this many pictures, evenly spread")
-    parser.add_argument("--timed", type=int, default=100, help="pictures the single-core times are taken on")
-    parser.add_argument("--trials", type=int, default=3, help="random 80/20 splits")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first split; the next count up from it")
-    arguments = parser.parse_args(argv)
-    pictures = read_pictures(arguments.data, arguments.limit)
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, and rows of all parts and views."""
+    pictures = read_pictures(options.data, options.limit)
     cores = usable_cores()
-    seeds = range(arguments.seed, arguments.seed + arguments.trials)
-    rows = [*time_parts(pictures, arguments.timed), *whole_path(pictures, seeds, cores)]
+    seeds = range(options.seed, options.seed + options.trials)
     settings = {
-        "data": arguments.data.name,
+        "data": options.data.name,
         "pictures": len(pictures.contents),
-        "timed": min(arguments.timed, len(pictures.contents)),
+        "timed": min(options.timed, len(pictures.contents)),
         "seeds": list(seeds),
         "processes": cores,
         "views": {name: VIEWS[name]().params() for name in sorted(VIEWS)},
     }
-    write_json(arguments.json, record("extract", settings, rows))
-    for row in rows:
-        print(f"{row['method']:32} {row['metric']:24} {row['value']:8.3f} ± {row.get('std', 0.0):.3f}")
+    return {
+        "settings": settings,
+        "rows": [*time_parts(pictures, options.timed), *whole_path(pictures, seeds, cores)],
+    }
 
 
 def read_pictures(data: Path, limit: int | None) -> Pictures:
@@ -114,14 +108,13 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     """Images a second with all cores, from bytes to rows, and 5-NN accuracy of each view after its default steps."""
     speeds: list[float] = []
     accuracies: dict[str, list[float]] = {name: [] for name in VIEWS}
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores, mp_context=context, initializer=become_worker) as pool:
-        samples = list(pool.map(_sample, pictures.contents, chunksize=8))
+    with pool(cores, prepare=become_worker) as workers:
+        samples = list(workers.map(_sample, pictures.contents, chunksize=8))
         for seed in seeds:
             train, test = split(pictures.classes, seed)
             views = fitted_views([samples[i] for i in train], pictures.classes[train], seed)
             states = {name: views[name].to_state() for name in FITTED}
-            run = partial(_extract_all, pool, pictures.contents, states, 8 * cores)
+            run = partial(_extract_all, workers, pictures.contents, states, 8 * cores)
             start = time.perf_counter()
             found = run(IN_WHOLE)
             speeds.append(len(pictures.contents) / (time.perf_counter() - start))
@@ -144,7 +137,7 @@ def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) 
 
 
 def split(classes: NDArray[np.str_], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """80 % of every class to train on, the rest to ask with."""
+    """80 % of every class to train on, the rest to query with."""
     splitter = StratifiedShuffleSplit(1, test_size=0.2, random_state=seed)
     train, test = next(splitter.split(classes, classes))
     return train, test
@@ -178,10 +171,10 @@ def _samples(image: NDArray[np.uint8]) -> Rows:
 
 
 def _extract_all(
-    pool: ProcessPoolExecutor, contents: Sequence[bytes], states: States, parts: int, names: Sequence[str]
+    workers: ProcessPoolExecutor, contents: Sequence[bytes], states: States, parts: int, names: Sequence[str]
 ) -> Rows:
     chunks = np.array_split(np.arange(len(contents)), min(len(contents), parts))
-    jobs = [pool.submit(_extract, [contents[i] for i in chunk], states, names) for chunk in chunks]
+    jobs = [workers.submit(_extract, [contents[i] for i in chunk], states, names) for chunk in chunks]
     results = [job.result() for job in jobs]
     return {name: np.concatenate([result[name] for result in results]) for name in names}
 
@@ -202,3 +195,14 @@ def _row(
     method: str, metric: str, values: NDArray[np.float64], summary: Callable[[NDArray[np.float64]], np.floating[Any]]
 ) -> Row:
     return {"method": method, "metric": metric, "value": float(summary(values)), "std": float(values.std())}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/<picture>")
+    parser.add_argument("--limit", type=int, default=None, help="use only about this many pictures, evenly spread")
+    parser.add_argument("--timed", type=int, default=100, help="pictures the single-core times are taken on")
+    parser.add_argument("--trials", type=positive, default=3, help="random 80/20 splits")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first split; the next count up from it")
+
+
+BENCHMARK = Benchmark(name="extract", description=__doc__, arguments=_arguments, run=measure)

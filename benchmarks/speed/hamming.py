@@ -14,11 +14,9 @@ import argparse
 import ctypes
 import functools
 import gc
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.frame.record import record, write_json
-from benchmarks.speed.hamming_report import markdown, write
+from benchmarks.frame.benchmark import Benchmark, numbers
+from benchmarks.frame.workers import alone
+from benchmarks.speed import hamming_report as report
 from index import AutoBinaryIndex, BinaryFlatIndex, MultiIndexHashing
 
-NAME = "hamming-speed"
 SIZES, BITS = (100_000, 1_000_000, 10_000_000), 64
 OTHER_BITS, OTHER_SIZE = (32, 128, 256), 1_000_000
 CLASSES, LATENT, SPREAD = 1_000, 32, 0.3
@@ -48,22 +46,17 @@ Codes = NDArray[np.uint8]
 Search = Callable[[Codes], tuple[NDArray[Any], NDArray[Any]]]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console, began = Console(stderr=True), time.perf_counter()
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, and rows of every set of codes, each measured in a process of its own."""
+    console = Console(stderr=True)
     rows: list[dict[str, Any]] = []
     for case in _cases(options.sizes, options.other_bits):
         console.print(f"{case['codes']:,} {case['distribution']} codes of {case['bits']} bits ...", highlight=False)
-        rows += [{**case, **row} for row in _alone(case, options.seed, _approximated(case, options))]
+        found = alone(measure, case, options.seed, _approximated(case, options), threads=1)
+        rows += [{**case, **row} for row in found]
     settings = {"seed": options.seed, "k": K, "queries": QUERIES, "classes": CLASSES, "latent": LATENT}
     settings |= {"sd": SPREAD, "M": NEIGHBORS, "efSearch": PROBES, "nprobe": PROBES}
-    document = {**record(NAME, settings, rows), "seconds": time.perf_counter() - began}
-    write_json(options.json, document)
-    text = markdown(document)
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        write(options.report, document, text)
-    return 0
+    return {"settings": settings, "rows": rows}
 
 
 def codes(distribution: str, count: int, bits: int, seed: int) -> Codes:
@@ -170,13 +163,6 @@ def _resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _alone(*arguments: Any) -> list[dict[str, Any]]:
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(measure, *arguments).result()
-
-
 def _cases(sizes: Sequence[int], other_bits: Sequence[int]) -> list[dict[str, Any]]:
     kinds = [(size, BITS) for size in sizes] + [(min(OTHER_SIZE, max(sizes)), bits) for bits in other_bits]
     return [
@@ -190,21 +176,19 @@ def _approximated(case: Mapping[str, Any], options: argparse.Namespace) -> bool:
     return bool(case["bits"] == BITS and case["codes"] <= options.approximate)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks {NAME}", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, required=True, help="file for the figures")
-    parser.add_argument("--report", type=Path, help="folder for the table and the plot")
-    parser.add_argument("--sizes", type=_numbers, default=SIZES, help="numbers of 64-bit codes")
-    parser.add_argument("--other-bits", type=_numbers, default=OTHER_BITS, help="further code lengths, at a million")
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=numbers, default=SIZES, help="numbers of 64-bit codes")
+    parser.add_argument("--other-bits", type=numbers, default=OTHER_BITS, help="further code lengths, at a million")
     parser.add_argument("--approximate", type=int, default=1_000_000, help="most codes that HNSW and IVF are built on")
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args(arguments)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers = tuple(int(part) for part in text.split(",") if part)
-    if any(number < 1 for number in numbers):
-        raise argparse.ArgumentTypeError("numbers must be positive")
-    return numbers
+BENCHMARK = Benchmark(
+    name="hamming-speed",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure_all,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="time against size",
+)

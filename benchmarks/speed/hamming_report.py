@@ -1,10 +1,13 @@
 """Markdown table and plot of the Hamming speed benchmark, what is wanted beside what was measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-# Told apart in the common kinds of colour blindness.
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import table
+
+# Distinct in the common kinds of colour blindness.
 COLORS = {
     "FAISS flat": "#555555",
     "flat": "#E69F00",
@@ -28,7 +31,7 @@ LEGIBLE = 1_000_000  # codes below which a process's own buffers hide what an in
 Case = tuple[str, int, int]
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Document) -> str:
     """Returns the report: a line per set and method, and the wanted figures beside the measured."""
     cases = _cases(document)
     head = ["codes", "bits", "method", "query, ms", "ratio", "in a batch of 64, ms", "ratio", "build, s"]
@@ -53,48 +56,29 @@ def markdown(document: Mapping[str, Any]) -> str:
         "the flat scan. Clustered codes are signs of random projections of a mixture of "
         f"{settings['classes']:,} Gaussians (standard deviation {settings['sd']}) in {settings['latent']} dimensions."
     )
-    parts = ["# Exact Hamming search", about, _table(wanted), _table(sets), _table(lines)]
-    return "\n\n".join([*parts, f"The run took {document['seconds']:.0f} s."]) + "\n"
+    return "\n\n".join(["# Exact Hamming search", about, table(wanted), table(sets), table(lines)])
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes hamming-speed.md and hamming-speed.png into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "hamming-speed.md").write_text(text + "\n![time against size](hamming-speed.png)\n", encoding="utf-8")
-    plot(folder / "hamming-speed.png", document)
-
-
-def plot(path: Path, document: Mapping[str, Any]) -> None:
+def plot(path: Path, document: Document) -> None:
     """Draws milliseconds a query against the number of 64-bit codes, clustered and uniform."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4.5), layout="constrained", sharey=True)
     cases = _cases(document)
-    for axis, distribution in zip(axes, ("clustered", "uniform"), strict=True):
-        for method, color in COLORS.items():
-            points = [
-                (codes, methods[method]["query, ms"])
-                for (kind, bits, codes), methods in sorted(cases.items())
-                if kind == distribution and bits == 64 and method in methods
-            ]
-            if points:
-                axis.loglog(*zip(*points, strict=True), "o-", color=color, label=method)
-        axis.set_title(f"{distribution} codes of 64 bits")
-        axis.set_xlabel("codes")
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("ms a query, one thread")
-    axes[0].legend(frameon=False)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    with panels(path, 1, 2, (10, 4.5), sharey=True) as figure:
+        for axis, distribution in zip(figure.axes, ("clustered", "uniform"), strict=True):
+            for method, color in COLORS.items():
+                points = [
+                    (codes, methods[method]["query, ms"])
+                    for (kind, bits, codes), methods in sorted(cases.items())
+                    if kind == distribution and bits == 64 and method in methods
+                ]
+                if points:
+                    axis.loglog(*zip(*points, strict=True), "o-", color=color, label=method)
+            axis.set_title(f"{distribution} codes of 64 bits")
+            axis.set_xlabel("codes")
+        figure.axes[0].set_ylabel("ms a query, one thread")
+        figure.axes[0].legend(frameon=False)
 
 
-def _cases(document: Mapping[str, Any]) -> dict[Case, dict[str, dict[str, float]]]:
+def _cases(document: Document) -> dict[Case, dict[str, dict[str, float]]]:
     cases: dict[Case, dict[str, dict[str, float]]] = {}
     for row in document["rows"]:
         methods = cases.setdefault((row["distribution"], row["bits"], row["codes"]), {})
@@ -120,8 +104,3 @@ def _line(found: Mapping[str, float], bits: int, codes: int) -> list[str]:
 def _value(found: Mapping[str, float], metric: str, bits: int) -> float:
     """A figure; memory is a multiple of what codes and their eight-byte ids take."""
     return found["bytes per code"] / (bits / 8 + 8) if metric == "memory" else found[metric]
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])

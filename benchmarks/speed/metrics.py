@@ -8,24 +8,23 @@ from.
 
 import argparse
 import multiprocessing
-import os
 import queue
 import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks import peers
-from benchmarks.frame.record import record, usable_cores, write_json
+from benchmarks.frame.benchmark import Benchmark, positive
+from benchmarks.frame.record import usable_cores
+from benchmarks.frame.workers import start_worker, thread_limit
 from benchmarks.speed import metrics_methods as methods
 from benchmarks.speed import metrics_report as report
 from benchmarks.speed.metrics_methods import METHODS, Cell
 
-NAME = "metric-speed"
 SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
     "quadruplets": tuple((width, count) for width in (50, 128, 512) for count in (10_000, 100_000, 1_000_000)),
     "pairs": ((50, 10_000), (50, 100_000), (512, 10_000)),
@@ -34,20 +33,19 @@ SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
 SHORT, REPEATS = 10.0, 3
 MEMORY_MIB = 4_096  # tuples of rows larger than this are not given to metric-learn, which copies them several times
 _SETUP = 120.0  # seconds beyond the limit that drawing data and measuring accuracy may take
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, and rows of every problem and method.
+
+    Raises:
+        FileNotFoundError: if metric-learn's environment is not there.
+    """
     if not peers.available():
         raise FileNotFoundError("metric-learn's environment is missing; make it with: make peers")
-    console = Console(stderr=True)
-    began = time.perf_counter()
     rows: list[dict[str, Any]] = []
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(options.threads)))
-    try:
-        late: set[tuple[str, int]] = set()
+    late: set[tuple[str, int]] = set()
+    with thread_limit(options.threads):
         for cell in cells(options):
             for method in methods.methods(cell.supervision):
                 if (method, cell.width) in late:
@@ -56,20 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     figures = measure(method, cell, options.timeout)
                 if figures.get("failed", "").startswith(">"):
                     late.add((method, cell.width))
-                shown = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in figures.items())
-                console.print(f"{cell.supervision}, {cell.width} x {cell.count:,}: {method}: {shown}", highlight=False)
+                _print(method, cell, figures)
                 rows += [_row(method, cell, metric, value) for metric, value in figures.items()]
-    finally:
-        os.environ.update({name: value for name, value in before.items() if value is not None})
-        for name in (name for name, value in before.items() if value is None):
-            del os.environ[name]
-    document = record(NAME, _settings(options), rows) | {"seconds": time.perf_counter() - began}
-    write_json(options.json, document)
-    text = report.markdown(document)
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    return 0
+    return {"settings": _settings(options), "rows": rows}
+
+
+def _print(method: str, cell: Cell, figures: Mapping[str, Any]) -> None:
+    shown = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in figures.items())
+    problem = f"{cell.supervision}, {cell.width} x {cell.count:,}"
+    Console(stderr=True).print(f"{problem}: {method}: {shown}", highlight=False)
 
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
@@ -95,7 +88,7 @@ def measure(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
 
 
 def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
-    """What a fresh process says, which is ended when it takes too long."""
+    """Returns what a fresh process measures; it is ended when it takes too long."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     process = context.Process(target=_answer, args=(method, cell, timeout, answers))
@@ -119,6 +112,7 @@ def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
 
 
 def _answer(method: str, cell: Cell, timeout: float, answers: Any) -> None:
+    start_worker()
     try:
         answers.put(methods.fit(method, cell, timeout))
     except subprocess.TimeoutExpired:
@@ -143,15 +137,22 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--supervision", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--width", type=int, default=512, help="widest rows")
     parser.add_argument("--count", type=int, default=1_000_000, help="most quadruplets, pairs or rows with classes")
     parser.add_argument("--rows", type=int, default=10_000, help="rows that quadruplets and pairs are of")
     parser.add_argument("--timeout", type=float, default=150.0, help="most seconds of a fit")
-    parser.add_argument("--threads", type=int, default=usable_cores(), help="of every method")
+    parser.add_argument("--threads", type=positive, default=usable_cores(), help="of every method")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown table and the plot")
-    return parser.parse_args(arguments)
+
+
+BENCHMARK = Benchmark(
+    name="metric-speed",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure_all,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="time",
+)

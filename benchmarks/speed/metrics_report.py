@@ -1,9 +1,12 @@
 """Markdown tables and plot of the metric speed benchmark."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import table
 from benchmarks.speed.metrics_methods import METHODS
 
 Figures = Mapping[str, Any]
@@ -12,7 +15,7 @@ TITLES = {"quadruplets": "quadruplets", "pairs": "pairs", "classes": "rows with 
 COLORS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#555555", "#000000")
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Document) -> str:
     """Returns the report: a table per kind of supervision, and how many times faster ours is at equal accuracy."""
     settings = document["settings"]
     data = settings["data"]
@@ -30,11 +33,11 @@ def markdown(document: Mapping[str, Any]) -> str:
     for supervision, title in TITLES.items():
         lines = list(_lines(document, supervision))
         if lines:
-            parts.append(f"## From {title}\n\n{_table([_head(title), *lines])}")
-    return "\n\n".join([*parts, f"The run took {document['seconds']:.0f} s."]) + "\n"
+            parts.append(f"## From {title}\n\n{table([_head(title), *lines])}")
+    return "\n\n".join(parts)
 
 
-def faster(document: Mapping[str, Any]) -> dict[tuple[str, Problem], float]:
+def faster(document: Document) -> dict[tuple[str, Problem], float]:
     """Returns how many times faster ours is than each peer, by peer and problem, where one of ours is as accurate."""
     found = {}
     for problem, figures in _problems(document).items():
@@ -47,59 +50,37 @@ def faster(document: Mapping[str, Any]) -> dict[tuple[str, Problem], float]:
     return found
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes metric-speed.md and metric-speed.png into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "metric-speed.md").write_text(text + "\n![time](metric-speed.png)\n", encoding="utf-8")
-    plot(folder / "metric-speed.png", document)
-
-
-def plot(path: Path, document: Mapping[str, Any]) -> None:
+def plot(path: Path, document: Document) -> None:
     """Draws seconds against constraints, a panel per supervision and width; crosses at the limit were stopped there."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     problems = _problems(document)
-    panels = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
-    columns = min(len(panels), 3)
-    figure, axes = pyplot.subplots(
-        -(-len(panels) // columns), columns, figsize=(4.5 * columns, 3.6 * -(-len(panels) // columns)),
-        layout="constrained", squeeze=False,
-    )  # fmt: skip
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
-    for axis, (supervision, width) in zip(axes.flat, panels, strict=False):
-        here = {
-            count: figures for (kind, wide, count), figures in problems.items() if (kind, wide) == (supervision, width)
-        }
-        names = list(dict.fromkeys(name for figures in here.values() for name in figures))
-        for name, color in zip(names, COLORS, strict=False):
-            done = [
-                (count, figures[name]["seconds"])
-                for count, figures in here.items()
-                if "seconds" in figures.get(name, {})
-            ]
-            style = "--" if METHODS[name].peer else "-"
-            axis.plot(*zip(*done, strict=True) if done else ([], []), style, marker="o", color=color, label=name)
-            late = [count for count, figures in here.items() if figures.get(name, {}).get("failed", "").startswith(">")]
-            axis.plot(late, [document["settings"]["timeout"]] * len(late), "x", color=color)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_title(f"{supervision}, {width} columns", fontsize=10)
-        axis.set_xlabel(TITLES[supervision])
-        axis.set_ylabel("seconds")
-        axis.grid(alpha=0.3, which="both")
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False, fontsize=7)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    shown = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    with panels(path, rows, columns, (4.5 * columns, 3.6 * rows), squeeze=False) as figure:
+        for axis in figure.axes[len(shown) :]:
+            axis.set_visible(False)
+        for axis, (supervision, width) in zip(figure.axes, shown, strict=False):
+            counts = {count: found for (*panel, count), found in problems.items() if panel == [supervision, width]}
+            _draw(axis, counts, document["settings"]["timeout"])
+            axis.set_title(f"{supervision}, {width} columns", fontsize=10)
+            axis.set_xlabel(TITLES[supervision])
+            axis.set_ylabel("seconds")
+            axis.legend(frameon=False, fontsize=7)
 
 
-def _lines(document: Mapping[str, Any], supervision: str) -> Iterator[list[str]]:
+def _draw(axis: Any, counts: Mapping[int, Mapping[str, Figures]], timeout: float) -> None:
+    names = list(dict.fromkeys(name for figures in counts.values() for name in figures))
+    for name, color in zip(names, COLORS, strict=False):
+        done = [(count, found[name]["seconds"]) for count, found in counts.items() if "seconds" in found.get(name, {})]
+        style = "--" if METHODS[name].peer else "-"
+        axis.plot(*zip(*done, strict=True) if done else ([], []), style, marker="o", color=color, label=name)
+        late = [count for count, found in counts.items() if found.get(name, {}).get("failed", "").startswith(">")]
+        axis.plot(late, [timeout] * len(late), "x", color=color)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+
+
+def _lines(document: Document, supervision: str) -> Iterator[list[str]]:
     times = faster(document)
     for problem, figures in _problems(document).items():
         kind, width, count = problem
@@ -122,7 +103,7 @@ def _bound(figures: Mapping[str, Figures], found: Figures, timeout: float) -> st
     return f"> {timeout / max(ours):.1f}" if ours and found["failed"].startswith(">") else ""
 
 
-def _problems(document: Mapping[str, Any]) -> dict[Problem, dict[str, dict[str, Any]]]:
+def _problems(document: Document) -> dict[Problem, dict[str, dict[str, Any]]]:
     found: dict[Problem, dict[str, dict[str, Any]]] = {}
     for row in document["rows"]:
         problem = row["supervision"], row["width"], row["count"]
@@ -132,8 +113,3 @@ def _problems(document: Mapping[str, Any]) -> dict[Problem, dict[str, dict[str, 
 
 def _head(title: str) -> list[str]:
     return ["columns", title, "method", "seconds", "steps", "memory, MiB", "accuracy, %", "times faster"]
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])

@@ -7,11 +7,9 @@ memory is its own, data included.
 """
 
 import argparse
-import multiprocessing
 import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.frame.record import record, write_json
+from benchmarks.frame.benchmark import Benchmark, Document, numbers
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import table
+from benchmarks.frame.workers import alone
 from engine.learners.npp.multi_npp import MultiNPP
 
-NAME = "npp-scale"
 SIZES = (1_000, 3_000, 10_000, 100_000, 1_000_000)
 CLASSES, LATENT, WIDTH, DIM = 50, 40, 300, 50
 QUERIES, NEIGHBORS = 1_000, 5
@@ -36,25 +36,18 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 Rows = NDArray[np.float32]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console = Console()
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, and rows of every size and method."""
     rows: list[dict[str, Any]] = []
     for size in options.sizes:
         for method in METHODS:
             if method == "all pairs" and size > FULL_UP_TO:
                 continue
-            figures = _alone(method, size, options.seed)
+            figures = alone(_fit, method, size, options.seed)
             shown = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
-            console.print(f"{size} items, {method}: {shown}", highlight=False)
+            Console(stderr=True).print(f"{size} items, {method}: {shown}", highlight=False)
             rows += [{"method": method, "items": size, "metric": m, "value": v} for m, v in figures.items()]
-    document = record(NAME, _settings(options), rows)
-    write_json(options.json, document)
-    text = markdown(document)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        write(options.report, document, text)
-    return 0
+    return {"settings": _settings(options), "rows": rows}
 
 
 def pairs(count: int, seed: int) -> tuple[list[Rows], NDArray[np.int64]]:
@@ -91,55 +84,36 @@ def accuracy(learner: MultiNPP, views: Sequence[Rows], labels: NDArray[np.int64]
     return float(np.mean([np.bincount(row).argmax() == label for row, label in zip(votes, wanted, strict=True)]))
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Document) -> str:
     """Returns the table, one line per number of items and method."""
-    lines = ["| items | method | seconds | peak memory, MiB | 5-NN accuracy, % |", "|---|---|---|---|---|"]
+    lines = [["items", "method", "seconds", "peak memory, MiB", "5-NN accuracy, %"]]
     for items, method, figures in _lines(document):
-        lines.append(
-            f"| {items:,} | {method} | {figures['seconds']:.1f} | {figures['peak memory, MiB']:.0f} | "
-            f"{100 * figures['accuracy']:.1f} |"
-        )
-    return "\n".join(["# Multi-NPP against the number of items", "", *lines]) + "\n"
+        cells = f"{figures['seconds']:.1f}", f"{figures['peak memory, MiB']:.0f}", f"{100 * figures['accuracy']:.1f}"
+        lines.append([f"{items:,}", method, *cells])
+    return f"# Multi-NPP against the number of items\n\n{table(lines)}"
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes npp-scale.md and npp-scale.png into the folder."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "npp-scale.md").write_text(text + "\n![time and memory](npp-scale.png)\n", encoding="utf-8")
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for axis, metric, label in zip(axes, ("seconds", "peak memory, MiB"), ("seconds", "MiB"), strict=True):
-        for method, marker in zip(METHODS, "os^", strict=True):
-            points = [(items, figures[metric]) for items, name, figures in _lines(document) if name == method]
-            axis.loglog(*zip(*points, strict=True), marker=marker, label=method)
-        axis.set_xlabel("items")
-        axis.set_ylabel(label)
-        axis.grid(alpha=0.3, which="both")
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_title("training time")
-    axes[1].set_title("peak memory of the process, data included")
-    axes[0].legend(frameon=False)
-    figure.savefig(folder / "npp-scale.png", dpi=150)
-    pyplot.close(figure)
+def plot(path: Path, document: Document) -> None:
+    """Draws training time and peak memory against the number of items."""
+    with panels(path, 1, 2, (10, 4)) as figure:
+        for axis, metric, label in zip(figure.axes, ("seconds", "peak memory, MiB"), ("seconds", "MiB"), strict=True):
+            for method, marker in zip(METHODS, "os^", strict=True):
+                points = [(items, figures[metric]) for items, name, figures in _lines(document) if name == method]
+                axis.loglog(*zip(*points, strict=True), marker=marker, label=method)
+            axis.set_xlabel("items")
+            axis.set_ylabel(label)
+        time_axis, memory_axis = figure.axes
+        time_axis.set_title("training time")
+        memory_axis.set_title("peak memory of the process, data included")
+        time_axis.legend(frameon=False)
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[tuple[int, str, dict[str, float]]]:
+def _lines(document: Document) -> Iterator[tuple[int, str, dict[str, float]]]:
     found: dict[tuple[int, str], dict[str, float]] = {}
     for row in document["rows"]:
         found.setdefault((row["items"], row["method"]), {})[row["metric"]] = row["value"]
     for (items, method), figures in found.items():
         yield items, method, figures
-
-
-def _alone(method: str, size: int, seed: int) -> dict[str, float]:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_fit, method, size, seed).result()
 
 
 def _fit(method: str, size: int, seed: int) -> dict[str, float]:
@@ -165,17 +139,24 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", type=_sizes, default=SIZES, help="numbers of items, such as 1000,10000")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown table and the plot")
-    return parser.parse_args(arguments)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    sizes = tuple(int(part) for part in text.split(","))
+    sizes = numbers(text)
     if min(sizes) < 2 * CLASSES:
-        raise argparse.ArgumentTypeError(f"sizes must be at least {2 * CLASSES}")
+        raise argparse.ArgumentTypeError(f"{min(sizes)} items are too few: sizes must be at least {2 * CLASSES}")
     return sizes
+
+
+BENCHMARK = Benchmark(
+    name="npp-scale",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=markdown,
+    plot=plot,
+    caption="time and memory",
+)

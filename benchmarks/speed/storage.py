@@ -7,7 +7,6 @@ a label and an attribute, imported in batches, and then searched in the raw view
 """
 
 import argparse
-import multiprocessing
 import resource
 import tempfile
 import time
@@ -18,7 +17,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from benchmarks.frame.record import record, write_json
+from benchmarks.frame.benchmark import Benchmark, positive
+from benchmarks.frame.workers import alone
 from engine.home import Home
 from engine.item import NewItem
 from engine.query import Query
@@ -30,12 +30,8 @@ _FITTED_ON = 20
 _QUERIES = 64
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks storage", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of photographs, images/<class>/*.jpg below it")
-    parser.add_argument("--json", type=Path, required=True, help="file for the figures")
-    parser.add_argument("--items", type=int, default=100_000, help="synthetic items")
-    options = parser.parse_args(argv)
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, and rows of every step."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="crossview-storage-") as folder:
         home = Path(folder)
@@ -48,15 +44,9 @@ def main(argv: list[str] | None = None) -> None:
         ]
         for name, step, arguments in steps:
             Console(stderr=True).print(f"{name} ...")
-            for metric, value in _alone(step, *arguments).items():
-                rows.append({"method": name, "metric": metric, "value": round(value, 4)})
-                print(f"{name:45} {metric:32} {value:14,.2f}")
-    write_json(options.json, record("storage", {"data": options.data.name, "items": options.items}, rows))
-
-
-def _alone(step: Callable[..., Figures], *arguments: Any) -> Figures:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_measured, (step, *arguments))
+            figures = alone(_measured, step, *arguments)
+            rows += [{"method": name, "metric": metric, "value": round(value, 4)} for metric, value in figures.items()]
+    return {"settings": {"data": options.data.name, "items": options.items}, "rows": rows}
 
 
 def _measured(step: Callable[..., Figures], *arguments: Any) -> Figures:
@@ -134,3 +124,11 @@ def _disk(folder: Path, items: int) -> Figures:
     catalog = sum(path.stat().st_size for path in folder.glob("catalog.db*"))
     snapshots = sum(path.stat().st_size for path in folder.glob("indexes/*"))
     return {"catalog, bytes per item": catalog / items, "index snapshots, bytes per item": snapshots / items}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder of photographs, images/<class>/*.jpg below it")
+    parser.add_argument("--items", type=positive, default=100_000, help="synthetic items")
+
+
+BENCHMARK = Benchmark(name="storage", description=__doc__, arguments=_arguments, run=measure)

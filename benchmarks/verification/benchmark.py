@@ -10,27 +10,21 @@ output (OUT.cache).
 """
 
 import argparse
-import multiprocessing
-import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from benchmarks import peers
-from benchmarks.frame.record import record, usable_cores, write_json
+from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.photographs import photographs
 from benchmarks.verification import methods, report
 from benchmarks.verification.data import FOLDS, KINSHIP, TRAIN_SHARE, Trial, kinship, unseen
 from benchmarks.verification.trial import COUNTS, ITERATIONS, MUS, Bench
 
-NAME = "verification"
 CLASSES = ("merged20", "corel1k")
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -53,24 +47,12 @@ class Task:
         return unseen(self.data / self.kind, self.cache, self.which, self.pairs)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console = Console(stderr=True)
-    began = time.perf_counter()
-    tasks = _tasks(options)
-    trials = []
-    for trial in _trials(tasks, options.workers):
-        console.print(f"{trial['set']}, {trial['trial']}: {trial['seconds']:.0f} s", highlight=False)
-        trials.append(trial)
-    trials.sort(key=lambda trial: (options.sets.index(trial["set"]), trial["which"]))
-    document = record(NAME, _settings(options), report.rows(trials))
-    document |= {"trials": trials, "seconds": time.perf_counter() - began}
-    write_json(options.json, document)
-    text = report.markdown(document)
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    return 0
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials of all sets."""
+    settings = _settings(options)
+    tasks = {f"{task.kind} {task.which}": task for task in _tasks(options)}
+    trials = run_trials(options, settings, tasks, run, progress=_progress)
+    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
 def run(task: Task) -> dict[str, Any]:
@@ -95,7 +77,7 @@ def run(task: Task) -> dict[str, Any]:
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
     """The trials, after what they share is there; a set that is missing is a SystemExit that says so."""
-    cache = options.json.with_name(options.json.name + ".cache")
+    cache = cache_folder(options)
     tasks = []
     try:
         for kind in options.sets:
@@ -103,7 +85,7 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
                 which: Sequence[int] = range(len(kinship(options.data / kind)))[: options.kin]
             else:
                 photographs(options.data / kind, cache)
-                which = range(options.first_seed, options.first_seed + options.trials)
+                which = seeds_of(options)
             curves = 0 if kind == KINSHIP else options.curves
             fixed = (options.pairs, options.variance)
             tasks += [Task(options.data, cache, kind, one, *fixed, place < curves) for place, one in enumerate(which)]
@@ -112,25 +94,13 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
     return tasks
 
 
-def _trials(tasks: Sequence[Task], workers: int) -> Iterator[dict[str, Any]]:
-    if workers == 1:
-        yield from map(run, tasks)
-        return
-    # One thread for each process: matrices of a hundred columns gain nothing from more.
-    kept = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            for done in as_completed([pool.submit(run, task) for task in tasks]):
-                yield done.result()
-    finally:
-        for name, value in kept.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "seeds": list(range(options.first_seed, options.first_seed + options.trials)),
+        "seeds": list(seeds_of(options)),
         "sets": options.sets,
         "pairs": options.pairs,
         "variance": options.variance,
@@ -152,19 +122,25 @@ class _Anything(dict[str, Any]):
         return {"chosen for": name}
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="+", default=[*CLASSES, KINSHIP], choices=[*CLASSES, KINSHIP])
-    parser.add_argument("--trials", type=int, default=10, help="number of seeds, of the sets of classes")
-    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--kin", type=int, default=20, help="how many of kinfacew_I's 20 trials, a relation and a fold")
     parser.add_argument("--pairs", type=int, default=4_000, help="pairs to learn from, and to test on")
     parser.add_argument("--variance", type=float, default=0.9, help="share that the principal components keep")
     parser.add_argument(
         "--curves", type=int, default=3, help="how many seeds of a set also show what iterations, mu and pairs change"
     )
-    parser.add_argument("--workers", type=int, default=usable_cores(), help="processes, a trial each")
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
-    return parser.parse_args(arguments)
+    trial_arguments(parser, trials=10)
+
+
+BENCHMARK = Benchmark(
+    name="verification",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="rank and accuracy against mu, accuracy against iterations",
+    headline=report.headline,
+)

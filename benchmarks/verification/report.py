@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.paired import Trials, gains, values
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import mean_and_error, span, summary, table
 from benchmarks.verification import methods
 
 # LFW, "restricted": tables 2 and 3, and section 6.1.2 for mu = 0.
@@ -20,9 +24,7 @@ PAPER: Mapping[str, str] = {
 }
 PAPER_ITERATIONS = ("79.2", "79.3", "75.8", "63.2")
 METRICS = ("accuracy", "fixed", "auc", "rank", "validation", "seconds", "tuning")
-COLORS = {"merged20": "#0072B2", "corel1k": "#D55E00"}  # told apart in the common kinds of colour blindness
-
-Trials = Sequence[Mapping[str, Any]]
+COLORS = {"merged20": "#0072B2", "corel1k": "#D55E00"}  # distinct in the common kinds of colour blindness
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
@@ -31,16 +33,15 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
     for kind, mine in _sets(trials).items():
         for method in mine[0]["methods"]:
             for metric in METRICS:
-                values = _values(mine, method, metric)
-                if values is not None:
-                    found.append({"set": kind, "method": method, "metric": metric, **_summary(values)})
+                if known := _known(mine, method, metric):
+                    found.append({"set": kind, "method": method, "metric": metric, **summary(known)})
             for metric in ("accuracy", "auc"):
-                gains = _gains(mine, method, metric)
-                found.append({"set": kind, "method": method, "metric": f"{metric} lost to Fantope", **_summary(gains)})
+                gained = summary(gains(mine, method, methods.FANTOPE, metric))
+                found.append({"set": kind, "method": method, "metric": f"{metric} lost to Fantope", **gained})
     return found
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Document) -> str:
     """Returns the report: a table for each data set, paired differences, and what depends on iterations, mu, pairs."""
     settings = document["settings"]
     ran = "" if settings["ITML ran"] else " ITML is missing: metric-learn's environment is not there."
@@ -49,7 +50,7 @@ def markdown(document: Mapping[str, Any]) -> str:
         f"{100 * settings['variance']:.0f} % of the variance for all methods but the Euclidean distance; u = "
         f"{settings['upper']}, l = {settings['lower']}, PCA start of rank e. Of merged20 and corel1k "
         f"{100 * settings['share of classes in training']:.0f} % of the classes train and the others test, "
-        f"{settings['pairs']:,} pairs each, half of one class; seeds {_seeds(settings['seeds'])}. Settings are those "
+        f"{settings['pairs']:,} pairs each, half of one class; seeds {span(settings['seeds'])}. Settings are those "
         "that verify most of the validation pairs, whose classes are unseen there too, and so is the threshold "
         '("at 1": D² at most (u + l) / 2 instead). Early stopping likewise chooses the steps among '
         f"{', '.join(map(str, methods.STEPS))}; else there are at most {methods.LONG[0]}. ± is the standard error over "
@@ -58,63 +59,47 @@ def markdown(document: Mapping[str, Any]) -> str:
     )
     parts = ["# Verification of pairs, after Law, Thome and Cord (CVPR 2014), tables 2 to 4 and figure 2", protocol]
     for kind, trials in _sets(document["trials"]).items():
-        shape = f"{len(trials)} trials, {_range([trial['columns'] for trial in trials])} columns"
-        counts = " and ".join(f"{_range([trial[name] for trial in trials])} to {name}" for name in ("train", "test"))
-        parts += [f"## {kind}\n\n{shape}; pairs: {counts}.", _table(_methods(trials)), "### Chosen settings"]
-        parts.append(_table(_chosen(trials)))
-        with_curves = [trial for trial in trials if "iterations" in trial]
-        if with_curves:
+        shape = f"{len(trials)} trials, {span([trial['columns'] for trial in trials])} columns"
+        counts = " and ".join(f"{span([trial[name] for trial in trials])} to {name}" for name in ("train", "test"))
+        parts += [f"## {kind}\n\n{shape}; pairs: {counts}.", table(_methods(trials)), "### Chosen settings"]
+        parts.append(table(_chosen(trials)))
+        if with_curves := _with_curves(trials):
             parts += _curves(with_curves)
-    return "\n\n".join([*parts, f"The run took {document['seconds']:.0f} s."]) + "\n"
+    return "\n\n".join(parts)
 
 
-def write(folder: Path, document: Mapping[str, Any], text: str) -> None:
-    """Writes verification.md and, where there are curves, verification.png into the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    trials = [trial for trial in document["trials"] if "iterations" in trial]
-    if trials:
-        plot(folder / "verification.png", trials)
-        text += "\n![rank and accuracy against mu, accuracy against iterations](verification.png)\n"
-    (folder / "verification.md").write_text(text, encoding="utf-8")
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the line of README."""
+    kind, trials = next(iter(_sets(document["trials"]).items()))
+    ours = mean_and_error(values(trials, methods.FANTOPE, "accuracy"))
+    return f"pairs of {kind}, classes unseen in training, Fantope: accuracy, %", ours, f"{PAPER[methods.FANTOPE]} (LFW)"
 
 
-def plot(path: Path, trials: Trials) -> None:
+def plot(path: Path, document: Document) -> None:
     """Draws rank and accuracy against mu, as figure 2, and accuracy against iterations, as table 4."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(15, 4.5), layout="constrained")
-    for kind, mine in _sets(trials).items():
-        color = COLORS.get(kind, "#555555")
-        mus = [point["mu"] for point in mine[0]["weights"]]
-        for axis, name, factor in ((left, "full rank", 1), (middle, "accuracy", 100)):
-            values = factor * np.array([[point[name] for point in trial["weights"]] for trial in mine])
-            _band(axis, mus, values, color, kind)
-        for method, line in ((methods.FANTOPE, "-"), (methods.PCCA, "--")):
-            points = [trial["iterations"][method] for trial in mine]
-            steps = [point["steps"] for point in points[0]]
-            values = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
-            _band(right, steps, values, color, f"{kind}, {method}", line)
-    for axis, label in ((left, "rank before the cut"), (middle, "accuracy, %"), (right, "accuracy, %")):
-        axis.set_ylabel(label)
-        axis.set_xlabel("iterations at most" if axis is right else "mu")
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False)
-    for axis in (left, middle):
-        axis.set_xscale("symlog", linthresh=0.01)
-    right.set_xscale("log")
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    with panels(path, 1, 3, (15, 4.5)) as figure:
+        left, middle, right = figure.axes
+        for kind, mine in _sets(_with_curves(document["trials"])).items():
+            color = COLORS.get(kind, "#555555")
+            mus = [point["mu"] for point in mine[0]["weights"]]
+            for axis, name, factor in ((left, "full rank", 1), (middle, "accuracy", 100)):
+                found = factor * np.array([[point[name] for point in trial["weights"]] for trial in mine])
+                _band(axis, mus, found, color, kind)
+            for method, line in ((methods.FANTOPE, "-"), (methods.PCCA, "--")):
+                points = [trial["iterations"][method] for trial in mine]
+                steps = [point["steps"] for point in points[0]]
+                found = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
+                _band(right, steps, found, color, f"{kind}, {method}", line)
+        for axis, label in ((left, "rank before the cut"), (middle, "accuracy, %"), (right, "accuracy, %")):
+            axis.set_ylabel(label)
+            axis.set_xlabel("iterations at most" if axis is right else "mu")
+            axis.set_xscale("log") if axis is right else axis.set_xscale("symlog", linthresh=0.01)
+            axis.legend(frameon=False)
 
 
-def _band(axis: Any, x: Sequence[float], values: Any, color: str, label: str, line: str = "-") -> None:
-    mean = values.mean(axis=0)
-    error = values.std(axis=0, ddof=min(1, len(values) - 1)) / np.sqrt(len(values))
+def _band(axis: Any, x: Sequence[float], found: Any, color: str, label: str, line: str = "-") -> None:
+    mean = found.mean(axis=0)
+    error = found.std(axis=0, ddof=min(1, len(found) - 1)) / np.sqrt(len(found))
     axis.plot(x, mean, line, color=color, marker="o", markersize=3, label=label)
     axis.fill_between(x, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
 
@@ -125,13 +110,12 @@ def _methods(trials: Trials) -> list[list[str]]:
     for method in trials[0]["methods"]:
         cells = [method]
         for metric in ("accuracy", "fixed", "auc"):
-            values = _values(trials, method, metric)
-            cells.append("" if values is None else _percent(values))
+            cells.append(mean_and_error(_known(trials, method, metric)))
             if metric != "fixed":
-                cells.append("" if method == methods.FANTOPE else _percent(_gains(trials, method, metric), "+"))
-        ranks = [int(trial["methods"][method]["rank"]) for trial in trials]
-        seconds = np.mean([trial["methods"][method]["seconds"] for trial in trials])
-        lines.append([*cells, _range(ranks), f"{seconds:.1f}", PAPER.get(method, "")])
+                gained = [] if method == methods.FANTOPE else gains(trials, method, methods.FANTOPE, metric)
+                cells.append(mean_and_error(gained, sign="+"))
+        seconds = np.mean(values(trials, method, "seconds"))
+        lines.append([*cells, span(values(trials, method, "rank")), f"{seconds:.1f}", PAPER.get(method, "")])
     return lines
 
 
@@ -174,12 +158,12 @@ def _curves(trials: Trials) -> list[str]:
     for method in first["amounts"]:
         amounts.append([method, *_line([trial["amounts"][method] for trial in trials], "accuracy")])
     named = (("Iterations", iterations), ("Accuracy and rank against mu", weights), ("Number of pairs", amounts))
-    return [remark, *(f"### {title}\n\n{_table(lines)}" for title, lines in named)]
+    return [remark, *(f"### {title}\n\n{table(lines)}" for title, lines in named)]
 
 
 def _line(curves: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> list[str]:
-    values = np.array([[point[metric] for point in curve] for curve in curves])
-    return [_percent(column) for column in values.T]
+    found = np.array([[point[metric] for point in curve] for curve in curves])
+    return [mean_and_error(column) for column in found.T]
 
 
 def _first(curves: Mapping[str, Any]) -> Any:
@@ -190,32 +174,10 @@ def _sets(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
     return {kind: [t for t in trials if t["set"] == kind] for kind in dict.fromkeys(t["set"] for t in trials)}
 
 
-def _values(trials: Trials, method: str, metric: str) -> Any:
-    values = [trial["methods"][method][metric] for trial in trials]
-    return None if values[0] is None else np.array(values, dtype=float)
+def _with_curves(trials: Trials) -> Trials:
+    return [trial for trial in trials if "iterations" in trial]
 
 
-def _gains(trials: Trials, method: str, metric: str) -> Any:
-    return _values(trials, method, metric) - _values(trials, methods.FANTOPE, metric)
-
-
-def _summary(values: Any) -> dict[str, float]:
-    return {"value": float(np.mean(values)), "std": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0}
-
-
-def _percent(values: Any, sign: str = "") -> str:
-    summary = _summary(values)
-    return f"{100 * summary['value']:{sign}.1f} ± {100 * summary['std'] / np.sqrt(len(values)):.1f}"
-
-
-def _range(values: Sequence[int]) -> str:
-    return f"{min(values):,}" if min(values) == max(values) else f"{min(values):,} to {max(values):,}"
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])
+def _known(trials: Trials, method: str, metric: str) -> list[float]:
+    """The figures of a metric; none for methods that it does not apply to."""
+    return [value for value in values(trials, method, metric) if value is not None]

@@ -11,24 +11,22 @@ by cross-validation, see the training part only.
 import argparse
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from threadpoolctl import threadpool_limits
 
-from benchmarks.frame.record import Row, record, write_json
+from benchmarks.frame.benchmark import Benchmark, positive
+from benchmarks.frame.journal import run_trials
 from benchmarks.wikipedia import report
 from benchmarks.wikipedia.methods import METHODS, Method
 from engine.learners.chain import parse_chain
 from engine.learners.selection import distances, select
 from engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
 
-NAME = "wikipedia"
 FILE = "wikipedia_crossmodal.npz"
 VIEWS = ("image", "text")
 CROSSINGS = ((0, 1), (1, 0))
@@ -51,26 +49,18 @@ class Documents:
     test_labels: Labels
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    console = Console()
-    started = time.monotonic()
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and chosen settings of all methods."""
     documents = read_documents(options.data)
-    rows: list[Row] = []
-    chosen: list[dict[str, Any]] = []
-    with threadpool_limits(limits=1):  # more threads round differently, and then not every machine says the same
-        for method in METHODS:
-            figures, settings = run(method, documents)
-            rows += figures
-            chosen.append(settings)
-            console.print(f"{method.name}: {settings['spec']} in {settings['seconds']:.0f} s", highlight=False)
-    document = {**record(NAME, _settings(documents), rows), "chosen": chosen, "seconds": time.monotonic() - started}
-    write_json(options.json, document)
-    text = report.markdown(document)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    if options.report:
-        report.write(options.report, document, text)
-    return 0
+    settings = _settings(documents)
+    tasks = {method.name: method for method in METHODS}
+    found = run_trials(options, settings, tasks, run, documents, progress=_progress)
+    rows = [row for one in found for row in one["rows"]]
+    return {"settings": settings, "rows": rows, "chosen": [one["chosen"] for one in found]}
+
+
+def _progress(found: Mapping[str, Any]) -> str:
+    return f"{found['chosen']['spec']} in {found['chosen']['seconds']:.0f} s"
 
 
 def read_documents(data: Path) -> Documents:
@@ -87,8 +77,8 @@ def read_documents(data: Path) -> Documents:
     return Documents([x[train] for x in views], [x[~train] for x in views], labels[train], labels[~train])
 
 
-def run(method: Method, documents: Documents) -> tuple[list[Row], dict[str, Any]]:
-    """Returns a method's figures, and what was chosen for it in the training part."""
+def run(method: Method, documents: Documents) -> dict[str, Any]:
+    """Returns a method's figures as "rows", and what was chosen for it in the training part as "chosen"."""
     started = time.monotonic()
     selection = select(
         method.grid,
@@ -104,9 +94,9 @@ def run(method: Method, documents: Documents) -> tuple[list[Row], dict[str, Any]
     )
     chain = parse_chain(selection.spec, selection.settings).fit(documents.train, documents.train_labels)
     embeddings = [chain.transform(rows, view=view) for view, rows in enumerate(documents.test)]
-    rows: list[Row] = [{"method": method.name, **row} for row in _figures(embeddings, documents.test_labels)]
+    rows = [{"method": method.name, **row} for row in _figures(embeddings, documents.test_labels)]
     seconds = round(time.monotonic() - started, 1)
-    return rows, {"method": method.name, **dataclasses.asdict(selection), "seconds": seconds}
+    return {"rows": rows, "chosen": {"method": method.name, **dataclasses.asdict(selection), "seconds": seconds}}
 
 
 def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
@@ -157,12 +147,9 @@ def _figure(metric: str, k: int | None, values: Rows) -> dict[str, Any]:
     return {"metric": metric, "k": k, "value": float(np.nanmean(values)), "std": float(np.nanstd(values))}
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {NAME}", description=__doc__)
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help=f"folder with {FILE}")
-    parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
-    parser.add_argument("--report", type=Path, help="folder for the Markdown table and the plot")
-    return parser.parse_args(arguments)
+    parser.add_argument("--workers", type=positive, default=1, help="processes, a method each")
 
 
 def _settings(documents: Documents) -> dict[str, Any]:
@@ -176,3 +163,15 @@ def _settings(documents: Documents) -> dict[str, Any]:
         "std": "over the queries",
         "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
     }
+
+
+BENCHMARK = Benchmark(
+    name="wikipedia",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="precision and recall",
+    headline=report.headline,
+)

@@ -96,7 +96,8 @@ def test_interpolated_precision_by_definition():
 
 def test_figures_and_choice(tmp_path):
     """A method has every figure in both directions, planted classes are found, and the best score was chosen."""
-    rows, chosen = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))
+    found = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))
+    rows, chosen = found["rows"], found["chosen"]
     pairs = {(row["query_view"], row["database_view"]) for row in rows if row["metric"] == "map"}
     assert pairs == {("image", "text"), ("text", "image"), ("both", "both")}
     values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
@@ -110,10 +111,10 @@ def test_figures_and_choice(tmp_path):
 def test_test_documents_choose_nothing(tmp_path):
     """Other test documents change neither the settings chosen nor their scores."""
     documents = wikipedia.read_documents(planted(tmp_path))
-    chosen = wikipedia.run(LEAN[0], documents)[1]
+    chosen = wikipedia.run(LEAN[0], documents)["chosen"]
     documents.test[0][:] = documents.test[0][::-1].copy()
     documents.test_labels[:] = documents.test_labels[::-1].copy()
-    again = wikipedia.run(LEAN[0], documents)[1]
+    again = wikipedia.run(LEAN[0], documents)["chosen"]
     assert {**chosen, "seconds": 0} == {**again, "seconds": 0}
 
 
@@ -149,14 +150,13 @@ def test_table_of_methods_is_sound():
     )
 
 
-@pytest.mark.slow
 def test_real_documents():
     """On the real documents CCA is far better than chance (0.12) in both directions."""
     if not DATA.is_dir():
         pytest.skip("needs ../shared/data/wikipedia_crossmodal")
     documents = wikipedia.read_documents(DATA)
     assert (len(documents.train_labels), len(documents.test_labels)) == (2173, 693)
-    rows, _ = wikipedia.run(Method("cca", {"spec": ["l1,standardize,cca,l2"]}), documents)
+    rows = wikipedia.run(Method("cca", {"spec": ["l1,standardize,cca,l2"]}), documents)["rows"]
     values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
     assert values["image"] > 0.2
     assert values["text"] > 0.17
