@@ -70,4 +70,5 @@ def with_table(readme: str, documents: Sequence[Document]) -> str:
         raise ValueError(f"{README} must have {MARK} twice, before and after the table of results")
     headlines = [(benchmark(document["benchmark"]).headline, document) for document in documents]
     lines = [list(headline(document)) for headline, document in headlines if headline]
-    return MARK.join([parts[0], f"\n{table([['task', 'here', 'published'], *lines])}\n", parts[2]])
+    shown = f"\n{table([['task', 'here', 'published'], *lines])}\n" if lines else "\n"
+    return MARK.join([parts[0], shown, parts[2]])

@@ -46,7 +46,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns features (n, d), labels (n,), and the orderings of the classes; SystemExit says what is missing."""
+    """Returns features (n, d), labels (n,), and the orderings of the classes; SystemExit names what is missing."""
     path = folder / FILE
     if not path.is_file():
         raise SystemExit(f"{folder} holds no {FILE}")

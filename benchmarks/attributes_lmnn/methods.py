@@ -31,15 +31,15 @@ class Part:
 
     rows: Rows
     labels: Labels
-    asked: Rows
-    answers: Labels
+    queries: Rows
+    query_labels: Labels
 
 
 class Images:
     """Training images, test images, and their attribute scores for any C, learned from the training ones alone.
 
     Args:
-        features: (n, d), everything there is.
+        features: (n, d), all images.
         labels: (n,) classes.
         orderings: how much of each attribute a class has.
         train: positions of the training images.
@@ -51,7 +51,7 @@ class Images:
         self._cut = train, np.setdiff1d(np.arange(len(labels)), train)
         splitter = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=REPEATS, random_state=seed)
         self._folds = [(train[a], train[b]) for a, b in splitter.split(train, labels[train])]
-        self._kept: dict[tuple[bytes, float | None], Part] = {}
+        self._parts: dict[tuple[bytes, float | None], Part] = {}
 
     def test(self, weight: float | None) -> Part:
         """Returns the training and the test images; their features where there is no C, standardised."""
@@ -59,20 +59,20 @@ class Images:
 
     def folds(self, weight: float | None) -> Iterator[Part]:
         """Yields the folds of the training images, each with scores that the held-out images had no part in."""
-        for train, held in self._folds:
-            yield self._part(train, held, weight)
+        for train, validation in self._folds:
+            yield self._part(train, validation, weight)
 
     def _part(self, train: Labels, asked: Labels, weight: float | None) -> Part:
         key = train.tobytes(), weight
-        if key not in self._kept:
+        if key not in self._parts:
             labels = self._labels[train]
             steps = [Standardize()] if weight is None else [Standardize(), RelativeAttributes(weight, self._orderings)]
             rows, queries = self._features[train], self._features[asked]
             for step in steps:
                 step.fit([rows], labels)
                 rows, queries = step.transform(rows, view=0), step.transform(queries, view=0)
-            self._kept[key] = Part(rows, labels, queries, self._labels[asked])
-        return self._kept[key]
+            self._parts[key] = Part(rows, labels, queries, self._labels[asked])
+        return self._parts[key]
 
 
 Predict = Callable[..., Labels]
@@ -105,7 +105,7 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
     def score(point: dict[str, Any]) -> float:
         settings = {**method.fixed, **fixed, **point}
         weight = settings.pop("C", None)
-        found = [accuracy(method.predict(part, **settings), part.answers) for part in images.folds(weight)]
+        found = [accuracy(method.predict(part, **settings), part.query_labels) for part in images.folds(weight)]
         return float(np.mean(found))
 
     best, tried = search(method.grid, score, exhaustive=False)
@@ -116,7 +116,7 @@ def measure(method: Method, images: Images, settings: Mapping[str, Any]) -> floa
     """Returns the test accuracy with the settings."""
     given = {**method.fixed, **settings}
     part = images.test(given.pop("C", None))
-    return accuracy(method.predict(part, **given), part.answers)
+    return accuracy(method.predict(part, **given), part.query_labels)
 
 
 def gaussian(part: Part) -> Labels:
@@ -147,21 +147,23 @@ def nearest(part: Part, votes: int) -> Labels:
 def metric(part: Part, votes: int, **settings: Any) -> Labels:
     """The vote of the nearest images under the metric of LMNN."""
     learner = LMNN(**{**LEARNER, **settings}).fit(part.rows, part.labels)
-    return nearest(Part(learner.transform(part.rows), part.labels, learner.transform(part.asked), part.answers), votes)
+    return nearest(
+        Part(learner.transform(part.rows), part.labels, learner.transform(part.queries), part.query_labels), votes
+    )
 
 
 def peer(part: Part, votes: int, n_neighbors: int, pull: float) -> Labels:
     """The same by metric-learn, from the same rows in the same units."""
     scale = np.sqrt(np.mean(np.square(part.rows - part.rows.mean(axis=0)).sum(axis=1)))
-    rows, asked = part.rows / scale, part.asked / scale
+    rows, asked = part.rows / scale, part.queries / scale
     # It halves steps that are too long, but lengthens short ones by a hundredth only.
     options = {"n_neighbors": n_neighbors, "regularization": pull / (1 + pull), "learn_rate": 1e-4, "max_iter": 1000}
     components = peers.fit("LMNN", rows, options, labels=part.labels).components
-    return nearest(Part(rows @ components.T, part.labels, asked @ components.T, part.answers), votes)
+    return nearest(Part(rows @ components.T, part.labels, asked @ components.T, part.query_labels), votes)
 
 
 def _sure(classifier: Any, part: Part) -> Labels:
-    predicted: Labels = classifier.fit(part.rows, part.labels).predict(part.asked)
+    predicted: Labels = classifier.fit(part.rows, part.labels).predict(part.queries)
     return predicted
 
 

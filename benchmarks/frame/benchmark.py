@@ -29,10 +29,10 @@ class Benchmark:
     Attributes:
         name: NAME.
         description: the text of ``--help``.
-        arguments: adds the benchmark's own options to a parser; ``--json`` and ``--report`` are always there.
+        arguments: adds the benchmark's own options to a parser; ``--json`` and ``--report`` are added besides.
         run: measures with the parsed options; returns "settings", "rows" and whatever else its report needs.
         markdown: the report on a document, which starts with a first-level heading.
-        plot: draws the PNG of a document; returns whether there was anything to draw. None: no plot.
+        plot: draws the PNG of a document; None: no plot.
         caption: of the plot.
         headline: what was done on which data, our figures and the published ones, a line of README. None: none.
     """

@@ -37,7 +37,7 @@ class Journal:
         return self._done[key]
 
     def add(self, key: str, value: Any) -> None:
-        """Writes down a finished piece; from now on it is what its JSON says."""
+        """Writes down a finished piece; from now on it is what was read back from its JSON."""
         line = json.dumps([key, value], default=plain)
         self._done[key] = json.loads(line)[1]
         if self._path is not None:

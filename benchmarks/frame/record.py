@@ -64,7 +64,7 @@ def provenance(document: Mapping[str, Any]) -> str:
 
 
 def source() -> dict[str, Any]:
-    """Returns the commit of the sources, and whether they differ from it; "" where there is no repository."""
+    """Returns the commit of the sources ("" without a repository), and whether they differ from it."""
     return {"commit": _git("rev-parse", "HEAD").strip(), "dirty": bool(_git("status", "--porcelain", *_SOURCES))}
 
 

@@ -116,7 +116,7 @@ def tuned(method: Method, split: Split) -> Selection:
 
 
 def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | None) -> Iterator[dict[str, Any]]:
-    """Yields the figures of a method's codes of some length, or of its embeddings, for all pairs of views it serves."""
+    """Yields the figures of a method's codes of one length, or of its embeddings, for all pairs of views it serves."""
     spec = method.written(split.steps_of(method), bits or TUNED_BITS)
     before = time.monotonic()
     chain = parse_chain(spec, settings).fit(split.train, split.train_labels)
@@ -139,9 +139,9 @@ def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) 
 def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Rows, NDArray[np.bool_]]:
     """Returns the distances of the queries to the database, and what is relevant; none meets itself."""
     items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
-    asked = chain.transform(split.test[query], view=query)
+    probes = chain.transform(split.test[query], view=query)
     stored = chain.transform(items[database], view=database)
-    squared = _under_metrics(asked, stored, chain.parts, None if split.unseen else chain.parts_of(labels, database))
+    squared = _under_metrics(probes, stored, chain.parts, None if split.unseen else chain.parts_of(labels, database))
     relevant = split.test_labels[:, None] == labels[None]
     if split.unseen and query == database:
         others = ~np.eye(len(labels), dtype=bool)
@@ -149,16 +149,16 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     return squared, relevant
 
 
-def _under_metrics(asked: Rows, stored: Rows, parts: int, metrics: NDArray[np.intp] | None) -> Rows:
+def _under_metrics(probes: Rows, stored: Rows, parts: int, metrics: NDArray[np.intp] | None) -> Rows:
     """Squared distances, (q, n), of rows whose embeddings are K metrics' side by side.
 
     Each is under the stored row's own metric, of (n,) ``metrics``; None: under the one that brings the two nearest, as
     for items without a label.
     """
     if parts == 1:
-        return distances(asked, stored)
+        return distances(probes, stored)
     found = np.array(
-        [distances(q, d) for q, d in zip(np.split(asked, parts, 1), np.split(stored, parts, 1), strict=True)]
+        [distances(q, d) for q, d in zip(np.split(probes, parts, 1), np.split(stored, parts, 1), strict=True)]
     )
     nearest: Rows = found.min(axis=0) if metrics is None else found[metrics, :, np.arange(len(stored))].T
     return nearest

@@ -37,10 +37,10 @@ class Pictures:
 
     @property
     def kinds(self) -> Labels:
-        """(C,) what the class names begin with, up to the underscore; all one where that says nothing."""
+        """(C,) what the class names begin with, up to the underscore; all one where fewer than 3 classes share one."""
         kinds = np.array([name.partition("_")[0] for name in self.classes])
-        said = np.unique(kinds, return_counts=True)[1].min() >= LEAST_CLASSES
-        return kinds if said else np.full(len(kinds), "")
+        shared = np.unique(kinds, return_counts=True)[1].min() >= LEAST_CLASSES
+        return kinds if shared else np.full(len(kinds), "")
 
     def words(self, train: Positions, seed: int) -> NDArray[np.float64]:
         """Returns (n, 2000) counts of forest words; the trees are grown on the pictures ``train`` and their classes."""

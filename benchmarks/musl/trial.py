@@ -113,17 +113,17 @@ def _as_printed(classes: int) -> Iterator[tuple[int, str, list[MuSL]]]:
 def choose_alpha(rows: Rows, names: Labels, seed: int) -> float:
     """Returns the alpha of a single metric by cross-validation among the training pictures, so that it has its best."""
     scores = np.zeros(len(ALPHAS))
-    for train, held in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, names):
+    for train, validation in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, names):
         for place, alpha in enumerate(ALPHAS):
             learner = MuSL(n_metrics=1, alpha=alpha).fit(rows[train], names[train])
-            scores[place] += measure(learner, rows[train], names[train], rows[held], names[held])["5-NN"]
+            scores[place] += measure(learner, rows[train], names[train], rows[validation], names[validation])["5-NN"]
     return ALPHAS[int(scores.argmax())]
 
 
 def novel(found: Pictures, train: Positions, test: Positions, counts: Sequence[int], seed: int) -> list[Trial]:
     """Returns accuracies on classes that neither words nor metrics were learned from, two of each kind.
 
-    Their metrics are found by some of their training pictures. All of these are the database and their test pictures
+    Their metrics are found from examples among their training pictures. All of these are the database and their test pictures
     the queries; "all": with the learned classes' pictures too, in both.
     """
     unseen = unseen_classes(found, seed)
@@ -145,8 +145,8 @@ def novel(found: Pictures, train: Positions, test: Positions, counts: Sequence[i
             learner.fit(words[old], labels[old])
             for examples in EXAMPLES:
                 metrics = {n: learner.assign(words[new][labels[new] == n][:examples], category=n) for n in unseen}
-                kept = np.mean([kind_of(learner, metric, kinds) == kinds[name] for name, metric in metrics.items()])
-                about = {"method": method, "metrics": count, "examples": examples, "kinds": float(kept)}
+                matched = np.mean([kind_of(learner, metric, kinds) == kinds[name] for name, metric in metrics.items()])
+                about = {"method": method, "metrics": count, "examples": examples, "kinds": float(matched)}
                 alone, among = (
                     measure(learner, words[base], labels[base], words[asking], labels[asking])
                     for base, asking in ((new, asked), (train, test))

@@ -22,8 +22,8 @@ class Peer:
     Attributes:
         components: (r, d) float64, L of the metric L^T L.
         seconds: wall time of its ``fit`` alone, without imports and files.
-        iterations: how many it took, where it says so.
-        peak_mib: most memory the process held, data and imports included.
+        iterations: how many it took, where it reports them.
+        peak_mib: peak memory of the process, data and imports included.
         warnings: what it warned of, such as an end before convergence.
     """
 
@@ -35,7 +35,7 @@ class Peer:
 
 
 def available() -> bool:
-    """Is the peers' environment there?"""
+    """Returns whether the peers' environment has been made."""
     return PYTHON.exists()
 
 
@@ -61,8 +61,8 @@ def fit(
         timeout: most seconds; None: as long as it takes.
 
     Raises:
-        FileNotFoundError: if the peers' environment is not there; the message has the remedy.
-        RuntimeError: if the fit failed, with what metric-learn said.
+        FileNotFoundError: if the peers' environment has not been made; the message has the remedy.
+        RuntimeError: if the fit failed, with the last line that metric-learn wrote.
         subprocess.TimeoutExpired: if it took longer than it may.
     """
     if not available():
@@ -78,5 +78,5 @@ def fit(
             raise RuntimeError(f"metric-learn's {learner} failed: {done.stderr.strip().splitlines()[-1:]}")
         with np.load(outputs) as made:
             components = np.asarray(made["components"], dtype=np.float64)
-    said = json.loads(done.stdout)
-    return Peer(components, said["seconds"], said["iterations"], said["peak_mib"], tuple(said["warnings"]))
+    report = json.loads(done.stdout)
+    return Peer(components, report["seconds"], report["iterations"], report["peak_mib"], tuple(report["warnings"]))

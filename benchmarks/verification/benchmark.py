@@ -5,7 +5,7 @@
 DIR holds ``kinfacew_I`` (pairs of faces, kin or not, in five given folds for each of four relations) and folders of
 images by class, ``merged20`` and ``corel1k``, of which pairs of the same and of different classes are drawn; the
 classes of the test are unseen in training. All settings and thresholds are chosen in the training part: with folds of
-its classes (of kinfacew_I, its given folds) in turn unseen. What is computed of the images once is kept beside the
+its classes (of kinfacew_I, its given folds) in turn unseen. Features of the images are computed once and cached beside the
 output (OUT.cache).
 """
 
@@ -76,7 +76,7 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    """The trials, after what they share is there; a set that is missing is a SystemExit that says so."""
+    """Returns the trials, once the features that they share are cached; SystemExit names a missing data set."""
     cache = cache_folder(options)
     tasks = []
     try:

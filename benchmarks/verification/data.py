@@ -68,7 +68,7 @@ def kinship(data: Path) -> list[Trial]:
     Two of the other folds, then the other two, validate what the remaining ones teach.
 
     Raises:
-        FileNotFoundError: if the file is not there.
+        FileNotFoundError: if the file is missing.
     """
     path = data / KINSHIP_FILE
     if not path.is_file():
@@ -88,8 +88,8 @@ def _relation(relation: str, file: Any) -> list[Trial]:
     trials = []
     for test in np.unique(folds):
         training = folds != test
-        halves = [training & np.isin(folds, held) for held in np.array_split(np.unique(folds[training]), 2)]
-        inner = [split(training & ~held, held) for held in halves]
+        halves = [training & np.isin(folds, part) for part in np.array_split(np.unique(folds[training]), 2)]
+        inner = [split(training & ~half, half) for half in halves]
         trials.append(Trial(f"{relation} {test}", split(training, ~training), inner))
     return trials
 
@@ -99,7 +99,7 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
 
     Args:
         data: folder of images by class.
-        cache: where what is computed once is kept.
+        cache: folder for features, which are computed once.
         seed: draws the classes and the pairs.
         pairs: how many to learn from and to test on, half of each kind.
 
@@ -119,7 +119,7 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
         return Pairs(inside[items], alike)
 
     outer = Split(rows, draw(known), draw(np.setdiff1d(classes, known)))
-    inner = [Split(rows, draw(np.setdiff1d(known, held)), draw(held)) for held in np.array_split(known, FOLDS)]
+    inner = [Split(rows, draw(np.setdiff1d(known, part)), draw(part)) for part in np.array_split(known, FOLDS)]
     return Trial(f"seed {seed}", outer, inner)
 
 
@@ -131,8 +131,8 @@ def histograms(rows: NDArray[Any]) -> Rows:
 
 
 def _joined(images: Photographs, training: NDArray[np.int64], cache: Path, seed: int) -> Rows:
-    """All views beside each other; the words' codebook is of the training classes, so it is kept by seed."""
-    kept = cache / images.fingerprint / f"words-verification-{seed}.npy"
-    if not kept.exists():
-        np.save(kept, images.words(training, seed))
-    return np.hstack([histograms(view) for view in (images.color, np.load(kept), images.gist)])
+    """All views beside each other; the words' codebook is of the training classes, so it is cached by seed."""
+    path = cache / images.fingerprint / f"words-verification-{seed}.npy"
+    if not path.exists():
+        np.save(path, images.words(training, seed))
+    return np.hstack([histograms(view) for view in (images.color, np.load(path), images.gist)])

@@ -19,7 +19,7 @@ from engine.learners.metrics.threshold import calibrate
 
 ITERATED = (methods.FANTOPE, methods.PCCA)
 ITERATIONS = (10, 100, 1_000, 10_000)
-KEPT = ", settings kept"
+FIXED = ", settings kept"
 MUS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 THINNED = (methods.NONE, methods.TRACE, methods.FANTOPE, methods.PCCA)
 COUNTS = (500, 1_000, 2_000)  # of training pairs, beside all
@@ -97,7 +97,7 @@ class Bench:
     def iterations(self, figures: Mapping[str, Any], steps: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
         """Returns the figures of methods after at most so many steps, table 4 of the paper.
 
-        At the rank chosen with all validation parts; mu and beta are chosen anew for every number of steps, or kept as
+        At the rank chosen with all validation parts; mu and beta are chosen anew for every number of steps, or stay as
         they were chosen above. Ours go on until ten steps lower the objective by less than 1e-6 of it.
         """
         found = {}
@@ -105,7 +105,7 @@ class Bench:
             chosen = figures[method.name]["settings"]
             grid = [point for point in method.grid({}) if point["rank"] == chosen["rank"]]
             tight = {} if method.name == methods.PCCA else {"tol": 1e-6}
-            for name, points in ((method.name, grid), (f"{method.name}{KEPT}", [chosen])):
+            for name, points in ((method.name, grid), (f"{method.name}{FIXED}", [chosen])):
                 found[name] = [
                     {**self._point(method, [{**point, **tight, "steps": count} for point in points]), "steps": count}
                     for count in steps
@@ -133,11 +133,11 @@ class Bench:
 
 
 def _thinned(split: Split, pairs: int | None) -> Split:
-    """The split with so many of its training pairs, as many of each kind as there were in proportion."""
+    """The split with so many of its training pairs, similar and dissimilar ones in proportion."""
     if pairs is None or pairs >= len(split.fit.alike):
         return split
-    kept = np.linspace(0, len(split.fit.alike) - 1, pairs).round().astype(int)
-    return Split(split.rows, Pairs(split.fit.items[kept], split.fit.alike[kept]), split.check)
+    positions = np.linspace(0, len(split.fit.alike) - 1, pairs).round().astype(int)
+    return Split(split.rows, Pairs(split.fit.items[positions], split.fit.alike[positions]), split.check)
 
 
 def _named(names: Sequence[str], figures: Mapping[str, Any]) -> list[Method]:

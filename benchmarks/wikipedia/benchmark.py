@@ -64,7 +64,7 @@ def _progress(found: Mapping[str, Any]) -> str:
 
 
 def read_documents(data: Path) -> Documents:
-    """Returns the documents of a folder; without the file, or for one of another form, SystemExit says so."""
+    """Returns the documents of a folder; SystemExit names what is missing."""
     path = data / FILE
     if not path.is_file():
         raise SystemExit(f"{data} holds no {FILE}")
