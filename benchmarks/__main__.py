@@ -12,10 +12,10 @@ def main(arguments: list[str]) -> int:
 
         return figures.main(arguments[1:])
     if not arguments or arguments[0] not in MODULES:
-        asked = arguments in (["-h"], ["--help"])
+        wants_help = arguments in (["-h"], ["--help"])
         usage = f"usage: python -m benchmarks {{{','.join([*MODULES, 'figures'])}}} ..."
-        print(usage, file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
+        print(usage, file=sys.stdout if wants_help else sys.stderr)
+        return 0 if wants_help else 2
     return benchmark(arguments[0]).main(arguments[1:])
 
 

@@ -20,6 +20,7 @@ from benchmarks.registry import MODULES, benchmark
 
 RESULTS, PAGE, README = "benchmarks/results", "docs/benchmarks.md", "README.md"
 MARK = "<!-- figures -->"
+LEGEND = f"± is the standard error over splits, or over queries where there is one split. All tables: [{PAGE}]({PAGE})."
 INTRODUCTION = """# Benchmarks
 
 <!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->
@@ -70,5 +71,5 @@ def with_table(readme: str, documents: Sequence[Document]) -> str:
         raise ValueError(f"{README} must have {MARK} twice, before and after the table of results")
     headlines = [(benchmark(document["benchmark"]).headline, document) for document in documents]
     lines = [list(headline(document)) for headline, document in headlines if headline]
-    shown = f"\n{table([['task', 'here', 'published'], *lines])}\n" if lines else "\n"
+    shown = f"\n{table([['task', 'here', 'published'], *lines])}\n\n{LEGEND}\n" if lines else "\n"
     return MARK.join([parts[0], shown, parts[2]])

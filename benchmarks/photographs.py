@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
+from benchmarks.frame.benchmark import MissingDataError
 from features.color import Color
 from features.decode import decode
 from features.descriptors import color_sift
@@ -50,19 +51,29 @@ class Photographs:
         return self.descriptors[start : self.ends[image]].astype(np.float32)
 
 
+def pictures_by_class(data: Path) -> list[Path]:
+    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``, sorted by path.
+
+    Raises:
+        MissingDataError: if there are none.
+    """
+    root = data / "images" if (data / "images").is_dir() else data
+    files = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
+    if not files:
+        raise MissingDataError(f"{root} holds no pictures in class folders")
+    return files
+
+
 def photographs(data: Path, cache: Path) -> Photographs:
     """Extracts the images under ``data/images/<class>/`` or ``data/<class>/``, or reads what an earlier run extracted.
 
     Raises:
-        FileNotFoundError: if there are no classes with images.
+        MissingDataError: if there are no classes with images.
         features.errors.ImageError: if an image cannot be read.
     """
-    root = data / "images" if (data / "images").is_dir() else data
-    files = sorted(path for path in root.glob("*/*") if path.suffix.lower() in SUFFIXES)
-    if not files:
-        raise FileNotFoundError(f"no images in {root}/<class>/")
+    files = pictures_by_class(data)
     labels = np.array([path.parent.name for path in files])
-    fingerprint = _fingerprint(root, files)
+    fingerprint = _fingerprint(files)
     folder = cache / fingerprint
     if not (folder / "ends.npy").exists():
         _extract(files, folder)
@@ -92,11 +103,11 @@ def _sample(descriptors: NDArray[np.float32], generator: np.random.Generator) ->
     return descriptors[generator.choice(len(descriptors), wanted, replace=False)]
 
 
-def _fingerprint(root: Path, files: Sequence[Path]) -> str:
+def _fingerprint(files: Sequence[Path]) -> str:
     """Changes with the files, and with the extractors: they show in the first image."""
     digest = hashlib.sha256()
     for path in files:
-        digest.update(f"{path.relative_to(root)} {path.stat().st_size}\n".encode())
+        digest.update(f"{path.relative_to(path.parents[1])} {path.stat().st_size}\n".encode())
     for rows in _views(files[0]):
         digest.update(rows.tobytes())
     return digest.hexdigest()[:16]

@@ -62,16 +62,16 @@ class Images:
         for train, validation in self._folds:
             yield self._part(train, validation, weight)
 
-    def _part(self, train: Labels, asked: Labels, weight: float | None) -> Part:
+    def _part(self, train: Labels, others: Labels, weight: float | None) -> Part:
         key = train.tobytes(), weight
         if key not in self._parts:
             labels = self._labels[train]
             steps = [Standardize()] if weight is None else [Standardize(), RelativeAttributes(weight, self._orderings)]
-            rows, queries = self._features[train], self._features[asked]
+            rows, queries = self._features[train], self._features[others]
             for step in steps:
                 step.fit([rows], labels)
                 rows, queries = step.transform(rows, view=0), step.transform(queries, view=0)
-            self._parts[key] = Part(rows, labels, queries, self._labels[asked])
+            self._parts[key] = Part(rows, labels, queries, self._labels[others])
         return self._parts[key]
 
 
@@ -83,7 +83,7 @@ class Method:
     """A row of the table.
 
     Attributes:
-        predict: the classes of a part's asked rows, given the settings but C.
+        predict: the classes of a part's queries, given the settings but C.
         grid: values to try by name, the likeliest first; "C" is that of the attributes, absent for raw features.
         after: the method whose chosen settings stay fixed; None: none.
     """
@@ -155,11 +155,11 @@ def metric(part: Part, votes: int, **settings: Any) -> Labels:
 def peer(part: Part, votes: int, n_neighbors: int, pull: float) -> Labels:
     """The same by metric-learn, from the same rows in the same units."""
     scale = np.sqrt(np.mean(np.square(part.rows - part.rows.mean(axis=0)).sum(axis=1)))
-    rows, asked = part.rows / scale, part.queries / scale
+    rows, queries = part.rows / scale, part.queries / scale
     # It halves steps that are too long, but lengthens short ones by a hundredth only.
     options = {"n_neighbors": n_neighbors, "regularization": pull / (1 + pull), "learn_rate": 1e-4, "max_iter": 1000}
     components = peers.fit("LMNN", rows, options, labels=part.labels).components
-    return nearest(Part(rows @ components.T, part.labels, asked @ components.T, part.query_labels), votes)
+    return nearest(Part(rows @ components.T, part.labels, queries @ components.T, part.query_labels), votes)
 
 
 def _sure(classifier: Any, part: Part) -> Labels:

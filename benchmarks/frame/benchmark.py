@@ -17,6 +17,10 @@ Document = Mapping[str, Any]
 "seconds", and what the benchmark's own report needs besides."""
 
 
+class MissingDataError(FileNotFoundError):
+    """What ``--data`` names lacks a file, or the file an array; the message says which."""
+
+
 def plain_report(document: Document) -> str:
     """Returns every row of the document as a line of one table."""
     return f"# {document['benchmark']}\n\n{figures_table(document['rows'])}\n"
@@ -47,11 +51,18 @@ class Benchmark:
     headline: Callable[[Document], tuple[str, str, str]] | None = None
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Runs the benchmark, writes its document and, where asked for, its report; returns the exit status."""
+        """Runs the benchmark, writes its document and, where asked for, its report; returns the exit status.
+
+        Raises:
+            SystemExit: if an option is wrong or data are missing; the message says which.
+        """
         options = self.parser().parse_args(arguments)
         began = time.monotonic()
         document = record(self.name, command(self.name, self.parser(), options))
-        document |= {"seconds": 0.0, **self.run(options)}
+        try:
+            document |= {"seconds": 0.0, **self.run(options)}
+        except MissingDataError as error:
+            raise SystemExit(str(error)) from None
         document["seconds"] = document["seconds"] or time.monotonic() - began
         write_json(options.json, document)
         text = self.report(document)

@@ -74,8 +74,8 @@ def source_digest() -> str:
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write the document whole or not at all; a figure that is not a finite number is a ValueError."""
-    text = json.dumps(document, indent=2, allow_nan=False, default=plain) + "\n"
+    """Writes the document whole or not at all, a line for each row; a figure that is not finite is a ValueError."""
+    text = "{\n" + ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in document.items()) + "\n}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
@@ -114,6 +114,13 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _lines(value: Any) -> str:
+    """JSON with a line for each element of a list of objects."""
+    if isinstance(value, list) and value and all(isinstance(element, dict) for element in value):
+        return "[\n" + ",\n".join(map(_lines, value)) + "\n]"
+    return json.dumps(value, allow_nan=False, default=plain)
 
 
 def _git(*arguments: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.frame.benchmark import Benchmark, numbers, seeds_of, trial_arguments
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, numbers, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, cache_folder, run_trials
 from benchmarks.frame.record import usable_cores
 from benchmarks.hashing import report
@@ -38,7 +38,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     images, documents = options.data / PHOTOGRAPHS, options.data / DOCUMENTS
     for folder in (images, documents):
         if not folder.is_dir():
-            raise SystemExit(f"{options.data} holds no {folder.name}")
+            raise MissingDataError(f"{options.data} holds no {folder.name}")
     cache = cache_folder(options)
     photographs(images, cache)  # described once, before the trials read what was described
     seeds = seeds_of(options)

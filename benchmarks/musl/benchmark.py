@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.musl import figures, report
 from benchmarks.musl.features import pictures
@@ -32,7 +32,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     found = pictures(options.data)
     few = [str(name) for name in found.classes if (found.labels == name).sum() <= TRAIN]
     if few:
-        raise SystemExit(f"{options.data} has no more than {TRAIN} pictures of: {', '.join(few)}")
+        raise MissingDataError(f"{options.data} has no more than {TRAIN} pictures of: {', '.join(few)}")
     seeds = seeds_of(options)
     learned = len(found.classes) - NOVEL_PER_KIND * len(np.unique(found.kinds))
     counts = [count for count in COUNTS if count <= len(found.classes)]

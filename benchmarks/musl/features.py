@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.photographs import pictures_by_class
 from features import Forest
 from features.decode import decode
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"}
 LEAST_CLASSES = 3
 """Classes of a kind, at least: with fewer, what stands before a name's first underscore is no kind."""
 
@@ -53,9 +53,6 @@ class Pictures:
 
 
 def pictures(data: Path) -> Pictures:
-    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``; SystemExit where there are none."""
-    root = data / "images" if (data / "images").is_dir() else data
-    paths = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
-    if not paths:
-        raise SystemExit(f"{data} holds no pictures in class folders")
+    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``; MissingDataError if there are none."""
+    paths = pictures_by_class(data)
     return Pictures(tuple(paths), np.array([path.parent.name for path in paths]))

@@ -67,7 +67,12 @@ def markdown(document: Document) -> str:
 def headline(document: Document) -> tuple[str, str, str]:
     """Returns the line of README."""
     rise = np.subtract(single(document["trials"], PER_CLASS, MAIN), single(document["trials"], ONE, MAIN))
-    return "20 classes of photographs by forest words, MuSL: points that a metric per class gains", _points(rise), "14"
+    classes = len(document["settings"]["classes"])
+    return (
+        f"{classes} classes of photographs, MuSL on forest words: points that a metric per class gains",
+        _points(rise),
+        "14",
+    )
 
 
 def gained(trials: Trials, metrics: int, other: str) -> Any:

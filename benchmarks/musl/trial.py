@@ -59,7 +59,7 @@ def split(labels: Labels, seed: int) -> tuple[Positions, Positions]:
 def learned(found: Pictures, train: Positions, test: Positions, counts: Sequence[int], seed: int) -> Trial:
     """Returns the figures of all methods for every number of metrics, database and queries of the learned classes."""
     words, labels = found.words(train, seed), found.labels
-    rows, queries, names, asked = words[train], words[test], labels[train], labels[test]
+    rows, queries, names, query_names = words[train], words[test], labels[train], labels[test]
     curve, groupings = [], []
     for count, method, learners in _fits(rows, names, counts, seed):
         tried = []
@@ -67,7 +67,7 @@ def learned(found: Pictures, train: Positions, test: Positions, counts: Sequence
             started = time.process_time()
             learner.fit(rows, names)
             seconds = time.process_time() - started
-            tried.append({"seconds": seconds, **measure(learner, rows, names, queries, asked)})
+            tried.append({"seconds": seconds, **measure(learner, rows, names, queries, query_names)})
         means = {name: float(np.mean([figures[name] for figures in tried])) for name in tried[0]}
         curve.append({"method": method, "metrics": count, **means})
         if method in (MUSL, KMEANS):
@@ -76,7 +76,7 @@ def learned(found: Pictures, train: Positions, test: Positions, counts: Sequence
             groupings.append({"method": method, "metrics": count, "parts": parts.tolist(), "kinds": agreed})
     chosen = choose_alpha(rows, names, seed)
     single = MuSL(n_metrics=1, alpha=chosen).fit(rows, names)
-    curve.append({"method": ONE_CHOSEN, "metrics": 1, **measure(single, rows, names, queries, asked)})
+    curve.append({"method": ONE_CHOSEN, "metrics": 1, **measure(single, rows, names, queries, query_names)})
     return {"curve": curve, "groupings": groupings, "alpha": chosen}
 
 
@@ -123,12 +123,12 @@ def choose_alpha(rows: Rows, names: Labels, seed: int) -> float:
 def novel(found: Pictures, train: Positions, test: Positions, counts: Sequence[int], seed: int) -> list[Trial]:
     """Returns accuracies on classes that neither words nor metrics were learned from, two of each kind.
 
-    Their metrics are found from examples among their training pictures. All of these are the database and their test pictures
-    the queries; "all": with the learned classes' pictures too, in both.
+    Their metrics are found from examples among their training pictures. All of these are the database and their test
+    pictures the queries; "all": with the learned classes' pictures too, in both.
     """
     unseen = unseen_classes(found, seed)
     old, new = (train[np.isin(found.labels[train], unseen) == is_new] for is_new in (False, True))
-    asked = test[np.isin(found.labels[test], unseen)]
+    unseen_test = test[np.isin(found.labels[test], unseen)]
     words, labels = found.words(old, seed), found.labels
     kinds = dict(zip(found.classes, found.kinds, strict=True))
     figures = []
@@ -148,8 +148,8 @@ def novel(found: Pictures, train: Positions, test: Positions, counts: Sequence[i
                 matched = np.mean([kind_of(learner, metric, kinds) == kinds[name] for name, metric in metrics.items()])
                 about = {"method": method, "metrics": count, "examples": examples, "kinds": float(matched)}
                 alone, among = (
-                    measure(learner, words[base], labels[base], words[asking], labels[asking])
-                    for base, asking in ((new, asked), (train, test))
+                    measure(learner, words[base], labels[base], words[queries], labels[queries])
+                    for base, queries in ((new, unseen_test), (train, test))
                 )
                 figures.append({**about, **alone, **{f"{name}, all": value for name, value in among.items()}})
     return figures
@@ -168,7 +168,7 @@ def kind_of(learner: MuSL, metric: int, kinds: dict[Any, Any]) -> str:
     return max(sorted(set(mine)), key=mine.count, default="")
 
 
-def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, asked: Labels) -> dict[str, float]:
+def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, query_names: Labels) -> dict[str, float]:
     """Returns k-NN accuracies, means over classes: distances are under the metrics of the database rows' classes."""
     classes, codes = np.unique(names, return_inverse=True)
     parts = learner.parts_of(names)
@@ -179,8 +179,8 @@ def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, asked: Labe
         distances[:, parts == part] = hamming(probes[:, bits], stored[parts == part, bits])
     found = {}
     for k in NEIGHBORS:
-        correct = classes[votes(distances, codes, k).argmax(axis=1)] == asked
-        found[f"{k}-NN"] = float(np.mean([correct[asked == name].mean() for name in np.unique(asked)]))
+        correct = classes[votes(distances, codes, k).argmax(axis=1)] == query_names
+        found[f"{k}-NN"] = float(np.mean([correct[query_names == name].mean() for name in np.unique(query_names)]))
     return found
 
 

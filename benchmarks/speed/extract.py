@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.frame.benchmark import Benchmark, positive
 from benchmarks.frame.record import Row, usable_cores
 from benchmarks.frame.workers import pool
+from benchmarks.photographs import pictures_by_class
 from features import Color, Forest, Gist, ImageExtractor, Sift
 from features.decode import decode
 from features.worker import become_worker
@@ -35,7 +36,6 @@ VIEWS: dict[str, type[ImageExtractor]] = {"color": Color, "sift": Sift, "gist": 
 IN_WHOLE = ("color", "sift", "gist")
 FITTED = tuple(name for name, view in VIEWS.items() if not view().fitted)
 _NEIGHBORS = 5
-_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
 
 Rows = dict[str, NDArray[np.float32]]
 States = Mapping[str, Mapping[str, NDArray[Any]]]
@@ -70,10 +70,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_pictures(data: Path, limit: int | None) -> Pictures:
     """The pictures in the class folders, sorted by name; every n-th where there are more than the limit."""
-    root = data / "images" if (data / "images").is_dir() else data
-    paths = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in _SUFFIXES]
-    if not paths:
-        raise SystemExit(f"{data} holds no pictures in class folders")
+    paths = pictures_by_class(data)
     if limit is not None:
         paths = paths[:: max(1, len(paths) // max(1, limit))]
     return Pictures(tuple(path.read_bytes() for path in paths), np.array([path.parent.name for path in paths]))

@@ -5,8 +5,8 @@
 DIR holds ``kinfacew_I`` (pairs of faces, kin or not, in five given folds for each of four relations) and folders of
 images by class, ``merged20`` and ``corel1k``, of which pairs of the same and of different classes are drawn; the
 classes of the test are unseen in training. All settings and thresholds are chosen in the training part: with folds of
-its classes (of kinfacew_I, its given folds) in turn unseen. Features of the images are computed once and cached beside the
-output (OUT.cache).
+its classes (of kinfacew_I, its given folds) in turn unseen. Features of the images are computed once and cached in
+OUT.cache.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import peers
-from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.photographs import photographs
 from benchmarks.verification import methods, report
@@ -76,7 +76,7 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    """Returns the trials, once the features that they share are cached; SystemExit names a missing data set."""
+    """Returns the trials, once the features that they share are cached; MissingDataError names a missing data set."""
     cache = cache_folder(options)
     tasks = []
     try:
@@ -89,8 +89,10 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
             curves = 0 if kind == KINSHIP else options.curves
             fixed = (options.pairs, options.variance)
             tasks += [Task(options.data, cache, kind, one, *fixed, place < curves) for place, one in enumerate(which)]
-    except FileNotFoundError as error:
-        raise SystemExit(f"--data {options.data} lacks a data set: {error}; --sets names those to run on") from None
+    except MissingDataError as error:
+        raise MissingDataError(
+            f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
+        ) from None
     return tasks
 
 

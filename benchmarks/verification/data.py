@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame.benchmark import MissingDataError
 from benchmarks.photographs import Photographs, photographs
 from engine.learners.metrics.sampling import ClassSampler
 from engine.learners.subspace.pca import principal_components
@@ -68,11 +69,11 @@ def kinship(data: Path) -> list[Trial]:
     Two of the other folds, then the other two, validate what the remaining ones teach.
 
     Raises:
-        FileNotFoundError: if the file is missing.
+        MissingDataError: if the file is missing.
     """
     path = data / KINSHIP_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{data} holds no {KINSHIP_FILE}")
+        raise MissingDataError(f"{data} holds no {KINSHIP_FILE}")
     with np.load(path) as file:
         return [trial for relation in RELATIONS for trial in _relation(relation, file)]
 
@@ -104,7 +105,7 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
         pairs: how many to learn from and to test on, half of each kind.
 
     Raises:
-        FileNotFoundError: if there are no classes with images.
+        MissingDataError: if there are no classes with images.
     """
     images = photographs(data, cache)
     codes = np.unique(images.labels, return_inverse=True)[1]

@@ -72,7 +72,11 @@ def headline(document: Document) -> tuple[str, str, str]:
     """Returns the line of README."""
     kind, trials = next(iter(_sets(document["trials"]).items()))
     ours = mean_and_error(values(trials, methods.FANTOPE, "accuracy"))
-    return f"pairs of {kind}, classes unseen in training, Fantope: accuracy, %", ours, f"{PAPER[methods.FANTOPE]} (LFW)"
+    return (
+        f"pairs of {kind}, classes unseen in training, Fantope: accuracy, %",
+        ours,
+        f"{PAPER[methods.FANTOPE].split()[0]} (LFW)",
+    )
 
 
 def plot(path: Path, document: Document) -> None:

@@ -9,6 +9,7 @@ from benchmarks.attributes_lmnn import benchmark as attributes_lmnn
 from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
 from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
 from benchmarks.attributes_lmnn.report import PAPER
+from benchmarks.frame.benchmark import MissingDataError
 
 
 def data(count=160, width=12):
@@ -95,8 +96,8 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
 
 def test_missing_data_are_named(tmp_path):
     """A folder without the file, and a file without an array, end with a message that says so."""
-    with pytest.raises(SystemExit, match=r"holds no pubfig_relattr\.npz"):
+    with pytest.raises(MissingDataError, match=r"holds no pubfig_relattr\.npz"):
         attributes_lmnn.read(tmp_path)
     np.savez(tmp_path / attributes_lmnn.FILE, X=np.zeros((2, 2)))
-    with pytest.raises(SystemExit, match="has no relative_ordering, y"):
+    with pytest.raises(MissingDataError, match="has no relative_ordering, y"):
         attributes_lmnn.read(tmp_path)

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import photographs as multi_npp_features
 from benchmarks.__main__ import main as run_named
+from benchmarks.frame.benchmark import MissingDataError
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp import benchmark as multi_npp
 from benchmarks.multi_npp import compare as multi_npp_compare
@@ -210,7 +211,7 @@ def test_images_are_found_in_both_layouts_and_kept(tmp_path):
     np.testing.assert_array_equal(first.descriptors, second.descriptors)
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy")) == kept
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no images in"):
+    with pytest.raises(MissingDataError, match="holds no pictures"):
         photographs(tmp_path / "empty", tmp_path / "cache")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main as run_named
+from benchmarks.frame.benchmark import MissingDataError
 from benchmarks.wikipedia import benchmark as wikipedia
 from benchmarks.wikipedia import report as wikipedia_report
 from benchmarks.wikipedia.methods import METHODS, Method
@@ -58,10 +59,10 @@ def test_reads_the_given_split(tmp_path):
 
 def test_says_what_is_missing(tmp_path):
     """A folder without the file, or a file without a part, ends the program with a sentence."""
-    with pytest.raises(SystemExit, match=r"holds no wikipedia_crossmodal\.npz"):
+    with pytest.raises(MissingDataError, match=r"holds no wikipedia_crossmodal\.npz"):
         wikipedia.read_documents(tmp_path)
     np.savez(tmp_path / "wikipedia_crossmodal.npz", y=np.zeros(3))
-    with pytest.raises(SystemExit, match="has no class_names, image_sift_bow128, is_train, text_lda10"):
+    with pytest.raises(MissingDataError, match="has no class_names, image_sift_bow128, is_train, text_lda10"):
         wikipedia.read_documents(tmp_path)
 
 
