@@ -22,7 +22,7 @@ from features.words import count_words
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Photographs:
     """What is extracted once: everything but the codebook, which belongs to a trial."""
 
@@ -79,7 +79,9 @@ def photographs(data: Path, cache: Path) -> Photographs:
         _extract(files, folder)
     color, gist, ends = (np.load(folder / f"{name}.npy") for name in ("color", "gist", "ends"))
     descriptors = np.load(folder / "descriptors.npy", mmap_mode="r")  # trials in several processes share the pages
-    return Photographs(labels, color, gist, descriptors, ends, fingerprint)
+    return Photographs(
+        labels=labels, color=color, gist=gist, descriptors=descriptors, ends=ends, fingerprint=fingerprint
+    )
 
 
 def _extract(files: Sequence[Path], folder: Path) -> None:

@@ -50,7 +50,7 @@ def read(folder: Path) -> dict[str, Any]:
 
     Raises:
         MissingDataError: if the file or an array is missing.
-    ."""
+    """
     path = folder / FILE
     if not path.is_file():
         raise MissingDataError(f"{folder} holds no {FILE}")

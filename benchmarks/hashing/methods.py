@@ -1,7 +1,7 @@
 """The methods of the hashing benchmark, and the settings that cross-validation may give them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from benchmarks.hashing.scm import SemanticCorrelation
@@ -22,6 +22,7 @@ class Method:
     """The chain after the data's own steps, with {bits} where it makes codes, and {dim}, the larger of 64 and bits."""
     grid: Mapping[str, Sequence[Any]]
     """Values to try by parameter, the likeliest first."""
+    _: KW_ONLY
     fixed: Mapping[str, Any] = field(default_factory=dict)
     kernel: bool = False
     """Whether the data's kernel is among its steps."""
@@ -73,8 +74,10 @@ METHODS: tuple[Method, ...] = (
     Method("kernel semantic, lsh", "semantic,lsh:{bits}", fixed=_UNSCALED | _behind("lsh"), **_KERNEL_RIDGE),
     Method("kernel scm", "scm:{bits}", fixed=_LANDMARKS, kernel=True, **_SCM),
     Method("kernel npp-hash", "npp-hash:{bits}", fixed=_SEEDED | _LANDMARKS, kernel=True, **_HASH),
-    Method("musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, _SAMPLED | {"n_metrics": 1}, across=False),
-    Method("musl, five metrics", "musl:{bits}", {}, _SAMPLED | {"n_metrics": 5, "r": 1000.0}, across=False),
+    Method(
+        "musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, fixed=_SAMPLED | {"n_metrics": 1}, across=False
+    ),
+    Method("musl, five metrics", "musl:{bits}", {}, fixed=_SAMPLED | {"n_metrics": 5, "r": 1000.0}, across=False),
 )
 COMPARED = (("npp-hash", "multi-npp, itq"), ("kernel npp-hash", "kernel multi-npp, itq"))
 """Which codes are compared with which, seed by seed."""

@@ -30,7 +30,7 @@ Rows = NDArray[np.float64]
 Labels = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Split:
     """Training rows and test rows of two views. Test rows are the queries."""
 
@@ -58,17 +58,23 @@ def corel(data: Path, cache: Path, seed: int) -> Split:
     splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
     train, test = next(splitter.split(images.labels, images.labels))
     rows = [images.color.astype(float), images.words(train, seed).astype(float)]
-    parts = [x[train] for x in rows], [x[test] for x in rows]
-    steps = ("l1,sqrt", "l1,sqrt@0,kernel:chi2")
-    return Split("corel", seed, ("color", "sift"), steps, *parts, images.labels[train], images.labels[test], False)
+    return Split(
+        data="corel",
+        seed=seed,
+        views=("color", "sift"),
+        steps=("l1,sqrt", "l1,sqrt@0,kernel:chi2"),
+        train=[x[train] for x in rows],
+        test=[x[test] for x in rows],
+        train_labels=images.labels[train],
+        test_labels=images.labels[test],
+        unseen=False,
+    )
 
 
 def wikipedia(data: Path) -> Split:
     """Returns the documents with the split of their authors."""
-    found = read_documents(data)
-    steps = ("l1,sqrt", "l1,kernel:chi2")
-    parts = (found.train, found.test, found.train_labels, found.test_labels)
-    return Split("wikipedia", 0, ("image", "text"), steps, *parts, True)
+    steps, views = ("l1,sqrt", "l1,kernel:chi2"), ("image", "text")
+    return Split(data="wikipedia", seed=0, views=views, steps=steps, unseen=True, **vars(read_documents(data)))
 
 
 def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[int]) -> dict[str, Any]:

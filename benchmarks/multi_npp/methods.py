@@ -1,7 +1,7 @@
 """The methods of the Multi-NPP benchmark, and the settings that cross-validation may give them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -27,6 +27,7 @@ class Method:
     grid: Grid
     """Values to try by parameter, the likeliest first; "spec" is the chain."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    _: KW_ONLY
     exhaustive: bool = True
     """Whether every combination is tried; or else the parameters are chosen one after another."""
     shared: bool = True
@@ -89,14 +90,14 @@ LINEAR = (
         "semantic ridge",
         {"spec": specs("semantic", STEPS[::2]), **_RIDGE},
         {"regression": "ridge"},
-        False,
+        exhaustive=False,
         dims=(None,),
     ),
     Method(
         "semantic logistic",
         {"spec": specs("semantic", STEPS[::2]), **_LOGISTIC},
         {"regression": "logistic"},
-        False,
+        exhaustive=False,
         dims=(None,),
     ),
 )

@@ -24,7 +24,7 @@ FOLDS = 3
 TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises, alone or with mAP
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Trial:
     """The views of a trial, cut into the database (training part) and the queries, and what was computed of them."""
 
@@ -109,7 +109,14 @@ def _split(photographs: Photographs, seed: int) -> Trial:
     train, test = next(splitter.split(labels, labels))
     rows = (photographs.color, photographs.words(train, seed), photographs.gist)
     parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
-    return Trial(parts[0], parts[1], labels[train], labels[test], seed, quality)
+    return Trial(
+        train=parts[0],
+        test=parts[1],
+        train_labels=labels[train],
+        test_labels=labels[test],
+        seed=seed,
+        measure=quality,
+    )
 
 
 def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:

@@ -15,7 +15,7 @@ PYTHON = Path(__file__).resolve().parents[2] / ".venv-peers" / "bin" / "python"
 _WORKER = Path(__file__).with_name("worker.py")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Peer:
     """A metric that metric-learn fitted.
 
@@ -79,4 +79,4 @@ def fit(
         with np.load(outputs) as made:
             components = np.asarray(made["components"], dtype=np.float64)
     report = json.loads(done.stdout)
-    return Peer(components, report["seconds"], report["iterations"], report["peak_mib"], tuple(report["warnings"]))
+    return Peer(**{**report, "components": components, "warnings": tuple(report["warnings"])})

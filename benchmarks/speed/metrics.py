@@ -71,7 +71,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         for width, count in SIZES[supervision]:
             if width <= options.width and count <= options.count:
                 rows = count if supervision == "classes" else options.rows
-                yield Cell(supervision, width, count, rows, options.seed)
+                yield Cell(supervision, width, count, rows, seed=options.seed)
 
 
 def measure(method: str, cell: Cell, timeout: float) -> dict[str, Any]:

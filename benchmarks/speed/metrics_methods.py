@@ -3,7 +3,7 @@
 import resource
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,11 @@ class Cell:
     width: int
     count: int
     rows: int
+    _: KW_ONLY
     seed: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """The data of a cell; tuples are positions, of quadruplets the first two rows are the nearer ones.
 
@@ -126,7 +127,15 @@ def draw(cell: Cell) -> Problem:
         pairs, alike = _pairs(labels[unseen], 2 * TEST_COUNT, generator)
         both = min((alike > 0).sum(), (alike < 0).sum())
         test = np.hstack([pairs[alike > 0][:both], pairs[alike < 0][:both]])
-    return Problem(rows[seen], labels[seen], tuples, similar, rows[unseen], labels[unseen], test)
+    return Problem(
+        rows=rows[seen],
+        labels=labels[seen],
+        tuples=tuples,
+        similar=similar,
+        unseen=rows[unseen],
+        unseen_labels=labels[unseen],
+        test=test,
+    )
 
 
 def fit(name: str, cell: Cell, timeout: float) -> dict[str, float]:

@@ -27,7 +27,7 @@ from benchmarks.verification.trial import COUNTS, ITERATIONS, MUS, Bench
 CLASSES = ("merged20", "corel1k")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """What one process does: a trial of one data set."""
 
@@ -87,8 +87,18 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
                 photographs(options.data / kind, cache)
                 which = seeds_of(options)
             curves = 0 if kind == KINSHIP else options.curves
-            fixed = (options.pairs, options.variance)
-            tasks += [Task(options.data, cache, kind, one, *fixed, place < curves) for place, one in enumerate(which)]
+            tasks += [
+                Task(
+                    data=options.data,
+                    cache=cache,
+                    kind=kind,
+                    which=one,
+                    pairs=options.pairs,
+                    variance=options.variance,
+                    curves=place < curves,
+                )
+                for place, one in enumerate(which)
+            ]
     except MissingDataError as error:
         raise MissingDataError(
             f"--data {options.data} lacks a data set: {error}; --sets names those to run on"

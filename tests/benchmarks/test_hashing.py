@@ -39,9 +39,16 @@ def split(unseen):
     generator = np.random.default_rng(0)
     labels = np.arange(80) % 3
     rows = [generator.random((3, width))[labels] + 0.2 * generator.random((80, width)) for width in (6, 8)]
-    parts = [x[:60] for x in rows], [x[60:] for x in rows]
     return hashing_trial.Split(
-        "corel", 0, ("one", "two"), ("l1,sqrt", "l1,kernel:chi2"), *parts, labels[:60], labels[60:], unseen
+        data="corel",
+        seed=0,
+        views=("one", "two"),
+        steps=("l1,sqrt", "l1,kernel:chi2"),
+        train=[x[:60] for x in rows],
+        test=[x[60:] for x in rows],
+        train_labels=labels[:60],
+        test_labels=labels[60:],
+        unseen=unseen,
     )
 
 

@@ -70,7 +70,14 @@ def drawn(n=40, seed=0):
     descriptors = np.concatenate([centers[i % 4] + generator.integers(0, 60, size=(20, 384)) for i in range(n)])
     color = (color / color.sum(axis=1, keepdims=True)).astype(np.float32)
     gist = (1 + np.arange(n)[:, None] % 4 + generator.random((n, 16))).astype(np.float32)
-    return Photographs(labels, color, gist, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1), "drawn")
+    return Photographs(
+        labels=labels,
+        color=color,
+        gist=gist,
+        descriptors=descriptors.astype(np.uint8),
+        ends=20 * np.arange(1, n + 1),
+        fingerprint="drawn",
+    )
 
 
 def test_paper_tables_are_whole():
