@@ -10,7 +10,7 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 READY := .venv/.ready
 
-.PHONY: setup demo test test-slow test-all coverage docs lint proto bench peers clean
+.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers clean
 
 setup: $(READY)
 
@@ -54,9 +54,9 @@ proto: setup
 
 peers: .venv-peers/.ready
 
-.venv-peers/.ready: benchmarks/peers-constraints.txt
+.venv-peers/.ready: benchmarks/peers/constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers-constraints.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers/constraints.txt
 	@touch $@
 
 bench: setup peers
@@ -74,6 +74,10 @@ bench: setup peers
 	$(BIN)/python -m benchmarks musl --data $(DATA) --json $(OUT)/musl-corel.json --report $(OUT)/musl-corel
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
+
+# Figures of the documents, from benchmarks/results/*.json: copy there what bench wrote to be quoted.
+figures: setup
+	$(BIN)/python -m benchmarks figures
 
 clean:
 	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,33 +1,22 @@
-"""``python -m benchmarks NAME ...``: runs a benchmark by name."""
+"""``python -m benchmarks NAME ...``: runs a benchmark by name; ``figures`` writes those of the documents."""
 
-import importlib
 import sys
 
-BENCHMARKS = {
-    "multi-npp": "benchmarks.multi_npp",
-    "extract": "benchmarks.extract",
-    "storage": "benchmarks.storage",
-    "wikipedia": "benchmarks.wikipedia",
-    "npp-scale": "benchmarks.npp_scale",
-    "fantope-toy": "benchmarks.fantope_toy",
-    "hashing": "benchmarks.hashing",
-    "hamming-speed": "benchmarks.hamming_speed",
-    "verification": "benchmarks.verification",
-    "metric-speed": "benchmarks.metric_speed",
-    "attributes-lmnn": "benchmarks.attributes_lmnn",
-    "musl": "benchmarks.musl",
-}
+from benchmarks.registry import MODULES, benchmark
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the benchmark that the first argument names, with the others; returns the exit status."""
-    if not arguments or arguments[0] not in BENCHMARKS:
-        asked = arguments in (["-h"], ["--help"])
-        usage = f"usage: python -m benchmarks {{{','.join(BENCHMARKS)}}} ..."
-        print(usage, file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
-    status = importlib.import_module(BENCHMARKS[arguments[0]]).main(arguments[1:])
-    return int(status or 0)
+    """Runs what the first argument names with the others; returns the exit status."""
+    if arguments[:1] == ["figures"]:
+        from benchmarks import figures
+
+        return figures.main(arguments[1:])
+    if not arguments or arguments[0] not in MODULES:
+        wants_help = arguments in (["-h"], ["--help"])
+        usage = f"usage: python -m benchmarks {{{','.join([*MODULES, 'figures'])}}} ..."
+        print(usage, file=sys.stdout if wants_help else sys.stderr)
+        return 0 if wants_help else 2
+    return benchmark(arguments[0]).main(arguments[1:])
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import attributes_lmnn, attributes_lmnn_methods
-from benchmarks.attributes_lmnn_methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
-from benchmarks.attributes_lmnn_report import PAPER
+from benchmarks.attributes_lmnn import benchmark as attributes_lmnn
+from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
+from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
+from benchmarks.attributes_lmnn.report import PAPER
+from benchmarks.frame.benchmark import MissingDataError
 
 
 def data(count=160, width=12):
@@ -78,7 +80,7 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
     monkeypatch.setattr(attributes_lmnn_methods, "LEARNER", {"n_components": 2, "max_iter": 5})
     out = folder / "out.json"
     arguments = ["--data", str(folder), "--trials", "2", "--first-seed", "5", "--workers", "1", "--json", str(out)]
-    assert attributes_lmnn.main([*arguments, "--report", str(folder)]) == 0
+    assert attributes_lmnn.BENCHMARK.main([*arguments, "--report", str(folder)]) == 0
     document = json.loads(out.read_text())
     assert [trial["seed"] for trial in document["trials"]] == [5, 6]
     for trial in document["trials"]:
@@ -94,8 +96,8 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
 
 def test_missing_data_are_named(tmp_path):
     """A folder without the file, and a file without an array, end with a message that says so."""
-    with pytest.raises(SystemExit, match=r"holds no pubfig_relattr\.npz"):
+    with pytest.raises(MissingDataError, match=r"holds no pubfig_relattr\.npz"):
         attributes_lmnn.read(tmp_path)
     np.savez(tmp_path / attributes_lmnn.FILE, X=np.zeros((2, 2)))
-    with pytest.raises(SystemExit, match="has no relative_ordering, y"):
+    with pytest.raises(MissingDataError, match="has no relative_ordering, y"):
         attributes_lmnn.read(tmp_path)

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from benchmarks import fantope_toy, fantope_toy_report
+from benchmarks.fantope_toy import benchmark as fantope_toy
+from benchmarks.fantope_toy import report as fantope_toy_report
 from engine.learners.metrics.features import Differences
 
 SMALL = {"rows": 200, "train": 300, "validation": 500, "test": 500}
@@ -32,7 +33,7 @@ def test_writes_figures_of_every_method(tmp_path, monkeypatch):
     monkeypatch.setattr(fantope_toy, "COMMON", {**fantope_toy.COMMON, "max_iter": 30})
     out = tmp_path / "out.json"
     sizes = [part for name, size in SMALL.items() for part in (f"--{name}", str(size))]
-    assert fantope_toy.main(
+    assert fantope_toy.BENCHMARK.main(
         ["--trials", "2", "--first-seed", "5", "--workers", "1", *sizes, "--json", str(out), "--report", str(tmp_path)]
     ) == 0  # fmt: skip
     document = json.loads(out.read_text())

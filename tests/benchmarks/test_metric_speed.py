@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import metric_speed, metric_speed_report, peers
-from benchmarks.metric_speed_methods import METHODS, Cell, accuracy, draw, methods
+from benchmarks import peers
+from benchmarks.speed import metrics as metric_speed
+from benchmarks.speed import metrics_report as metric_speed_report
+from benchmarks.speed.metrics_methods import METHODS, Cell, accuracy, draw, methods
 
 OURS, PEER = "Fantope, 5 steps", "LSML"
 CELL = Cell("quadruplets", 12, 300, 200)
@@ -37,7 +39,7 @@ def test_writes_figures_and_report(tmp_path, monkeypatch):
     monkeypatch.setattr(metric_speed, "MEMORY_MIB", 0)
     out = tmp_path / "out.json"
     arguments = ["--supervision", "quadruplets", "--rows", "200", "--threads", "1"]
-    assert metric_speed.main([*arguments, "--json", str(out), "--report", str(tmp_path)]) == 0
+    assert metric_speed.BENCHMARK.main([*arguments, "--json", str(out), "--report", str(tmp_path)]) == 0
     found = {(row["method"], row["metric"]) for row in json.loads(out.read_text())["rows"]}
     assert found == {
         *((OURS, metric) for metric in ("seconds", "peak memory, MiB", "accuracy", "steps")),
@@ -60,7 +62,7 @@ def test_what_was_late_is_not_run_from_more(tmp_path, monkeypatch):
     ran = []
     monkeypatch.setattr(metric_speed, "measure", lambda method, cell, limit: ran.append(cell) or {"failed": "> 7 s"})
     out = tmp_path / "out.json"
-    metric_speed.main(["--supervision", "quadruplets", "--timeout", "7", "--json", str(out)])
+    metric_speed.BENCHMARK.main(["--supervision", "quadruplets", "--timeout", "7", "--json", str(out)])
     assert [(cell.width, cell.count) for cell in ran] == [(12, 300), (24, 300)]
     said = [row["value"] for row in json.loads(out.read_text())["rows"]]
     assert said == ["> 7 s", "not run: > 7 s from less", "> 7 s"]

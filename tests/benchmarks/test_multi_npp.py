@@ -10,12 +10,18 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks import multi_npp, multi_npp_compare, multi_npp_features, multi_npp_report, multi_npp_trial
+from benchmarks import photographs as multi_npp_features
 from benchmarks.__main__ import main as run_named
-from benchmarks.multi_npp_compare import compared
-from benchmarks.multi_npp_features import Photographs, photographs
-from benchmarks.multi_npp_methods import BASELINES, METHODS, VIEWS
-from benchmarks.multi_npp_paper import PAPER, paper_row
+from benchmarks.frame.benchmark import MissingDataError
+from benchmarks.frame.journal import Journal
+from benchmarks.multi_npp import benchmark as multi_npp
+from benchmarks.multi_npp import compare as multi_npp_compare
+from benchmarks.multi_npp import report as multi_npp_report
+from benchmarks.multi_npp import trial as multi_npp_trial
+from benchmarks.multi_npp.compare import compared
+from benchmarks.multi_npp.methods import BASELINES, METHODS, VIEWS
+from benchmarks.multi_npp.paper import PAPER, paper_row
+from benchmarks.photographs import Photographs, photographs
 from engine.learners.registry import parse_chain
 from features.sift import Sift
 
@@ -64,7 +70,14 @@ def drawn(n=40, seed=0):
     descriptors = np.concatenate([centers[i % 4] + generator.integers(0, 60, size=(20, 384)) for i in range(n)])
     color = (color / color.sum(axis=1, keepdims=True)).astype(np.float32)
     gist = (1 + np.arange(n)[:, None] % 4 + generator.random((n, 16))).astype(np.float32)
-    return Photographs(labels, color, gist, descriptors.astype(np.uint8), 20 * np.arange(1, n + 1), "drawn")
+    return Photographs(
+        labels=labels,
+        color=color,
+        gist=gist,
+        descriptors=descriptors.astype(np.uint8),
+        ends=20 * np.arange(1, n + 1),
+        fingerprint="drawn",
+    )
 
 
 def test_paper_tables_are_whole():
@@ -78,10 +91,15 @@ def test_paper_tables_are_whole():
     assert paper_row("nothing", 50, "color", "sift") is None
 
 
+def trial(seed):
+    """Runs a trial, nothing of which was done before."""
+    return multi_npp_trial.run_trial(drawn(), seed, Journal(None))
+
+
 def test_trial_gives_every_figure(lean):
     """A trial has a figure for every method, dimension, view pair, metric and k, and says what was chosen."""
-    trial = multi_npp_trial.run_trial(drawn(), 1000)
-    found = {(row["method"], row["dim"], row["query_view"], row["database_view"]) for row in trial["rows"]}
+    made = trial(1000)
+    found = {(row["method"], row["dim"], row["query_view"], row["database_view"]) for row in made["rows"]}
     pairs = [(query, database) for query in ("color", "sift") for database in ("color", "sift")]
     shared = ("cca", "multi-npp", "hybrid-color", "hybrid-sift")
     assert found >= {(method, dim, *pair) for method in shared for dim in (2, 4) for pair in pairs}
@@ -91,14 +109,14 @@ def test_trial_gives_every_figure(lean):
     assert ("kernel multi-npp", 4, "color", "sift") in found
     assert ("original", None, "color", "sift") not in found
     assert ("hybrid", 4, "sift", "color") in found
-    assert all(0 <= row["value"] <= 1 for row in trial["rows"])
-    assert {(one["method"], one["query_view"]) for one in trial["chosen"]} >= {(m, "color") for m in LEAN}
-    assert json.loads(json.dumps(trial)) == trial
+    assert all(0 <= row["value"] <= 1 for row in made["rows"])
+    assert {(one["method"], one["query_view"]) for one in made["chosen"]} >= {(m, "color") for m in LEAN}
+    assert json.loads(json.dumps(made)) == made
 
 
 def test_trial_is_repeatable(lean):
     """The same seed gives the same figures."""
-    assert multi_npp_trial.run_trial(drawn(), 1001)["rows"] == multi_npp_trial.run_trial(drawn(), 1001)["rows"]
+    assert trial(1001)["rows"] == trial(1001)["rows"]
 
 
 def test_codebook_sees_the_training_part_only():
@@ -122,7 +140,7 @@ def test_summary_is_mean_and_deviation():
 def test_report_shows_ours_and_the_papers(lean, tmp_path):
     """The report has the five tables with the paper's figures in brackets, and a plot."""
     pytest.importorskip("matplotlib")
-    trials = [multi_npp_trial.run_trial(drawn(), seed)["rows"] for seed in (1000, 1001)]
+    trials = [trial(seed)["rows"] for seed in (1000, 1001)]
     rows = multi_npp.summary(trials)
     rows += [{**row, "dim": 50} for row in rows if row["dim"] == 4]
     settings = {
@@ -142,26 +160,25 @@ def test_report_shows_ours_and_the_papers(lean, tmp_path):
     assert "color → sift, mAP: kernel semantic ridge" in across
     assert "sift → sift, 5-NN: original" in within
     assert "| kernel multi-npp |" in across
-    multi_npp_report.write(tmp_path, document, text)
+    multi_npp_report.plot(tmp_path / "multi-npp.png", document)
     assert cv2.imread(str(tmp_path / "multi-npp.png")) is not None
-    assert (tmp_path / "multi-npp.md").read_text(encoding="utf-8").startswith("# Multi-NPP")
 
 
 def test_differences_are_paired():
     """A method is compared with the baseline of the greatest mean, trial by trial; one trial has no standard error."""
     pair = {"dim": None, "query_view": "color", "database_view": "sift", "metric": "accuracy", "k": 5}
 
-    def trial(ridge, cca, mine):
+    def split(ridge, cca, mine):
         names = ("kernel semantic ridge", "kernel cca")
         baselines = [{**pair, "method": name, "value": value} for name, value in zip(names, (ridge, cca), strict=True)]
         return [*baselines, {**pair, "method": "kernel multi-npp", "dim": 50, "value": mine}]
 
-    *_, ours = compared([trial(0.5, 0.9, 0.6), trial(0.7, 0.1, 0.7), trial(0.6, 0.1, 0.8)])
+    *_, ours = compared([split(0.5, 0.9, 0.6), split(0.7, 0.1, 0.7), split(0.6, 0.1, 0.8)])
     assert (ours["method"], ours["baseline"]) == ("kernel multi-npp", "kernel semantic ridge")
     assert ours["value"] == pytest.approx(0.7)
     assert ours["difference"] == pytest.approx(0.1)
     assert ours["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
-    assert compared([trial(0.5, 0.9, 0.6)])[-1]["standard_error"] is None
+    assert compared([split(0.5, 0.9, 0.6)])[-1]["standard_error"] is None
 
 
 def test_grids_are_of_known_settings():
@@ -201,14 +218,14 @@ def test_images_are_found_in_both_layouts_and_kept(tmp_path):
     np.testing.assert_array_equal(first.descriptors, second.descriptors)
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy")) == kept
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no images in"):
+    with pytest.raises(MissingDataError, match="holds no pictures"):
         photographs(tmp_path / "empty", tmp_path / "cache")
 
 
 def test_unknown_benchmark_lists_the_known(capsys):
     """An unknown name is answered with the names there are and status 2."""
     assert run_named(["nothing"]) == 2
-    assert "multi-npp,extract,storage" in capsys.readouterr().err
+    assert "multi-npp,wikipedia," in capsys.readouterr().err
 
 
 def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
@@ -219,24 +236,20 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
         computed.append((trial.seed, method.name, dim, view))
         return cell(method, dim, view, trial)
 
-    def in_this_process(options, cache, kept, seeds):
-        for seed in seeds:
-            yield seed, multi_npp_trial.run_trial(drawn(), seed, kept / f"{seed}.jsonl")
-
     monkeypatch.setattr(multi_npp, "photographs", lambda data, cache: drawn())
-    monkeypatch.setattr(multi_npp, "_run", in_this_process)
     monkeypatch.setattr(multi_npp_trial, "_cell", counted)
     out = tmp_path / "out.json"
-    arguments = ["--data", str(tmp_path), "--json", str(out), "--first-seed", "1000", "--trials"]
-    assert multi_npp.main([*arguments, "1"]) == 0
+    arguments = ["--data", str(tmp_path), "--json", str(out), "--workers", "1", "--first-seed", "1000", "--trials"]
+    assert multi_npp.BENCHMARK.main([*arguments, "1"]) == 0
     first, cells = json.loads(out.read_text(encoding="utf-8"))["rows"], len(computed)
     (lines,) = tmp_path.glob("out.json.partial/*/1000.jsonl")
     text = lines.read_text(encoding="utf-8")
     lines.write_text(text[: text.rfind("\n", 0, -1) + 30], encoding="utf-8")  # killed while writing the last one
-    assert multi_npp.main([*arguments, "1"]) == 0
+    (lines.parent / "trials.jsonl").unlink()
+    assert multi_npp.BENCHMARK.main([*arguments, "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"] == first
     assert len(computed) == cells + 1
-    assert multi_npp.main([*arguments, "2"]) == 0
+    assert multi_npp.BENCHMARK.main([*arguments, "2"]) == 0
     assert len(computed) == 2 * cells + 1
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["settings"]["seeds"] == [1000, 1001]
@@ -246,11 +259,10 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
     }
     assert {one["seed"] for one in document["chosen"]} == {1000, 1001}
     use(monkeypatch, multi_npp.METHODS[:1])
-    multi_npp.main([*arguments, "1"])
+    multi_npp.BENCHMARK.main([*arguments, "1"])
     assert len(computed) == 2 * cells + 1 + len(VIEWS)
 
 
-@pytest.mark.slow
 def test_command_line(tmp_path):
     """The command reads pictures, runs a trial in a process of its own and writes JSON, Markdown and plot."""
     painted(tmp_path / "data", per_class=40)

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import planted
 
-from benchmarks import musl, musl_features, musl_trial
-from benchmarks.musl_features import Pictures, pictures
-from benchmarks.musl_figures import stability
-from benchmarks.musl_trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
+from benchmarks.musl import benchmark as musl
+from benchmarks.musl import features as musl_features
+from benchmarks.musl import trial as musl_trial
+from benchmarks.musl.features import Pictures, pictures
+from benchmarks.musl.figures import stability
+from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
 from features import Forest
 
@@ -108,7 +110,7 @@ def test_writes_figures_of_every_method(data, tmp_path, monkeypatch):
     monkeypatch.setattr(musl_trial, "ALPHAS", (0.3, 0.6))
     out = tmp_path / "out.json"
     arguments = ["--data", str(data), "--trials", "2", "--first-seed", "1000", "--workers", "1", "--json", str(out)]
-    assert musl.main([*arguments, "--report", str(tmp_path)]) == 0
+    assert musl.BENCHMARK.main([*arguments, "--report", str(tmp_path)]) == 0
     document = json.loads(out.read_text())
     trials = document["trials"]
     assert [trial["seed"] for trial in trials] == [1000, 1001]
@@ -136,7 +138,7 @@ def test_missing_pictures_are_named(tmp_path):
     """A folder without pictures, and classes with too few, end with a message that says so."""
     arguments = ["--data", str(tmp_path), "--json", str(tmp_path / "out.json")]
     with pytest.raises(SystemExit, match="holds no pictures"):
-        musl.main(arguments)
+        musl.BENCHMARK.main(arguments)
     write(tmp_path, size=4)
     with pytest.raises(SystemExit, match="no more than 30 pictures of: flower_0"):
-        musl.main(arguments)
+        musl.BENCHMARK.main(arguments)

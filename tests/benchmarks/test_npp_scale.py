@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 
-from benchmarks import npp_scale
+from benchmarks.speed import npp_scale
 
 
 def test_writes_figures_for_every_size(tmp_path):
     """Every size has time, memory and accuracy of every method, and the report shows them."""
     out = tmp_path / "out.json"
-    assert npp_scale.main(["--sizes", "300", "--json", str(out), "--report", str(tmp_path)]) == 0
+    assert npp_scale.BENCHMARK.main(["--sizes", "300", "--json", str(out), "--report", str(tmp_path)]) == 0
     document = json.loads(out.read_text())
     assert {(row["method"], row["metric"]) for row in document["rows"]} == {
         (method, metric) for method in npp_scale.METHODS for metric in ("seconds", "peak memory, MiB", "accuracy")

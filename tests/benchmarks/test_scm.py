@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from benchmarks.scm import SemanticCorrelation
+from benchmarks.hashing.scm import SemanticCorrelation
 
 
 def views(generator, count=90):

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from benchmarks import verification, verification_data, verification_methods
-from benchmarks.verification_data import Pairs, Split, Trial
-from benchmarks.verification_methods import logistic
-from benchmarks.verification_trial import Bench
+from benchmarks.verification import benchmark as verification
+from benchmarks.verification import data as verification_data
+from benchmarks.verification import methods as verification_methods
+from benchmarks.verification.data import Pairs, Split, Trial
+from benchmarks.verification.methods import logistic
+from benchmarks.verification.trial import Bench
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def test_writes_figures_of_every_method(images, tmp_path, monkeypatch):
     monkeypatch.setattr(verification, "COUNTS", (20,))
     monkeypatch.setattr(verification.peers, "available", lambda: False)
     out = tmp_path / "out.json"
-    assert verification.main(
+    assert verification.BENCHMARK.main(
         ["--data", str(tmp_path), "--sets", "corel1k", "kinfacew_I", "--trials", "2", "--first-seed", "1000", "--kin",
          "1", "--pairs", "40", "--workers", "1", "--json", str(out), "--report", str(tmp_path)]
     ) == 0  # fmt: skip
@@ -179,4 +181,6 @@ def test_writes_figures_of_every_method(images, tmp_path, monkeypatch):
 def test_missing_data_is_named(tmp_path):
     """A data set that is not there is an error that says which, before anything runs."""
     with pytest.raises(SystemExit, match="lacks a data set"):
-        verification.main(["--data", str(tmp_path), "--sets", "kinfacew_I", "--json", str(tmp_path / "out.json")])
+        verification.BENCHMARK.main(
+            ["--data", str(tmp_path), "--sets", "kinfacew_I", "--json", str(tmp_path / "out.json")]
+        )

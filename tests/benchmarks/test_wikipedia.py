@@ -7,9 +7,11 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks import wikipedia, wikipedia_report
 from benchmarks.__main__ import main as run_named
-from benchmarks.wikipedia_methods import METHODS, Method
+from benchmarks.frame.benchmark import MissingDataError
+from benchmarks.wikipedia import benchmark as wikipedia
+from benchmarks.wikipedia import report as wikipedia_report
+from benchmarks.wikipedia.methods import METHODS, Method
 from engine.learners.registry import parse_chain
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/wikipedia_crossmodal"
@@ -57,10 +59,10 @@ def test_reads_the_given_split(tmp_path):
 
 def test_says_what_is_missing(tmp_path):
     """A folder without the file, or a file without a part, ends the program with a sentence."""
-    with pytest.raises(SystemExit, match=r"holds no wikipedia_crossmodal\.npz"):
+    with pytest.raises(MissingDataError, match=r"holds no wikipedia_crossmodal\.npz"):
         wikipedia.read_documents(tmp_path)
     np.savez(tmp_path / "wikipedia_crossmodal.npz", y=np.zeros(3))
-    with pytest.raises(SystemExit, match="has no class_names, image_sift_bow128, is_train, text_lda10"):
+    with pytest.raises(MissingDataError, match="has no class_names, image_sift_bow128, is_train, text_lda10"):
         wikipedia.read_documents(tmp_path)
 
 
@@ -95,7 +97,8 @@ def test_interpolated_precision_by_definition():
 
 def test_figures_and_choice(tmp_path):
     """A method has every figure in both directions, planted classes are found, and the best score was chosen."""
-    rows, chosen = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))
+    found = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))
+    rows, chosen = found["rows"], found["chosen"]
     pairs = {(row["query_view"], row["database_view"]) for row in rows if row["metric"] == "map"}
     assert pairs == {("image", "text"), ("text", "image"), ("both", "both")}
     values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
@@ -109,10 +112,10 @@ def test_figures_and_choice(tmp_path):
 def test_test_documents_choose_nothing(tmp_path):
     """Other test documents change neither the settings chosen nor their scores."""
     documents = wikipedia.read_documents(planted(tmp_path))
-    chosen = wikipedia.run(LEAN[0], documents)[1]
+    chosen = wikipedia.run(LEAN[0], documents)["chosen"]
     documents.test[0][:] = documents.test[0][::-1].copy()
     documents.test_labels[:] = documents.test_labels[::-1].copy()
-    again = wikipedia.run(LEAN[0], documents)[1]
+    again = wikipedia.run(LEAN[0], documents)["chosen"]
     assert {**chosen, "seconds": 0} == {**again, "seconds": 0}
 
 
@@ -148,14 +151,13 @@ def test_table_of_methods_is_sound():
     )
 
 
-@pytest.mark.slow
 def test_real_documents():
     """On the real documents CCA is far better than chance (0.12) in both directions."""
     if not DATA.is_dir():
         pytest.skip("needs ../shared/data/wikipedia_crossmodal")
     documents = wikipedia.read_documents(DATA)
     assert (len(documents.train_labels), len(documents.test_labels)) == (2173, 693)
-    rows, _ = wikipedia.run(Method("cca", {"spec": ["l1,standardize,cca,l2"]}), documents)
+    rows = wikipedia.run(Method("cca", {"spec": ["l1,standardize,cca,l2"]}), documents)["rows"]
     values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
     assert values["image"] > 0.2
     assert values["text"] > 0.17

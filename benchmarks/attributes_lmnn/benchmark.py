@@ -1,0 +1,108 @@
+"""Table 5 of Law, Thome and Cord (CVPR 2014) on PubFig: metrics in the space of relative attributes.
+
+    python -m benchmarks attributes-lmnn --data DIR --json OUT [--trials N] [--report DIR]
+
+DIR holds ``pubfig_relattr.npz``: 772 images of 8 people, 542 features, and how the people are ordered by 11 attributes.
+30 images of each person train the attributes and the classifiers, the others test; every seed draws them anew. The
+attributes are learned in every split, and in every fold that settings are chosen by, from its training images alone;
+the predictor in the file was trained on images that random splits put among the test ones, and is not used.
+"""
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.attributes_lmnn import report
+from benchmarks.attributes_lmnn.methods import FOLDS, LEARNER, METHODS, PEER, REPEATS, Images, Labels, choose, measure
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
+from benchmarks.frame.journal import by_seed, run_trials
+
+FILE = "pubfig_relattr.npz"
+TRAIN = 30
+
+
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials of all splits."""
+    data = read(options.data)
+    seeds = seeds_of(options)
+    names = [name for name in METHODS if name != PEER or peers.available()]
+    settings = {
+        "seeds": list(seeds),
+        "images": len(data["labels"]),
+        "train": TRAIN,
+        "folds": FOLDS,
+        "repeats": REPEATS,
+        "grids": {name: {**METHODS[name].grid, "after": METHODS[name].after} for name in names},
+        "learner": LEARNER,
+        "workers": options.workers,
+    }
+    trials = run_trials(options, settings, by_seed(seeds), run, data, names, progress=report.progress)
+    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Returns features (n, d), labels (n,), and the orderings of the classes.
+
+    Raises:
+        MissingDataError: if the file or an array is missing.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise MissingDataError(f"{folder} holds no {FILE}")
+    with np.load(path) as file:
+        missing = sorted({"X", "y", "relative_ordering"} - set(file))
+        if missing:
+            raise MissingDataError(f"{path} has no {', '.join(missing)}")
+        orderings = file["relative_ordering"].T.astype(np.float64)
+        return {
+            "features": file["X"].astype(np.float64),
+            "labels": file["y"].astype(np.int64),
+            "orderings": {str(label): amounts.tolist() for label, amounts in enumerate(orderings)},
+        }
+
+
+def split(labels: Labels, seed: int) -> Labels:
+    """Returns the positions of the training images, 30 of each class."""
+    generator = np.random.default_rng(seed)
+    drawn = [generator.permutation(np.flatnonzero(labels == label))[:TRAIN] for label in np.unique(labels)]
+    return np.concatenate(drawn)
+
+
+def run(seed: int, data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Returns the figures of the named methods on one split."""
+    images = Images(data["features"], data["labels"], data["orderings"], split(data["labels"], seed), seed)
+    figures: dict[str, Any] = {}
+    for name in names:
+        method = METHODS[name]
+        began = time.perf_counter()
+        fixed = figures[method.after]["settings"] if method.after else {}
+        settings, validated = choose(method, images, fixed) if method.grid else (dict(fixed), None)
+        figures[name] = {
+            "accuracy": measure(method, images, settings),
+            "validated": validated,
+            "settings": settings,
+            "seconds": time.perf_counter() - began,
+        }
+    return {"seed": seed, "methods": figures}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help=f"folder with {FILE}")
+    trial_arguments(parser, trials=30)
+
+
+BENCHMARK = Benchmark(
+    name="attributes-lmnn",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure_all,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="accuracy",
+    headline=report.headline,
+)

@@ -1,0 +1,75 @@
+"""The figures of the documents, made from the results that are committed.
+
+    python -m benchmarks figures [--check]
+
+Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. Its report becomes a chapter of
+``docs/benchmarks.md``, and its headline a line of the table that stands in ``README.md`` between two comments.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.record import ROOT
+from benchmarks.frame.tables import table
+from benchmarks.registry import MODULES, benchmark
+
+RESULTS, PAGE, README = "benchmarks/results", "docs/benchmarks.md", "README.md"
+MARK = "<!-- figures -->"
+LEGEND = f"± is the standard error over splits, or over queries where there is one split. All tables: [{PAGE}]({PAGE})."
+INTRODUCTION = """# Benchmarks
+
+<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->
+
+Every chapter is the report of one run; its last line has the command, the commit and the machine. Published figures
+stand beside ours; where they were measured on other data, the chapter says so."""
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Writes the figures, or with ``--check`` returns 1 if they are not those of the results."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks figures", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a document differs")
+    options = parser.parse_args(arguments)
+    found = results(root / RESULTS)
+    readme = (root / README).read_text(encoding="utf-8")
+    wanted = {root / PAGE: page(found), root / README: with_table(readme, found)}
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if options.check:
+            print(
+                f"{path.relative_to(root)} differs from the results: run python -m benchmarks figures", file=sys.stderr
+            )
+        else:
+            path.write_text(wanted[path], encoding="utf-8")
+    return int(options.check and bool(stale))
+
+
+def results(folder: Path) -> list[Document]:
+    """Returns the documents of a folder, in the order in which the benchmarks are listed."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    return sorted(found, key=lambda document: list(MODULES).index(document["benchmark"]))
+
+
+def page(documents: Sequence[Document]) -> str:
+    """Returns the page of all reports, their headings one level deeper."""
+    reports = [benchmark(document["benchmark"]).report(document).strip() for document in documents]
+    return "\n\n".join([INTRODUCTION, *(re.sub("^#", "##", report, flags=re.M) for report in reports)]) + "\n"
+
+
+def with_table(readme: str, documents: Sequence[Document]) -> str:
+    """Returns the text with the headlines' table between its two comments.
+
+    Raises:
+        ValueError: if there are not two such comments.
+    """
+    parts = readme.split(MARK)
+    if len(parts) != 3:
+        raise ValueError(f"{README} must have {MARK} twice, before and after the table of results")
+    headlines = [(benchmark(document["benchmark"]).headline, document) for document in documents]
+    lines = [list(headline(document)) for headline, document in headlines if headline]
+    shown = f"\n{table([['task', 'here', 'published'], *lines])}\n\n{LEGEND}\n" if lines else "\n"
+    return MARK.join([parts[0], shown, parts[2]])

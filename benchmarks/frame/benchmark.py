@@ -1,0 +1,122 @@
+"""A benchmark: its arguments, what it measures, and how its figures are shown."""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.frame.record import command, provenance, record, usable_cores, write_json
+from benchmarks.frame.tables import figures_table
+
+Document = Mapping[str, Any]
+"""What a run wrote: "benchmark", "command", "date", "commit", "dirty", "machine", "versions", "settings", "rows",
+"seconds", and what the benchmark's own report needs besides."""
+
+
+class MissingDataError(FileNotFoundError):
+    """What ``--data`` names lacks a file, or the file an array; the message says which."""
+
+
+def plain_report(document: Document) -> str:
+    """Returns every row of the document as a line of one table."""
+    return f"# {document['benchmark']}\n\n{figures_table(document['rows'])}\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """One entry of ``python -m benchmarks NAME``.
+
+    Attributes:
+        name: NAME.
+        description: the text of ``--help``.
+        arguments: adds the benchmark's own options to a parser; ``--json`` and ``--report`` are added besides.
+        run: measures with the parsed options; returns "settings", "rows" and whatever else its report needs.
+        markdown: the report on a document, which starts with a first-level heading.
+        plot: draws the PNG of a document; None: no plot.
+        caption: of the plot.
+        headline: what was done on which data, our figures and the published ones, a line of README. None: none.
+    """
+
+    name: str
+    description: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], Mapping[str, Any]]
+    markdown: Callable[[Document], str] = plain_report
+    plot: Callable[[Path, Document], None] | None = None
+    caption: str = ""
+    headline: Callable[[Document], tuple[str, str, str]] | None = None
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Runs the benchmark, writes its document and, where asked for, its report; returns the exit status.
+
+        Raises:
+            SystemExit: if an option is wrong or data are missing; the message says which.
+        """
+        options = self.parser().parse_args(arguments)
+        began = time.monotonic()
+        document = record(self.name, command(self.name, self.parser(), options))
+        try:
+            document |= {"seconds": 0.0, **self.run(options)}
+        except MissingDataError as error:
+            raise SystemExit(str(error)) from None
+        document["seconds"] = document["seconds"] or time.monotonic() - began
+        write_json(options.json, document)
+        text = self.report(document)
+        Console().print(text, markup=False, highlight=False, soft_wrap=True)
+        if options.report:
+            self._write(options.report, document, text)
+        return 0
+
+    def parser(self) -> argparse.ArgumentParser:
+        """Returns the parser of the command line."""
+        parser = argparse.ArgumentParser(
+            prog=f"python -m benchmarks {self.name}",
+            description=self.description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.arguments(parser)
+        parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
+        parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
+        return parser
+
+    def report(self, document: Document) -> str:
+        """Returns the report in Markdown, with the command, commit and machine that the figures come from."""
+        return f"{self.markdown(document).rstrip()}\n\n{provenance(document)}\n"
+
+    def _write(self, folder: Path, document: Document, text: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.plot:
+            self.plot(folder / f"{self.name}.png", document)
+            text += f"\n![{self.caption}]({self.name}.png)\n"
+        (folder / f"{self.name}.md").write_text(text, encoding="utf-8")
+
+
+def trial_arguments(parser: argparse.ArgumentParser, trials: int, workers: int | None = None) -> None:
+    """Adds ``--trials``, ``--first-seed`` and ``--workers``, by default as many as there are cores."""
+    parser.add_argument("--trials", type=positive, default=trials, help="number of seeds")
+    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first trial; the others follow")
+    parser.add_argument("--workers", type=positive, default=workers or usable_cores(), help="processes, a trial each")
+
+
+def seeds_of(options: argparse.Namespace) -> range:
+    """Returns the seeds that ``--trials`` and ``--first-seed`` ask for."""
+    return range(options.first_seed, options.first_seed + options.trials)
+
+
+def positive(text: str) -> int:
+    """Returns a whole number of at least 1, for argparse."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too small: it must be at least 1")
+    return number
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Returns positive whole numbers in ascending order, for argparse."""
+    try:
+        return tuple(sorted({positive(part) for part in text.split(",") if part}))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers with commas between them") from None

@@ -1,0 +1,36 @@
+"""Plots of figures, in one style."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def panels(path: Path, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[Any]:
+    """Gives a figure with a grid of panels to draw on, and then writes it to the path.
+
+    Args:
+        path: of the PNG.
+        rows: panels below each other.
+        columns: panels beside each other.
+        size: width and height in inches.
+        options: further ones of ``pyplot.subplots``, such as ``sharey``.
+
+    Raises:
+        ImportError: if matplotlib is not installed; the message has the remedy.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise ImportError('the plot needs matplotlib: pip install "crossview[bench]"') from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, _ = pyplot.subplots(rows, columns, figsize=size, layout="constrained", **options)
+    yield figure
+    for axis in figure.axes:
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)

@@ -1,0 +1,165 @@
+"""The form every benchmark's figures are written in: tidy rows, with the machine and the versions beside them."""
+
+import argparse
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+"""One figure: "method", "metric", "value" and, where there are trials, "std"; any further JSON values that name it."""
+
+ROOT = Path(__file__).resolve().parents[2]
+_SOURCES = ("--", ".", ":!benchmarks/results", ":!docs", ":!*.md")  # what can change a figure
+_PACKAGES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "faiss": "faiss-cpu",
+    "cv2": "opencv-python-headless",
+    "pillow": "pillow",
+}
+
+
+def record(name: str, command: str) -> dict[str, Any]:
+    """Returns the head of a run's document: what is run, when, from which sources, on which machine."""
+    return {
+        "benchmark": name,
+        "command": command,
+        "date": datetime.now(UTC).date().isoformat(),
+        **source(),
+        "machine": machine(),
+        "versions": versions(),
+    }
+
+
+def command(name: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
+    """Returns the command line that runs a benchmark with the options, paths relative to the project's folder.
+
+    Where the output goes is left out, and so are options that have their default values.
+    """
+    words = ["python", "-m", "benchmarks", name]
+    for option, value in vars(options).items():
+        if option not in ("json", "report") and value != parser.get_default(option):
+            words += [f"--{option.replace('_', '-')}", *_words(value)]
+    return shlex.join(words)
+
+
+def provenance(document: Mapping[str, Any]) -> str:
+    """Returns one paragraph: command, commit, date, machine and duration of the run that a document is of."""
+    host, commit = document["machine"], document["commit"][:7] or "unknown"
+    changed = " with uncommitted changes" if document["dirty"] else ""
+    return (
+        f"`{document['command']}`, commit {commit}{changed}, {document['date']}; {host['cores']} cores of "
+        f"{host['cpu']}, {host['memory_gib']} GiB; {document['seconds']:,.0f} s."
+    )
+
+
+def source() -> dict[str, Any]:
+    """Returns the commit of the sources ("" without a repository), and whether they differ from it."""
+    return {"commit": _git("rev-parse", "HEAD").strip(), "dirty": bool(_git("status", "--porcelain", *_SOURCES))}
+
+
+def source_digest() -> str:
+    """Returns what changes with the sources: the commit, and what differs from it."""
+    return _git("rev-parse", "HEAD") + hashlib.sha256(_git("diff", "HEAD", *_SOURCES).encode()).hexdigest()
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Writes the document whole or not at all, a line for each row; a figure that is not finite is a ValueError."""
+    text = "{\n" + ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in document.items()) + "\n}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def machine() -> dict[str, Any]:
+    """Processor model, usable cores, memory in GiB and operating system of the machine that measures."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": usable_cores(),
+        "memory_gib": _memory_gib(),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the numeric packages, "absent" where one is not installed."""
+    found = {"python": platform.python_version()}
+    for module, distribution in _PACKAGES.items():
+        try:
+            found[module] = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            found[module] = "absent"
+    return found
+
+
+def usable_cores() -> int:
+    """Cores this process may run on, which a container can make fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _lines(value: Any) -> str:
+    """JSON with a line for each element of a list of objects."""
+    if isinstance(value, list) and value and all(isinstance(element, dict) for element in value):
+        return "[\n" + ",\n".join(map(_lines, value)) + "\n]"
+    return json.dumps(value, allow_nan=False, default=plain)
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607  # found as the shell finds it
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout
+
+
+def _words(value: Any) -> list[str]:
+    """An option's value as words of a command line."""
+    if isinstance(value, Path):
+        return [os.path.relpath(value, ROOT)]
+    if isinstance(value, tuple):
+        return [",".join(map(str, value))]
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def plain(value: Any) -> Any:
+    """NumPy scalars and arrays as the JSON values they stand for."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,0 +1,50 @@
+"""Markdown tables, and the means and errors in their cells."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def table(lines: Sequence[Sequence[str]]) -> str:
+    """Returns a Markdown table; the first line is its head."""
+    head, *body = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])
+
+
+def figures_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns a line for each row: what names it, its value and, where it has one, its deviation."""
+    lines = [["figure", "value"]]
+    for row in rows:
+        name = ", ".join(str(value) for key, value in row.items() if key not in ("value", "std"))
+        lines.append([name, f"{row['value']:,.4g}" + (f" ± {row['std']:.2g}" if row.get("std") else "")])
+    return table(lines)
+
+
+def summary(values: Any) -> dict[str, float]:
+    """Returns mean and sample standard deviation (0 of a single value) as a row has them."""
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return {"value": float(np.mean(values)), "std": spread}
+
+
+def mean_and_error(values: Any, factor: float = 100, digits: int = 1, sign: str = "") -> str:
+    """Returns the mean ± its standard error, which a single value has not; "" of no values.
+
+    Args:
+        values: (n,) a figure of each trial.
+        factor: multiplies both.
+        digits: after the point.
+        sign: "+" where positive values are to show theirs.
+    """
+    if not len(values):
+        return ""
+    found = summary(values)
+    shown = f"{factor * found['value']:{sign}.{digits}f}"
+    error = factor * found["std"] / np.sqrt(len(values))
+    return shown if len(values) < 2 else f"{shown} ± {error:.{digits}f}"
+
+
+def span(values: Sequence[int]) -> str:
+    """Returns the least and the greatest of whole numbers, or the number where they are equal."""
+    least, most = min(values), max(values)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

@@ -1,0 +1,1 @@
+"""Binary codes across views."""

@@ -1,0 +1,104 @@
+"""Codes across views: mAP and precision at k against bits, on photographs and on the Wikipedia documents.
+
+    python -m benchmarks hashing --data DIR --json OUT [--trials N] [--report DIR]
+
+DIR holds ``corel1k`` (photographs in folders of classes: colour histograms and colour SIFT words, 80/20 splits, the
+training part being the database and the test part the queries) and ``wikipedia_crossmodal`` (the split of its authors;
+the test documents are queries and database both). Sign, LSH and ITQ behind learned embeddings stand beside npp-hash and
+SCM, which learn their bits, and beside the embeddings themselves; MuSL's codes, which do not compare across views, are
+measured within them. Settings are chosen by cross-validation inside each training part, at 64 bits, and serve all
+lengths.
+
+Equally near items are measured in every order: figures are means over the orders of ties.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, numbers, seeds_of, trial_arguments
+from benchmarks.frame.journal import by_seed, cache_folder, run_trials
+from benchmarks.frame.record import usable_cores
+from benchmarks.hashing import report
+from benchmarks.hashing.methods import METHODS, TUNED_BITS
+from benchmarks.hashing.trial import FOLDS, TEST_SIZE, WIKIPEDIA, run
+from benchmarks.photographs import photographs
+
+BITS = (16, 32, 64, 128, 256)
+PHOTOGRAPHS, DOCUMENTS = "corel1k", "wikipedia_crossmodal"
+NAMES = ("data", "method", "bits", "query_view", "database_view", "metric", "k")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials: the documents', and those of the photographs' splits."""
+    images, documents = options.data / PHOTOGRAPHS, options.data / DOCUMENTS
+    for folder in (images, documents):
+        if not folder.is_dir():
+            raise MissingDataError(f"{options.data} holds no {folder.name}")
+    cache = cache_folder(options)
+    photographs(images, cache)  # described once, before the trials read what was described
+    seeds = seeds_of(options)
+    settings = {
+        "seeds": list(seeds),
+        "bits": list(options.bits),
+        "test_size": TEST_SIZE,
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP across views, at {TUNED_BITS} bits; "
+        "MuSL's alpha within views, and of five metrics the default",
+        "ties": "means over all their orders",
+        "methods": {m.name: {"chain": m.spec, **m.grid, "fixed": m.fixed, "kernel": m.kernel} for m in METHODS},
+    }
+    tasks = {"wikipedia": WIKIPEDIA, **by_seed(seeds)}  # the documents first: they take longest
+    trials = run_trials(options, settings, tasks, run, images, cache, documents, options.bits, progress=_progress)
+    return {"settings": settings, "rows": summary([row for trial in trials for row in trial["rows"]]), "trials": trials}
+
+
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns one row per figure with its mean and standard deviation over the trials, of which "trials" is the number.
+
+    The deviation is that of a sample; None of one trial.
+    """
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        values[tuple(row.get(name) for name in NAMES)].append(row["value"])
+    return [
+        {
+            **dict(zip(NAMES, key, strict=True)),
+            "value": float(np.mean(found)),
+            "std": float(np.std(found, ddof=1)) if len(found) > 1 else None,
+            "trials": len(found),
+        }
+        for key, found in values.items()
+    ]
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help=f"folder with {PHOTOGRAPHS} and {DOCUMENTS}")
+    parser.add_argument("--bits", type=_lengths, default=BITS, help=f"code lengths, {TUNED_BITS} among them")
+    trial_arguments(parser, trials=10, workers=min(2, usable_cores()))
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    lengths = numbers(text)
+    if TUNED_BITS not in lengths:
+        raise argparse.ArgumentTypeError(f"{text} needs {TUNED_BITS} among them, where settings are chosen")
+    return lengths
+
+
+BENCHMARK = Benchmark(
+    name="hashing",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="mAP against bits",
+    headline=report.headline,
+)

@@ -1,0 +1,143 @@
+"""Markdown tables and plot of the hashing benchmark."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import mean_and_error, table
+from benchmarks.hashing.methods import COMPARED, METHODS, TUNED_BITS
+
+WITHIN = {"across": False, "within": True}
+TITLES = {"corel": "Photographs", "wikipedia": "Wikipedia documents"}
+# Distinct in the common kinds of colour blindness; with a kernel the line is solid.
+COLORS = {
+    "multi-npp, sign": "#E69F00",
+    "multi-npp, lsh": "#0072B2",
+    "multi-npp, itq": "#009E73",
+    "semantic, lsh": "#CC79A7",
+    "scm": "#56B4E9",
+    "npp-hash": "#000000",
+}
+Rows = Sequence[Mapping[str, Any]]
+
+
+def markdown(document: Document) -> str:
+    """Returns the report: mAP and precision against bits, and what the supervised codes are compared with."""
+    settings = document["settings"]
+    protocol = (
+        f"Photographs: {len(settings['seeds'])} splits (seeds {settings['seeds'][0]} to {settings['seeds'][-1]}), mean "
+        "± standard error; the training part is the database. Wikipedia: one split; the test documents are queries and "
+        f"database. Settings: {settings['tuning']}. Ties: {settings['ties']}."
+    )
+    parts = ["# Codes across views", protocol]
+    for data, title in TITLES.items():
+        parts.append(f"## {title}")
+        for metric, k in (("map", None), ("precision", 50), ("precision", 100)):
+            for where in WITHIN:
+                head = "mAP" if metric == "map" else f"precision at {k}"
+                parts.append(f"### {head}, {where} views\n\n{table(_lines(document, data, metric, k, where))}")
+    parts.append(f"## {TUNED_BITS}-bit codes compared, mAP across views\n\n{table(list(_comparisons(document)))}")
+    return "\n\n".join(parts)
+
+
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the line of README."""
+    trials = _trials(document, "corel")
+    codes, others = (
+        _cell([means(trial, name, TUNED_BITS, "map", None, "across") for trial in trials])
+        for name in ("npp-hash", "scm")
+    )
+    return (
+        f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP",
+        codes,
+        f"{others} (SCM)",
+    )
+
+
+def means(trial: Mapping[str, Any], method: str, bits: int | None, metric: str, k: int | None, where: str) -> float:
+    """Returns a method's figure on one split, mean over the directions across views, or over the views."""
+    found = [
+        row["value"]
+        for row in trial["rows"]
+        if (row["method"], row["bits"], row["metric"], row.get("k")) == (method, bits, metric, k)
+        and (row["query_view"] == row["database_view"]) == WITHIN[where]
+    ]
+    return float(np.mean(found))
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws mAP across views against bits, a panel for each data set, a curve for each kind of codes."""
+    with panels(path, 1, 2, (11, 5)) as figure:
+        for axis, (data, title) in zip(figure.axes, TITLES.items(), strict=True):
+            trials = _trials(document, data)
+            _draw_codes(axis, trials, document["settings"]["bits"])
+            _draw_embeddings(axis, trials, document["settings"]["bits"])
+            axis.set_title(f"{title}: across views")
+        axes = figure.axes
+        axes[0].set_ylabel("mAP")
+        handles = axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+
+
+def _draw_codes(axis: Any, trials: Rows, bits: Sequence[int]) -> None:
+    for method in (method for method in METHODS if method.binary and method.across):
+        values = [_mean_map(trials, method.name, length) for length in bits]
+        style = "-" if method.kernel else "--"
+        color = COLORS[method.name.removeprefix("kernel ")]
+        axis.plot(bits, values, style, color=color, marker="o", markersize=3, label=method.name)
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(bits, [str(length) for length in bits])
+    axis.set_xlabel("bits")
+
+
+def _draw_embeddings(axis: Any, trials: Rows, bits: Sequence[int]) -> None:
+    for number, method in enumerate(method for method in METHODS if not method.binary):
+        value = _mean_map(trials, method.name, None)
+        axis.axhline(value, color="#999999", linestyle="-" if method.kernel else "--", linewidth=0.8)
+        side = ("left", "right")[number % 2]  # names of equally good embeddings must not lie on each other
+        place = (bits[0] if side == "left" else bits[-1], value)
+        axis.annotate(method.name, place, fontsize=6, ha=side, va="bottom", color="#777777")
+
+
+def _mean_map(trials: Rows, method: str, bits: int | None) -> float:
+    return float(np.mean([means(trial, method, bits, "map", None, "across") for trial in trials]))
+
+
+def _lines(document: Document, data: str, metric: str, k: int | None, where: str) -> list[list[str]]:
+    bits = document["settings"]["bits"]
+    lines = [["method", "embeddings", *(f"{b} bits" for b in bits)]]
+    for method in (method for method in METHODS if method.across or where == "within"):
+        lengths = [None, *bits]
+        cells = ["" if (length is None) == method.binary else _cell(
+            [means(trial, method.name, length, metric, k, where) for trial in _trials(document, data)]
+        ) for length in lengths]  # fmt: skip
+        lines.append([method.name, *cells])
+    return lines
+
+
+def _comparisons(document: Document) -> Iterator[list[str]]:
+    yield ["data", "codes", "less", "difference, paired", "share of the best embeddings' mAP", "best embeddings"]
+    for data in TITLES:
+        trials = _trials(document, data)
+
+        def found(name: str, bits: int | None, trials: Rows = trials) -> Any:
+            return np.array([means(trial, name, bits, "map", None, "across") for trial in trials])
+
+        floats = {method.name: found(method.name, None) for method in METHODS if not method.binary}
+        best = max(floats, key=lambda name: floats[name].mean())
+        for codes, others in COMPARED:
+            difference = found(codes, TUNED_BITS) - found(others, TUNED_BITS)
+            share = found(codes, TUNED_BITS) / floats[best]
+            yield [data, codes, others, _cell(difference, "+"), _cell(share), best]
+
+
+def _trials(document: Document, data: str) -> Rows:
+    return [trial for trial in document["trials"] if trial["data"] == data]
+
+
+def _cell(values: Any, sign: str = "") -> str:
+    return mean_and_error(values, 1, 4, sign)

@@ -1,0 +1,1 @@
+"""Multi-NPP, by the protocol of Quadrianto and Lampert (ICML 2011)."""

@@ -1,0 +1,102 @@
+"""Multi-NPP on a folder of classes, by the protocol of Quadrianto and Lampert (ICML 2011).
+
+Ten 80/20 splits; the training part is the database and the test part the queries; colour histograms, colour SIFT words,
+whose codebook is fitted on the training part, and GIST; k-NN accuracy, precision at k and mAP for every query and
+database view. Beside the paper's methods there are later baselines, kernels and three views. Settings are chosen by
+cross-validation inside each training part, for every method in the same way.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.journal import Journal, by_seed, cache_folder, partial_folder, run_trials
+from benchmarks.multi_npp import report
+from benchmarks.multi_npp.compare import compared
+from benchmarks.multi_npp.methods import DIMS, GROUPS, METHODS
+from benchmarks.multi_npp.trial import FOLDS, MEASURES, NEIGHBORS, TEST_SIZE, TUNED_BY, run_trial
+from benchmarks.photographs import Photographs, photographs
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows, chosen settings and comparisons of all splits."""
+    cache = cache_folder(options)
+    images = photographs(options.data, cache)
+    seeds = seeds_of(options)
+    settings = {**_settings(images, options), "seeds": list(seeds)}
+    how = options.tuned_by, options.methods
+    cells = partial_folder(options, settings)
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, *how, progress=_progress)
+    rows = [trial["rows"] for trial in trials]
+    return {
+        "settings": settings,
+        "rows": summary(rows),
+        "chosen": [{"seed": seed, **one} for seed, trial in zip(seeds, trials, strict=True) for one in trial["chosen"]],
+        "compared": compared(rows),
+        "seconds": sum(trial["seconds"] for trial in trials),
+    }
+
+
+def run(seed: int, data: Path, cache: Path, cells: Path, tuned_by: str, group: str) -> dict[str, Any]:
+    """Returns the figures of a seed; its finished cells are kept in a folder, so that a rerun goes on from them."""
+    return run_trial(photographs(data, cache), seed, Journal(cells / f"{seed}.jsonl"), tuned_by, group)
+
+
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
+
+
+def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Returns one row per figure with its mean and (population) standard deviation over the trials."""
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    names = ("method", "dim", "query_view", "database_view", "metric", "k")
+    for rows in trials:
+        for row in rows:
+            values[tuple(row[name] for name in names)].append(row["value"])
+    return [
+        {**dict(zip(names, key, strict=True)), "value": float(np.mean(found)), "std": float(np.std(found))}
+        for key, found in values.items()
+    ]
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/* or <class>/*")
+    parser.add_argument("--methods", choices=GROUPS, default="all", help="paper: only those of the paper's tables")
+    parser.add_argument("--tuned-by", choices=MEASURES, default="both", help="both: the mean of accuracy and mAP")
+    trial_arguments(parser, trials=10, workers=2)
+
+
+def _settings(images: Photographs, options: argparse.Namespace) -> dict[str, Any]:
+    methods = METHODS if options.methods == "all" else GROUPS[options.methods]
+    counts = dict(zip(*(part.tolist() for part in np.unique(images.labels, return_counts=True)), strict=True))
+    return {
+        "images": counts,
+        "fingerprint": images.fingerprint,
+        "dims": list(DIMS),
+        "neighbors": list(NEIGHBORS),
+        "test_size": TEST_SIZE,
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by {_MEASURED[options.tuned_by]} of the query "
+        "view against the other views (original and pca: against itself); per method, dimension and query view",
+        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive, "views": m.views} for m in methods},
+        "headline": "hybrid: the frozen view is the view of the queries",
+    }
+
+
+_MEASURED = {"both": f"the mean of {TUNED_BY}-NN accuracy and mAP", "accuracy": f"{TUNED_BY}-NN accuracy"}
+
+
+BENCHMARK = Benchmark(
+    name="multi-npp",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="k-NN accuracy",
+    headline=report.headline,
+)

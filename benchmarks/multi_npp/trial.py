@@ -1,0 +1,173 @@
+"""One trial of the Multi-NPP benchmark: split, codebook, settings by cross-validation, figures."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from benchmarks.frame.journal import Journal
+from benchmarks.multi_npp.methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
+from benchmarks.photographs import Photographs
+from engine.learners.chain import Chain
+from engine.learners.registry import parse_chain
+from engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
+from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
+
+NEIGHBORS = (5, 10, 30, 50, 70, 100)
+TEST_SIZE = 0.2
+FOLDS = 3
+TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises, alone or with mAP
+
+
+@dataclass(kw_only=True)
+class Trial:
+    """The views of a trial, cut into the database (training part) and the queries, and what was computed of them."""
+
+    train: dict[str, NDArray[Any]]
+    test: dict[str, NDArray[Any]]
+    train_labels: NDArray[Any]
+    test_labels: NDArray[Any]
+    seed: int
+    measure: Measure
+    """What settings are chosen by."""
+    validations: dict[tuple[Sequence[str], bool], ClassValidation] = field(default_factory=dict)
+    """By the views of methods, and whether these share a space."""
+    fitted: dict[str, Chain] = field(default_factory=dict)
+    """The learner fitted last, which the next query view may have chosen too."""
+
+
+def run_trial(
+    photographs: Photographs, seed: int, journal: Journal, tuned_by: str = "both", group: str = "all"
+) -> dict[str, Any]:
+    """Returns a trial's figures as "rows", and what cross-validation chose, by method, dim and query view, as "chosen".
+
+    Args:
+        photographs: all images.
+        seed: of the split.
+        journal: finished cells (a method, dimension and query view each), which are not computed again.
+        tuned_by: one of ``MEASURES``, by which settings are chosen.
+        group: one of ``GROUPS`` of methods.
+    """
+    trial: Trial | None = None
+    names = {json.dumps([method.name, dim, view]): (method, dim, view) for method, dim, view in _plan(group)}
+    for name, cell in names.items():
+        if name not in journal:
+            started = time.monotonic()
+            trial = trial or replace(_split(photographs, seed), measure=MEASURES[tuned_by])
+            found = _cell(*cell, trial)
+            journal.add(name, {**found, "seconds": round(time.monotonic() - started, 2)})
+    cells = [journal[name] for name in names]
+    rows = [row for cell in cells for row in cell["rows"]]
+    return {
+        "rows": rows + _headline(rows),
+        "chosen": [cell["chosen"] for cell in cells],
+        "seconds": round(sum(cell["seconds"] for cell in cells), 1),
+    }
+
+
+def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str, Any]:
+    found, learner = _tuned(method, dim, view, trial)
+    key = {"method": method.name, "dim": dim, "query_view": view}
+    rows: list[dict[str, Any]] = []
+    queries = learner.transform(trial.test[view], view=method.views.index(view))
+    for number, database in enumerate(method.views):
+        items = learner.transform(trial.train[database], view=number)
+        if database == view or (method.shared and queries.shape[1] == items.shape[1]):
+            rows += [{**key, "database_view": database, **row} for row in _figures(queries, items, trial)]
+    return {"rows": rows, "chosen": {**key, **found}}
+
+
+def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
+    """k-NN accuracy, which the paper's tables show."""
+    return float(knn_correct(*_ranked(squared, query_labels, labels), TUNED_BY).mean())
+
+
+def quality(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
+    """The mean of k-NN accuracy and mAP."""
+    order, mine, theirs = _ranked(squared, query_labels, labels)
+    precision = average_precision(relevance(order, mine, theirs))
+    return (float(knn_correct(order, mine, theirs, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
+
+
+MEASURES: Mapping[str, Measure] = {"both": quality, "accuracy": accuracy}
+
+
+def _plan(group: str) -> Iterator[tuple[Method, int | None, str]]:
+    for method in METHODS if group == "all" else GROUPS[group]:
+        for dim in method.dims:
+            for view in method.views:
+                yield method, dim, view
+
+
+def _split(photographs: Photographs, seed: int) -> Trial:
+    labels = photographs.labels
+    splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
+    train, test = next(splitter.split(labels, labels))
+    rows = (photographs.color, photographs.words(train, seed), photographs.gist)
+    parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
+    return Trial(
+        train=parts[0],
+        test=parts[1],
+        train_labels=labels[train],
+        test_labels=labels[test],
+        seed=seed,
+        measure=quality,
+    )
+
+
+def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:
+    """Settings chosen inside the training part for queries of one view, and the learner fitted on all of it."""
+    rows = [trial.train[name] for name in method.views]
+    key = method.views, method.shared
+    if key not in trial.validations:
+        trial.validations[key] = ClassValidation(
+            rows,
+            trial.train_labels,
+            measure=trial.measure,
+            crossings=[one for name in method.views for one in _crossings(method, name)],
+            folds=FOLDS,
+            seed=trial.seed,
+        )
+    selection = select(
+        method.grid,
+        trial.validations[key],
+        crossings=_crossings(method, view),
+        fixed={**method.fixed, **({} if dim is None else {"n_components": dim})},
+        exhaustive=method.exhaustive,
+    )
+    name = repr((method.views, selection.spec, selection.settings))
+    if name not in trial.fitted:
+        trial.fitted = {name: parse_chain(selection.spec, selection.settings).fit(rows, trial.train_labels)}
+    return dataclasses.asdict(selection), trial.fitted[name]
+
+
+def _crossings(method: Method, view: str) -> list[Crossing]:
+    """What a method is tuned for: from the query view to every other, or within it where views share no space."""
+    query = method.views.index(view)
+    return [(query, other) for other in range(len(method.views)) if (other != query) == method.shared]
+
+
+def _ranked(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> tuple[Any, Any, Any]:
+    classes = sorted(set(labels))
+    queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
+    return ranking(squared), queries, items
+
+
+def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial) -> Iterator[dict[str, Any]]:
+    order, mine, theirs = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
+    relevant = relevance(order, mine, theirs)
+    for k in NEIGHBORS:
+        yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, mine, theirs, k).mean())}
+        yield {"metric": "precision", "k": k, "value": float(precision_at_k(relevant, k).mean())}
+    yield {"metric": "map", "k": None, "value": float(np.nanmean(average_precision(relevant)))}
+
+
+def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the figures of the hybrid whose frozen view is the queries' own, under the paper's name."""
+    return [{**row, "method": HEADLINE} for row in rows if row["method"] == f"hybrid-{row['query_view']}"]

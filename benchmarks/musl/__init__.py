@@ -1,0 +1,1 @@
+"""Metrics for groups of classes, after Babenko, Branson and Belongie (ICCV 2009)."""

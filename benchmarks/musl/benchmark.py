@@ -1,0 +1,77 @@
+"""Accuracy against the number of metrics, after Babenko, Branson and Belongie (ICCV 2009).
+
+    python -m benchmarks musl --data DIR [--trials N] --json OUT [--report DIR]
+
+DIR holds ``images/<class>/<picture>`` (or the class folders themselves), more than 30 pictures in each. In every trial
+30 of a class are the training part and the database, all others the queries; forest words, metrics and groups of
+classes are learned from the training part. A query's distance to a database picture is by the metric of the picture's
+class. Where the classes' names begin with kinds, as in ``flower_crocus``, groups are compared with these, and
+metrics learned without two classes of each kind are tried on those.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
+from benchmarks.frame.journal import by_seed, run_trials
+from benchmarks.musl import figures, report
+from benchmarks.musl.features import pictures
+from benchmarks.musl.plot import plot
+from benchmarks.musl.trial import ALPHAS, AS_PRINTED, DRAWS, EXAMPLES, FOLDS, NEIGHBORS, NOVEL_PER_KIND, TRAIN, run
+from engine.learners.musl.musl import MuSL
+
+COUNTS = (2, 3, 5, 7, 10, 14, 20)
+NOVEL_COUNTS = (1, 2, 3, 5, 7, 10, 14)
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials of all splits."""
+    found = pictures(options.data)
+    few = [str(name) for name in found.classes if (found.labels == name).sum() <= TRAIN]
+    if few:
+        raise MissingDataError(f"{options.data} has no more than {TRAIN} pictures of: {', '.join(few)}")
+    seeds = seeds_of(options)
+    learned = len(found.classes) - NOVEL_PER_KIND * len(np.unique(found.kinds))
+    counts = [count for count in COUNTS if count <= len(found.classes)]
+    novel_counts = sorted({count for count in NOVEL_COUNTS if count < learned} | {learned})
+    settings = {
+        "data": options.data.name,
+        "pictures": len(found.paths),
+        "classes": found.classes,
+        "kinds": found.kinds,
+        "seeds": list(seeds),
+        "train": TRAIN,
+        "neighbors": NEIGHBORS,
+        "examples": EXAMPLES,
+        "novel per kind": NOVEL_PER_KIND,
+        "alphas": ALPHAS,
+        "folds": FOLDS,
+        "random groupings": DRAWS,
+        "learner": MuSL().get_params(),
+        "as printed": AS_PRINTED,
+        "workers": options.workers,
+    }
+    trials = run_trials(
+        options, settings, by_seed(seeds), run, options.data, counts, novel_counts, progress=figures.progress
+    )
+    return {"settings": settings, "rows": figures.rows(trials), "trials": trials}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder with images/<class>/<picture>")
+    trial_arguments(parser, trials=5)
+
+
+BENCHMARK = Benchmark(
+    name="musl",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=plot,
+    caption="accuracy and groups",
+    headline=report.headline,
+)

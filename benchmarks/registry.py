@@ -1,0 +1,28 @@
+"""The benchmarks by name."""
+
+import importlib
+from collections.abc import Mapping
+
+from benchmarks.frame.benchmark import Benchmark
+
+MODULES: Mapping[str, str] = {
+    "multi-npp": "multi_npp.benchmark",
+    "wikipedia": "wikipedia.benchmark",
+    "attributes-lmnn": "attributes_lmnn.benchmark",
+    "fantope-toy": "fantope_toy.benchmark",
+    "verification": "verification.benchmark",
+    "hashing": "hashing.benchmark",
+    "musl": "musl.benchmark",
+    "extract": "speed.extract",
+    "storage": "speed.storage",
+    "npp-scale": "speed.npp_scale",
+    "metric-speed": "speed.metrics",
+    "hamming-speed": "speed.hamming",
+}
+"""Modules of this package, imported when they are asked for, in the order of the documents."""
+
+
+def benchmark(name: str) -> Benchmark:
+    """Returns a benchmark; KeyError if there is none of that name."""
+    found: Benchmark = importlib.import_module(f"benchmarks.{MODULES[name]}").BENCHMARK
+    return found

@@ -1,0 +1,194 @@
+"""Exact Hamming search against FAISS's flat scan, binary HNSW and IVF, on uniform and clustered codes.
+
+``python -m benchmarks hamming-speed --json OUT [--report DIR] [--sizes 100000,1000000,10000000]``
+
+Clustered codes are what random hyperplanes make of embeddings in classes: the signs of random projections of points in
+32 dimensions, each near one of 1,000 standard normal class centres with standard deviation 0.3. Queries come from the
+same generator and are not in the set. The share of codes that repeat an earlier one is printed for every set.
+
+Each set has a process of its own, in which the methods take turns query by query on one thread. Times are processor
+time, so that other work on the machine counts little; the ratio to FAISS's flat scan is a median over queries.
+"""
+
+import argparse
+import ctypes
+import functools
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from benchmarks.frame.benchmark import Benchmark, numbers
+from benchmarks.frame.workers import alone
+from benchmarks.speed import hamming_report as report
+from index import AutoBinaryIndex, BinaryFlatIndex, MultiIndexHashing
+
+SIZES, BITS = (100_000, 1_000_000, 10_000_000), 64
+OTHER_BITS, OTHER_SIZE = (32, 128, 256), 1_000_000
+CLASSES, LATENT, SPREAD = 1_000, 32, 0.3
+QUERIES, K, BATCHES = 64, 10, 3
+NEIGHBORS, PROBES = 16, 64  # of a node of the graph; lists or nodes that a query visits
+SCAN = "FAISS flat"
+OURS: Mapping[str, type[BinaryFlatIndex]] = {
+    "flat": BinaryFlatIndex,
+    "multi-index hashing": MultiIndexHashing,
+    "automatic": AutoBinaryIndex,
+}
+
+Codes = NDArray[np.uint8]
+Search = Callable[[Codes], tuple[NDArray[Any], NDArray[Any]]]
+
+
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, and rows of every set of codes, each measured in a process of its own."""
+    console = Console(stderr=True)
+    rows: list[dict[str, Any]] = []
+    for case in _cases(options.sizes, options.other_bits):
+        console.print(f"{case['codes']:,} {case['distribution']} codes of {case['bits']} bits ...", highlight=False)
+        found = alone(measure, case, options.seed, _approximated(case, options), threads=1)
+        rows += [{**case, **row} for row in found]
+    settings = {"seed": options.seed, "k": K, "queries": QUERIES, "classes": CLASSES, "latent": LATENT}
+    settings |= {"sd": SPREAD, "M": NEIGHBORS, "efSearch": PROBES, "nprobe": PROBES}
+    return {"settings": settings, "rows": rows}
+
+
+def codes(distribution: str, count: int, bits: int, seed: int) -> Codes:
+    """Returns packed codes; the class centres and hyperplanes are the same for every seed."""
+    shared, generator = np.random.default_rng(0), np.random.default_rng(seed)
+    if distribution == "uniform":
+        return generator.integers(0, 256, size=(count, bits // 8), dtype=np.uint8)
+    centers = shared.standard_normal((CLASSES, LATENT), np.float32)
+    planes = shared.standard_normal((LATENT, bits), np.float32)
+    packed = np.empty((count, bits // 8), np.uint8)
+    for start in range(0, count, 100_000):
+        size = min(100_000, count - start)
+        points = centers[generator.integers(CLASSES, size=size)]
+        points += np.float32(SPREAD) * generator.standard_normal((size, LATENT), np.float32)
+        packed[start : start + size] = np.packbits(points @ planes > 0, axis=1)
+    return packed
+
+
+def measure(case: Mapping[str, Any], seed: int, approximate: bool) -> list[dict[str, Any]]:
+    """Returns the figures of every method on one set, as rows."""
+    faiss.omp_set_num_threads(1)
+    base = codes(case["distribution"], case["codes"], case["bits"], seed)
+    queries = codes(case["distribution"], QUERIES, case["bits"], seed + 1)
+    searches, rows = {}, []
+    for method, build in _methods(base, case["bits"], approximate):
+        before, began = _resident(), time.thread_time()
+        searches[method] = build()
+        seconds = time.thread_time() - began
+        rows.append({"method": method, "metric": "build, s", "value": seconds})
+        rows.append({"method": method, "metric": "bytes per code", "value": (_resident() - before) / len(base)})
+    single, answers = _times(searches, [queries[row : row + 1] for row in range(QUERIES)])
+    batch, _ = _times(searches, [queries] * BATCHES)
+    true_ids, true_distances = answers[SCAN]
+    for method, (ids, distances) in answers.items():
+        ratio = np.median(single[method] / single[SCAN])
+        figures = {
+            "query, ms": 1000 * float(np.median(single[method])),
+            "query in a batch, ms": 1000 * float(np.median(batch[method])) / QUERIES,
+            "ratio": float(ratio),
+            "ratio in a batch": float(np.median(batch[method] / batch[SCAN])),
+            "recall": float(np.mean((ids >= 0) & (distances <= true_distances[:, -1:]))),
+            "equal answers": float(np.mean((ids == true_ids) & (distances == true_distances))),
+        }
+        rows += [{"method": method, "metric": metric, "value": value} for metric, value in figures.items()]
+    rows.append({"method": "data", "metric": "repeated", "value": _repeated(base)})
+    rows.append({"method": "data", "metric": "distance of the last", "value": float(np.median(true_distances[:, -1]))})
+    return rows
+
+
+def _methods(base: Codes, bits: int, approximate: bool) -> Iterator[tuple[str, Callable[[], Search]]]:
+    def theirs(index: Any) -> Search:
+        index.train(base)
+        index.add(base)
+        return lambda queries: index.search(queries, K)[::-1]
+
+    def ours(kind: type[BinaryFlatIndex]) -> Search:
+        index = kind(bits)
+        index.add(np.arange(len(base)), base)
+        return lambda queries: index.search(queries, K)
+
+    yield SCAN, lambda: theirs(faiss.IndexBinaryFlat(bits))
+    for name, kind in OURS.items():
+        yield name, functools.partial(ours, kind)
+    if approximate:
+        quantizer = faiss.IndexBinaryFlat(bits)
+        lists = faiss.IndexBinaryIVF(quantizer, bits, int(np.sqrt(len(base))))
+        lists.nprobe = PROBES
+        yield "FAISS IVF", lambda: theirs(lists)
+        graph = faiss.IndexBinaryHNSW(bits, NEIGHBORS)
+        graph.hnsw.efSearch = PROBES
+        yield "FAISS HNSW", lambda: theirs(graph)
+
+
+def _times(searches: Mapping[str, Search], batches: Sequence[Codes]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Seconds of every search, shape (batches,), and the answers one below the other; the methods take turns."""
+    seconds: dict[str, list[float]] = {method: [] for method in searches}
+    answers: dict[str, list[Any]] = {method: [] for method in searches}
+    for before, batch in zip([batches[-1], *batches], batches, strict=False):
+        for method, search in searches.items():
+            faiss.omp_set_num_threads(1)
+            search(before)  # so that the caches are the method's own, and not those of the one before it
+            began = time.thread_time()
+            found = search(batch)
+            seconds[method].append(time.thread_time() - began)
+            answers[method].append(found)
+    return (
+        {method: np.array(values) for method, values in seconds.items()},
+        {method: [np.concatenate(parts) for parts in zip(*found, strict=True)] for method, found in answers.items()},
+    )
+
+
+def _repeated(base: Codes) -> float:
+    """The share of codes that are equal to an earlier one."""
+    words = base.view(np.uint64 if base.shape[1] % 8 == 0 else np.uint32)
+    order = words[np.lexsort(words.T)]
+    return float((order[1:] == order[:-1]).all(axis=1).sum() / len(base))
+
+
+def _resident() -> int:
+    """Bytes of this process in memory, what is free given back first."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cases(sizes: Sequence[int], other_bits: Sequence[int]) -> list[dict[str, Any]]:
+    kinds = [(size, BITS) for size in sizes] + [(min(OTHER_SIZE, max(sizes)), bits) for bits in other_bits]
+    return [
+        {"distribution": distribution, "bits": bits, "codes": size}
+        for distribution in ("clustered", "uniform")
+        for size, bits in kinds
+    ]
+
+
+def _approximated(case: Mapping[str, Any], options: argparse.Namespace) -> bool:
+    return bool(case["bits"] == BITS and case["codes"] <= options.approximate)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=numbers, default=SIZES, help="numbers of 64-bit codes")
+    parser.add_argument("--other-bits", type=numbers, default=OTHER_BITS, help="further code lengths, at a million")
+    parser.add_argument("--approximate", type=int, default=1_000_000, help="most codes that HNSW and IVF are built on")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+BENCHMARK = Benchmark(
+    name="hamming-speed",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure_all,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="time against size",
+)

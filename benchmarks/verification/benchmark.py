@@ -1,0 +1,158 @@
+"""Verification of pairs after Law, Thome and Cord (CVPR 2014), tables 2 to 4 and figure 2, on stand-ins for LFW.
+
+    python -m benchmarks verification --data DIR --json OUT [--report DIR]
+
+DIR holds ``kinfacew_I`` (pairs of faces, kin or not, in five given folds for each of four relations) and folders of
+images by class, ``merged20`` and ``corel1k``, of which pairs of the same and of different classes are drawn; the
+classes of the test are unseen in training. All settings and thresholds are chosen in the training part: with folds of
+its classes (of kinfacew_I, its given folds) in turn unseen. Features of the images are computed once and cached in
+OUT.cache.
+"""
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import peers
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
+from benchmarks.frame.journal import cache_folder, run_trials
+from benchmarks.photographs import photographs
+from benchmarks.verification import methods, report
+from benchmarks.verification.data import FOLDS, KINSHIP, TRAIN_SHARE, Trial, kinship, unseen
+from benchmarks.verification.trial import COUNTS, ITERATIONS, MUS, Bench
+
+CLASSES = ("merged20", "corel1k")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What one process does: a trial of one data set."""
+
+    data: Path
+    cache: Path
+    kind: str
+    which: int
+    """The seed, or the position among the given folds."""
+    pairs: int
+    variance: float
+    curves: bool
+
+    def trial(self) -> Trial:
+        """Returns the data of the trial."""
+        if self.kind == KINSHIP:
+            return kinship(self.data / self.kind)[self.which]
+        return unseen(self.data / self.kind, self.cache, self.which, self.pairs)
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and trials of all sets."""
+    settings = _settings(options)
+    tasks = {f"{task.kind} {task.which}": task for task in _tasks(options)}
+    trials = run_trials(options, settings, tasks, run, progress=_progress)
+    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
+
+
+def run(task: Task) -> dict[str, Any]:
+    """Returns the figures of all methods on one trial, and, where asked for, the curves."""
+    began = time.perf_counter()
+    trial = task.trial()
+    bench = Bench.of(trial, task.variance)
+    euclidean, *others = [method for method in methods.METHODS if method.name != methods.ITML or peers.available()]
+    figures = Bench.of(trial, None).run([euclidean]) | bench.run(others)
+    found = {"set": task.kind, "which": task.which, "trial": trial.name, "methods": figures}
+    found |= {
+        "columns": bench.outer.rows.shape[1],
+        "train": len(trial.outer.fit.alike),
+        "test": len(trial.outer.check.alike),
+    }
+    if task.curves:
+        found["iterations"] = bench.iterations(figures, ITERATIONS)
+        found["weights"] = bench.weights(figures, MUS)
+        found["amounts"] = bench.amounts(figures, [*COUNTS, task.pairs])
+    return {**found, "seconds": time.perf_counter() - began}
+
+
+def _tasks(options: argparse.Namespace) -> list[Task]:
+    """Returns the trials, once the features that they share are cached; MissingDataError names a missing data set."""
+    cache = cache_folder(options)
+    tasks = []
+    try:
+        for kind in options.sets:
+            if kind == KINSHIP:
+                which: Sequence[int] = range(len(kinship(options.data / kind)))[: options.kin]
+            else:
+                photographs(options.data / kind, cache)
+                which = seeds_of(options)
+            curves = 0 if kind == KINSHIP else options.curves
+            tasks += [
+                Task(
+                    data=options.data,
+                    cache=cache,
+                    kind=kind,
+                    which=one,
+                    pairs=options.pairs,
+                    variance=options.variance,
+                    curves=place < curves,
+                )
+                for place, one in enumerate(which)
+            ]
+    except MissingDataError as error:
+        raise MissingDataError(
+            f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
+        ) from None
+    return tasks
+
+
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "seeds": list(seeds_of(options)),
+        "sets": options.sets,
+        "pairs": options.pairs,
+        "variance": options.variance,
+        "upper": methods.UPPER,
+        "lower": methods.LOWER,
+        "share of classes in training": TRAIN_SHARE,
+        "folds of the training classes": FOLDS,
+        "grids": {method.name: list(method.grid(_Anything())) for method in methods.METHODS},
+        "ITML's rounds": methods.ROUNDS,
+        "ITML ran": peers.available(),
+        "workers": options.workers,
+    }
+
+
+class _Anything(dict[str, Any]):
+    """Stands for what was chosen for earlier methods, where a grid starts from it."""
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        return {"chosen for": name}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--sets", nargs="+", default=[*CLASSES, KINSHIP], choices=[*CLASSES, KINSHIP])
+    parser.add_argument("--kin", type=int, default=20, help="how many of kinfacew_I's 20 trials, a relation and a fold")
+    parser.add_argument("--pairs", type=int, default=4_000, help="pairs to learn from, and to test on")
+    parser.add_argument("--variance", type=float, default=0.9, help="share that the principal components keep")
+    parser.add_argument(
+        "--curves", type=int, default=3, help="how many seeds of a set also show what iterations, mu and pairs change"
+    )
+    trial_arguments(parser, trials=10)
+
+
+BENCHMARK = Benchmark(
+    name="verification",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="rank and accuracy against mu, accuracy against iterations",
+    headline=report.headline,
+)

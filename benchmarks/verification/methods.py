@@ -1,0 +1,198 @@
+"""What the verification benchmark compares: our settings, metric-learn's ITML and two logistic baselines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from benchmarks import peers
+from benchmarks.verification.data import Split
+from engine.learners.metrics import constraints
+from engine.learners.metrics.fantope import Fantope
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.spectrum import Spectrum
+from engine.learners.subspace.pca import principal_components
+
+Factor = NDArray[np.float64]
+Settings = Mapping[str, Any]
+Chosen = Mapping[str, Settings]
+Grid = Callable[[Chosen], Sequence[Settings]]
+"""From what was chosen for the methods before, by name, to the settings to choose from, twelve fits at most."""
+
+EUCLID, PCA = "Euclidean", "PCA"
+NONE, NONE_EARLY = "no regularisation", "no regularisation, early stopping"
+TRACE, TRACE_EARLY = "trace", "trace, early stopping"
+FANTOPE, FANTOPE_EARLY = "Fantope", "Fantope, early stopping"
+BOTH, BOTH_EARLY = "Fantope and trace", "Fantope and trace, early stopping"
+LOW_RANK, LOW_RANK_EARLY = "descent over L", "descent over L, early stopping"
+ITML, LOGISTIC = "ITML", "logistic (as LDML)"
+LOGISTIC_EARLY = "logistic (as LDML), early stopping"
+PCCA, PCCA_EARLY = "PCCA", "PCCA, early stopping"
+
+UPPER, LOWER = 0.5, 1.5
+THRESHOLD = (UPPER + LOWER) / 2  # on squared distances
+RANKS = (10, 20, 40)
+MUS = (0.3, 1.0, 3.0, 10.0)
+GAMMAS = (3e-4, 1e-3, 3e-3, 1e-2)
+SMALL_GAMMAS = (1e-5, 1e-4, 1e-3)  # beside a Fantope: gamma << mu, as in the paper
+BETAS = (3.0, 10.0, 30.0, 100.0)
+SLACKS = (0.1, 1.0, 10.0)  # ITML's gamma
+ROUNDS = 30  # over all pairs, of ITML
+STEPS = (10, 30, 100, 300)
+LONG = STEPS[-1:]
+SMALLEST = 1e-9  # share of the first step's size below which nothing moves any more
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A metric L^T L, the steps taken to it, and its rank before it was cut to the one asked for."""
+
+    factor: Factor
+    taken: int | None = None
+    full_rank: int | None = None
+
+
+def reference(split: Split, rank: int | None = None) -> Fitted:
+    """Returns the identity, or the leading principal directions of the rows that are learned from."""
+    return Fitted(np.eye(split.rows.shape[1]) if rank is None else principal_components(split.known, rank)[0])
+
+
+def hinge(split: Split, rank: int, steps: int, **settings: Any) -> Fitted:
+    """Returns the metric of our learner; other settings are its own."""
+    learner = Fantope().set_params(**{"n_components": rank, "mu": 0.0, "max_iter": steps, **settings})
+    bounds = constraints.pairs(split.fit.items, split.fit.alike, UPPER, LOWER)
+    learner.fit_constraints(split.rows, bounds)
+    return Fitted(learner.weights_[0], learner.steps_[0], learner.full_rank_[0])
+
+
+def logistic(split: Split, rank: int, beta: float, steps: int, full: bool = False) -> Fitted:
+    """Minimises the mean of log(1 + exp(beta y (D^2 - 1))) / beta over the pairs, y = 1 where alike, else -1.
+
+    Over L of a rank this is PCCA (Mignon and Jurie, CVPR 2012), and over all positive semidefinite
+    matrices the logistic discriminant of LDML (Guillaumin, Verbeek and Schmid, ICCV 2009) with their bias b = beta, for
+    its metric is beta times ours. From the leading principal directions, by (projected) gradient steps that are
+    taken if they lower the loss, the next then longer, else shorter; as our learner takes its own.
+    """
+    features, signs = Differences(split.rows), np.where(split.fit.alike, 1.0, -1.0)
+
+    def placed(theta: Factor) -> tuple[Factor, Factor, float, NDArray[np.float64]]:
+        if full:
+            spectrum = Spectrum.of(theta).positive()
+            theta, factor = spectrum.matrix(), spectrum.factor()
+        else:
+            factor = theta
+        slack = beta * signs * (features.distances(factor, split.fit.items) - 1.0)
+        return theta, factor, float(np.logaddexp(0.0, slack).mean()), slack
+
+    def slope(theta: Factor, slack: NDArray[np.float64]) -> Factor:
+        scatter = features.scatter(split.fit.items, signs * expit(slack) / len(signs))
+        return scatter if full else 2 * theta @ scatter
+
+    start = reference(split, rank).factor
+    theta, factor, loss, slack = placed(start.T @ start if full else start)
+    gradient = slope(theta, slack)
+    first = size = 0.1 * float(np.linalg.norm(theta) / (np.linalg.norm(gradient) or 1.0))
+    taken = 0
+    while taken < steps and size > SMALLEST * first:
+        taken += 1
+        trial = placed(theta - size * gradient)
+        if trial[2] < loss:
+            theta, factor, loss, slack = trial
+            gradient, size = slope(theta, slack), 1.2 * size
+        else:
+            size /= 2
+    return Fitted(factor, taken)
+
+
+def itml(split: Split, gamma: float) -> Fitted:
+    """Returns the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances.
+
+    Raises:
+        FileNotFoundError: if metric-learn's environment is not there.
+    """
+    signs = np.where(split.fit.alike, 1, -1)
+    settings = {"gamma": gamma, "max_iter": ROUNDS}
+    peer = peers.fit("ITML", split.rows, settings, tuples=split.fit.items, similar=signs)
+    return Fitted(peer.components, peer.iterations)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the report.
+
+    Attributes:
+        name: what it is called.
+        fit: from a split and settings to a metric.
+        grid: the settings it chooses from.
+        bounded: does it learn that the squared distances of similar pairs are below 1?
+    """
+
+    name: str
+    fit: Callable[..., Fitted]
+    grid: Grid
+    bounded: bool = True
+
+
+def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
+    """All combinations."""
+    points: list[dict[str, Any]] = [{}]
+    for name, options in values.items():
+        points = [{**point, name: option} for point in points for option in options]
+    return points
+
+
+def _early(grid: Grid) -> Grid:
+    """Each setting of a grid, stopped at any of the steps."""
+    return lambda chosen: [{**point, "steps": steps} for point in grid(chosen) for steps in STEPS]
+
+
+def _none(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG)
+
+
+def _trace(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, gamma=GAMMAS)
+
+
+def _fantope(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, mu=MUS)
+
+
+def _both(chosen: Chosen) -> list[dict[str, Any]]:
+    return [{**chosen[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]
+
+
+def _low_rank(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, form=("low-rank",))
+
+
+def _logistic(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS[-1:], steps=LONG, beta=BETAS, full=(True,))
+
+
+def _pcca(_: Chosen) -> list[dict[str, Any]]:
+    return _grid(rank=RANKS, steps=LONG, beta=BETAS)
+
+
+METHODS = (
+    Method(EUCLID, reference, lambda _: [{}], bounded=False),
+    Method(PCA, reference, lambda _: _grid(rank=RANKS), bounded=False),
+    Method(NONE, hinge, _none),
+    Method(NONE_EARLY, hinge, _early(_none)),
+    Method(TRACE, hinge, _trace),
+    Method(TRACE_EARLY, hinge, _early(_trace)),
+    Method(FANTOPE, hinge, _fantope),
+    Method(FANTOPE_EARLY, hinge, _early(_fantope)),
+    Method(BOTH, hinge, _both),
+    Method(BOTH_EARLY, hinge, _early(_both)),
+    Method(LOW_RANK, hinge, _low_rank),
+    Method(LOW_RANK_EARLY, hinge, _early(_low_rank)),
+    Method(ITML, itml, lambda _: _grid(gamma=SLACKS), bounded=False),
+    Method(LOGISTIC, logistic, _logistic),
+    Method(LOGISTIC_EARLY, logistic, _early(_logistic)),
+    Method(PCCA, logistic, _pcca),
+    Method(PCCA_EARLY, logistic, _early(_pcca)),
+)

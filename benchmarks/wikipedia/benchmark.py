@@ -1,0 +1,175 @@
+"""Retrieval between images and texts on the Wikipedia documents of Rasiwasia et al. (ACM Multimedia 2010).
+
+    python -m benchmarks wikipedia --data DIR --json OUT [--report DIR]
+
+DIR holds ``wikipedia_crossmodal.npz``: 2,866 documents in 10 classes, each with the visual words of its image and the
+topics of its text, split by their authors. The test documents are queries and database both, an image against all
+texts and a text against all images; those of the query's class are relevant. Learners and all their settings, chosen
+by cross-validation, see the training part only.
+"""
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.frame.benchmark import Benchmark, MissingDataError, positive
+from benchmarks.frame.journal import run_trials
+from benchmarks.wikipedia import report
+from benchmarks.wikipedia.methods import METHODS, Method
+from engine.learners.registry import parse_chain
+from engine.learners.selection import ClassValidation, distances, select
+from engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
+
+FILE = "wikipedia_crossmodal.npz"
+VIEWS = ("image", "text")
+CROSSINGS = ((0, 1), (1, 0))
+FOLDS = 3
+SEED = 0
+CUTS = (10, 50)
+RECALLS = tuple(n / 10 for n in range(11))
+
+Rows = NDArray[np.float64]
+Labels = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The two views of the training and of the test documents, and their classes."""
+
+    train: list[Rows]
+    test: list[Rows]
+    train_labels: Labels
+    test_labels: Labels
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, rows and chosen settings of all methods."""
+    documents = read_documents(options.data)
+    settings = _settings(documents)
+    tasks = {method.name: method for method in METHODS}
+    found = run_trials(options, settings, tasks, run, documents, progress=_progress)
+    rows = [row for one in found for row in one["rows"]]
+    return {"settings": settings, "rows": rows, "chosen": [one["chosen"] for one in found]}
+
+
+def _progress(found: Mapping[str, Any]) -> str:
+    return f"{found['chosen']['spec']} in {found['chosen']['seconds']:.0f} s"
+
+
+def read_documents(data: Path) -> Documents:
+    """Returns the documents of a folder; MissingDataError names what is missing."""
+    path = data / FILE
+    if not path.is_file():
+        raise MissingDataError(f"{data} holds no {FILE}")
+    with np.load(path) as file:
+        missing = sorted({"image_sift_bow128", "text_lda10", "y", "class_names", "is_train"} - set(file))
+        if missing:
+            raise MissingDataError(f"{path} has no {', '.join(missing)}")
+        views = [file[name].astype(np.float64) for name in ("image_sift_bow128", "text_lda10")]
+        labels, train = file["class_names"][file["y"]], file["is_train"].astype(bool)
+    return Documents([x[train] for x in views], [x[~train] for x in views], labels[train], labels[~train])
+
+
+def run(method: Method, documents: Documents) -> dict[str, Any]:
+    """Returns a method's figures as "rows", and what was chosen for it in the training part as "chosen"."""
+    started = time.monotonic()
+    validation = ClassValidation(
+        documents.train,
+        documents.train_labels,
+        measure=mean_average_precision,
+        crossings=CROSSINGS,
+        folds=FOLDS,
+        seed=SEED,
+        unseen=True,
+    )
+    selection = select(method.grid, validation, fixed=method.fixed, exhaustive=method.exhaustive)
+    chain = parse_chain(selection.spec, selection.settings).fit(documents.train, documents.train_labels)
+    embeddings = [chain.transform(rows, view=view) for view, rows in enumerate(documents.test)]
+    rows = [{"method": method.name, **row} for row in _figures(embeddings, documents.test_labels)]
+    seconds = round(time.monotonic() - started, 1)
+    return {"rows": rows, "chosen": {"method": method.name, **dataclasses.asdict(selection), "seconds": seconds}}
+
+
+def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
+    """mAP over the whole database, the measure that settings are chosen by."""
+    return float(np.nanmean(average_precision(_relevant(squared, query_labels, labels))))
+
+
+def interpolated_precision(relevant: NDArray[np.bool_]) -> Rows:
+    """Returns, per query, the greatest precision at each of the 11 recalls 0, 0.1, ..., 1 or above it, (queries, 11).
+
+    Args:
+        relevant: (queries, n) rank by rank, whether the item is relevant. Queries without a relevant one are left out.
+    """
+    relevant = relevant[relevant.any(axis=1)]
+    found = relevant.cumsum(axis=1)
+    precision = found / np.arange(1, relevant.shape[1] + 1)
+    best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    # Tenths of the number of relevant items in whole numbers: 0.3 times 10 is not quite 3.
+    wanted = np.maximum(-(-found[:, -1:] * np.arange(11) // 10), 1)
+    ranks = [np.searchsorted(counts, needed) for counts, needed in zip(found, wanted, strict=True)]
+    ranks = [np.where(np.arange(11) == 0, 0, rank) for rank in ranks]
+    points: Rows = np.take_along_axis(best, np.array(ranks).reshape(-1, 11), axis=1)
+    return points
+
+
+def _relevant(squared: Rows, query_labels: Labels, labels: Labels) -> NDArray[np.bool_]:
+    classes = sorted(set(labels))
+    mine, theirs = (members([[name] for name in names], classes) for names in (query_labels, labels))
+    return relevance(ranking(squared), mine, theirs)
+
+
+def _figures(embeddings: Sequence[Rows], labels: Labels) -> Iterator[dict[str, Any]]:
+    """Figures for both directions, and the mean of the two as that of "both" views."""
+    precisions = []
+    for query, database in CROSSINGS:
+        views = {"query_view": VIEWS[query], "database_view": VIEWS[database]}
+        relevant = _relevant(distances(embeddings[query], embeddings[database]), labels, labels)
+        precisions.append(average_precision(relevant))
+        yield {**views, **_figure("map", None, precisions[-1])}
+        for k in CUTS:
+            yield {**views, **_figure("precision", k, precision_at_k(relevant, k))}
+        for recall, values in zip(RECALLS, interpolated_precision(relevant).T, strict=True):
+            yield {**views, **_figure("interpolated precision", None, values), "recall": recall}
+    yield {"query_view": "both", "database_view": "both", **_figure("map", None, np.concatenate(precisions))}
+
+
+def _figure(metric: str, k: int | None, values: Rows) -> dict[str, Any]:
+    return {"metric": metric, "k": k, "value": float(np.nanmean(values)), "std": float(np.nanstd(values))}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help=f"folder with {FILE}")
+    parser.add_argument("--workers", type=positive, default=1, help="processes, a method each")
+
+
+def _settings(documents: Documents) -> dict[str, Any]:
+    return {
+        "train": len(documents.train_labels),
+        "test": len(documents.test_labels),
+        "classes": sorted(set(documents.train_labels.tolist())),
+        "seed": SEED,
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries among "
+        "the held-out documents, as in the test; mean of both directions",
+        "std": "over the queries",
+        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
+    }
+
+
+BENCHMARK = Benchmark(
+    name="wikipedia",
+    description=__doc__,
+    arguments=_arguments,
+    run=measure,
+    markdown=report.markdown,
+    plot=report.plot,
+    caption="precision and recall",
+    headline=report.headline,
+)

@@ -1,0 +1,195 @@
+"""What the benchmarks share: workers that end with their parent, reruns, and where figures come from."""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.frame.benchmark import Benchmark, numbers, trial_arguments
+from benchmarks.frame.journal import Journal, by_seed, partial_folder, run_trials
+from benchmarks.frame.record import ROOT, source
+from benchmarks.frame.tables import mean_and_error, span, table
+from benchmarks.frame.workers import THREADS, alone, each
+
+PARENT = """
+import os, sys, time
+sys.path[:0] = {paths!r}
+from test_frame import sleep
+from benchmarks.frame.workers import each
+if __name__ == "__main__":
+    list(each({{"one": 0, "two": 1}}, sleep, {folder!r}, workers=2))
+"""
+
+
+def sleep(number, folder):
+    """Writes down which process it is in, and then works for longer than a test may take."""
+    Path(folder, f"{number}.pid").write_text(str(os.getpid()), encoding="ascii")
+    time.sleep(600)
+
+
+def square(number, factor=1):
+    """Stands for a trial."""
+    return {"value": factor * number**2}
+
+
+def threads(names):
+    """The threads that a worker is given."""
+    return [os.environ.get(name) for name in names]
+
+
+def gone(process):
+    """Whether a process has ended; what only waits for its parent to notice counts as ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def until(condition, seconds=60):
+    """Waits for a condition, and returns whether it came to hold."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see which processes run")
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_their_parent(tmp_path, ended_by):
+    """Whether the parent is terminated or killed, no worker goes on."""
+    script = tmp_path / "parent.py"
+    script.write_text(
+        PARENT.format(paths=[str(ROOT), str(Path(__file__).parent)], folder=str(tmp_path)), encoding="utf-8"
+    )
+    parent = subprocess.Popen([sys.executable, str(script)])
+    try:
+        assert until(
+            lambda: all((tmp_path / f"{n}.pid").exists() and (tmp_path / f"{n}.pid").read_text() for n in (0, 1))
+        )
+        workers = [int((tmp_path / f"{number}.pid").read_text()) for number in (0, 1)]
+        assert not any(gone(worker) for worker in workers)
+        parent.send_signal(ended_by)
+        parent.wait(60)
+        assert until(lambda: all(gone(worker) for worker in workers))
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_task_has_its_result(workers):
+    """Results come by the names of the tasks, in one process or in several."""
+    assert dict(each({"two": 2, "three": 3}, square, 10, workers=workers)) == {
+        "two": {"value": 40},
+        "three": {"value": 90},
+    }
+
+
+def test_workers_have_the_threads_they_are_given(monkeypatch):
+    """A number of threads is that of the worker, and this process keeps its own."""
+    monkeypatch.setenv(THREADS[0], "7")
+    monkeypatch.delenv(THREADS[1], raising=False)
+    assert alone(threads, THREADS, threads=3) == ["3", "3"]
+    assert threads(THREADS) == ["7", None]
+
+
+def options(folder, **changes):
+    """Options of a run with one worker."""
+    return argparse.Namespace(**{"json": folder / "out.json", "workers": 1, "trials": 2, "size": 4, **changes})
+
+
+def test_a_rerun_computes_what_is_missing(tmp_path):
+    """Finished trials are taken from the earlier run; other settings or options start anew."""
+    ran = []
+
+    def run(seed):
+        ran.append(seed)
+        return {"value": np.float64(seed) / 3}
+
+    def rerun(seeds, settings=None, **changes):
+        chosen = options(tmp_path, trials=len(seeds), **changes)
+        return run_trials(chosen, settings or {"k": 5}, by_seed(seeds), run, progress=str)
+
+    assert rerun([0, 1]) == [{"value": 0.0}, {"value": 1 / 3}]
+    assert rerun([1, 2, 0]) == [{"value": 1 / 3}, {"value": 2 / 3}, {"value": 0.0}]
+    assert ran == [0, 1, 2]
+    rerun([0], {"k": 6})
+    rerun([0], size=5)
+    assert ran == [0, 1, 2, 0, 0]
+
+
+def test_a_line_that_was_cut_short_is_not_read(tmp_path):
+    """A run that was killed while it wrote loses that piece only, and goes on writing after the whole ones."""
+    path = tmp_path / "a" / "journal.jsonl"
+    for name, value in (("one", 1), ("two", [2.5])):
+        Journal(path).add(name, value)
+    path.write_text(path.read_text(encoding="utf-8")[:-3], encoding="utf-8")
+    journal = Journal(path)
+    assert "one" in journal
+    assert "two" not in journal
+    journal.add("two", (3,))
+    assert Journal(path)["two"] == journal["two"] == [3]
+
+
+def test_the_partial_folder_changes_with_the_sources(tmp_path, monkeypatch):
+    """What other sources computed is not taken for what these would."""
+    before = partial_folder(options(tmp_path), {})
+    monkeypatch.setattr("benchmarks.frame.journal.source_digest", lambda: "others")
+    assert partial_folder(options(tmp_path), {}) != before
+
+
+def made(**changes):
+    """A benchmark of a single figure."""
+
+    def arguments(parser):
+        parser.add_argument("--data", type=Path)
+        parser.add_argument("--sizes", type=numbers, default=(1, 2))
+        trial_arguments(parser, trials=3, workers=1)
+
+    def run(options):
+        return {"settings": {"seeds": [0, 1]}, "rows": [{"method": "m", "metric": "map", "value": 0.5, "std": 0.1}]}
+
+    return Benchmark(name="made", description="One figure.", arguments=arguments, run=run, **changes)
+
+
+def test_a_document_states_where_its_figures_come_from(tmp_path, capsys):
+    """It has the command with relative paths, the commit, the date and the machine, and the report ends with them."""
+    out = tmp_path / "out.json"
+    data = ["--data", str(ROOT / "data"), "--sizes", "3,1", "--trials", "3"]
+    assert made().main([*data, "--json", str(out), "--report", str(tmp_path / "report")]) == 0
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert shlex.split(document["command"]) == shlex.split("python -m benchmarks made --data data --sizes 1,3")
+    assert {name: document[name] for name in ("commit", "dirty")} == source()
+    assert {"benchmark", "date", "machine", "versions", "settings", "rows", "seconds"} <= set(document)
+    text = (tmp_path / "report" / "made.md").read_text(encoding="utf-8")
+    assert text == capsys.readouterr().out.rstrip() + "\n"
+    assert "| m, map | 0.5 ± 0.1 |" in text
+    assert text.rstrip().splitlines()[-1].startswith(f"`{document['command']}`, commit {document['commit'][:7]}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--trials", "0"], "must be at least 1"), (["--sizes", "two"], "not a list of numbers")],
+)
+def test_wrong_arguments_are_named(arguments, message, tmp_path, capsys):
+    """A wrong number ends with a line that has it and what it must be."""
+    with pytest.raises(SystemExit):
+        made().main([*arguments, "--json", str(tmp_path / "out.json")])
+    assert message in capsys.readouterr().err
+
+
+def test_cells():
+    """Means have their standard errors, which single values have not, and spans their ends."""
+    assert mean_and_error([0.5, 0.7]) == "60.0 ± 10.0"
+    assert mean_and_error([0.25], 1, 2, "+") == "+0.25"
+    assert mean_and_error([]) == ""
+    assert [span([3]), span([1000, 2])] == ["3", "2 to 1,000"]
+    assert table([["a"], ["b"]]) == "| a |\n| --- |\n| b |"
