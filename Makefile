@@ -10,7 +10,7 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 READY := .venv/.ready
 
-.PHONY: setup demo test test-slow test-all lint proto bench peers clean
+.PHONY: setup demo test test-slow test-all lint docs proto bench peers clean
 
 setup: $(READY)
 
@@ -38,6 +38,9 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: setup
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 proto: setup
 	$(BIN)/python tools/proto.py

@@ -24,16 +24,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 def commands() -> Iterator[str]:
     """Yield the page of all commands, from the command line's own help."""
-    import click
     import typer
 
     from server.cli import app
 
     yield "# Commands\n\nEvery command has `--help`. `CROSSVIEW_HOME` or `--home` is the folder of the collections."
-    group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    group: Any = typer.main.get_command(app)
     for name, command in group.commands.items():
-        context = click.Context(command, info_name=f"crossview {name}")
+        context = command.context_class(command, info_name=f"crossview {name}")
         yield f"\n## {name}\n\n{command.help or ''}\n\n```text\n{' '.join(command.get_usage(context).split())}\n```\n"
         described = [one.get_help_record(context) for one in command.params]
         yield from _table(("option", "meaning"), [(f"`{one[0]}`", one[1]) for one in described if one])
@@ -43,12 +41,18 @@ def learners() -> Iterator[str]:
     """Yield the page of all learners: every setting, what it means, its default, and what tuning tries."""
     from engine.training.guide import learner_guides
 
-    yield "# Learners\n\nEvery learner and every setting, as `crossview learners NAME` prints them. Stages serve another learner."
+    yield "# Learners\n\nEvery learner and setting, as `crossview learners NAME` prints it. Stages serve another one."
     for one in learner_guides():
         yield f"\n## {one.name}\n\n{one.summary}\n\nNeeds {one.needs()}. Gives {one.gives()}.\n"
         yield from (f"{paragraph}\n" for paragraph in one.description)
         rows = [
-            (f"`{setting.name}`", setting.meaning, setting.values, f"`{setting.default}`", ", ".join(map(str, setting.tuned)))
+            (
+                f"`{setting.name}`",
+                setting.meaning,
+                setting.values,
+                f"`{setting.default}`",
+                ", ".join(map(str, setting.tuned)),
+            )
             for setting in one.settings
         ]
         yield from _table(("setting", "meaning", "values", "default", "tried by `--tune`"), rows)
