@@ -49,6 +49,9 @@ lint: setup
 docs: setup
 	$(BIN)/mkdocs build --strict --site-dir site
 
+docs: setup
+	$(BIN)/python -m mkdocs build --strict --quiet
+
 proto: setup
 	$(BIN)/python tools/proto.py
 

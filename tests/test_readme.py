@@ -1,4 +1,4 @@
-"""What the README tells people to type works."""
+"""What README and the tour tell people to type works."""
 
 import os
 import re
@@ -11,9 +11,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def block(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return found
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
 
 
 def run(arguments: list[str], folder: Path) -> str:
@@ -24,7 +23,7 @@ def run(arguments: list[str], folder: Path) -> str:
         env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -32,12 +31,32 @@ def run(arguments: list[str], folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_the_tour_and_then_the_program(tmp_path: Path):
-    tour = block("sh")
-    assert len(tour.strip().splitlines()) == 12
+def test_the_readers_path_of_the_readme(tmp_path: Path) -> None:
+    """The tour gives a hit across views, and the programs run after it, in process and over gRPC."""
+    tour = blocks("README.md", "sh")[0].replace(". .venv/bin/activate\n", "")
+    output = run(["bash", "-euc", tour], tmp_path)
+    assert "240 added" in output
+    assert (tmp_path / "leaves.png").read_bytes().startswith(b"\x89PNG")
+    local, remote = blocks("README.md", "python")
+    remote = local + remote.replace("50051", "50127") + "print(*(answer.target for answer in answers), sep='\\n')\n"
+    (tmp_path / "remote.py").write_text(remote)
+    served = 'set -m; crossview serve --home tour/mine --port 50127 & sleep 5; "$0" remote.py; kill %1'
+    answers = run(["bash", "-euc", served, sys.executable], tmp_path)
+    targets = [line.split()[0] for line in answers.splitlines() if line.split()[0] in ("color", "sift")]
+    assert targets == ["color", "sift", "color", "sift"]
+
+
+@pytest.mark.slow
+def test_the_tour(tmp_path: Path) -> None:
+    """Every line of the tour runs as it stands."""
+    (tour,) = blocks("docs/tour.md", "sh")
     output = run(["bash", "-euc", "set -m\n" + tour], tmp_path)
     assert "240 added" in output
     assert '"distance"' in output
     assert (tmp_path / "leaves.png").read_bytes().startswith(b"\x89PNG")
-    answers = run([sys.executable, "-c", block("python")], tmp_path)
-    assert [line.split()[0] for line in answers.splitlines()] == ["color", "sift"]
+
+
+def test_the_readme_is_short() -> None:
+    """A reader sees all of it in a few minutes."""
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) < 200
