@@ -47,9 +47,6 @@ lint: setup
 	$(BIN)/python tools/house.py --check
 
 docs: setup
-	$(BIN)/mkdocs build --strict --site-dir site
-
-docs: setup
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 proto: setup
