@@ -136,14 +136,14 @@ def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tup
     """
     row = np.zeros((1, chain.view_widths_[position]), np.float32)
     floats = codes_and_vectors(chain, row, position)[1].shape[1] if rerank else 0
-    count, columns = chain.parts, vectors(chain, row, position).shape[1]
+    count, columns = chain.n_metrics_, vectors(chain, row, position).shape[1]
     return tuple(
         Target(
             view=view,
             name=str(metric + 1) if count > 1 else "",
             metric=metric,
             dim=columns // count,
-            codes=chain.binary,
+            codes=chain.capabilities.binary,
             floats=floats,
             scale=view if count > 1 else "",
         )

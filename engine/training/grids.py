@@ -151,7 +151,7 @@ def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> Non
 
     A default is not asked for: the learner takes as many as there are.
     """
-    main = pipeline.main
+    main = pipeline.main_learner
     asked = list(recipe.tune.values.get(_DIMENSIONS, ())) if recipe.tune else []
     if main is not None and _DIMENSIONS in fixed(recipe):
         asked.append(main.get_params()[_DIMENSIONS])

@@ -7,6 +7,7 @@ import pytest
 
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.registry import LEARNERS
+from engine.learners.supervision import Supervision
 from engine.spaces.pipeline import build, fit, vectors
 
 VIEWS = ("left", "right")
@@ -50,7 +51,7 @@ def learned(spec: str, settings: dict[str, object]) -> None:
     """Builds and fits a pipeline; its vectors are finite."""
     views, labels = rows()
     pipeline = build(spec, VIEWS, [(), ()], settings)
-    fit(pipeline, views, y=labels)
+    fit(pipeline, views, Supervision(classes=labels))
     for number, view in enumerate(views):
         assert np.isfinite(vectors(pipeline, view, number)).all()
 

@@ -181,8 +181,9 @@ _INDEX = """
 import sys
 from pathlib import Path
 from engine.home import Home
+from engine.item import IndexOptions
 if __name__ == "__main__":
-    Home(sys.argv[1]).open("killed").index([Path(sys.argv[2])], labels="folder", workers=2,
+    Home(sys.argv[1]).open("killed").index([Path(sys.argv[2])], IndexOptions(labels="folder", workers=2),
         progress=lambda what, done, total: print(done, flush=True))
 """
 

@@ -91,7 +91,7 @@ def test_the_multipliers_look_in_every_step():
     views, labels = examples()
     check = Countdown()
     with cancellable(check):
-        fitted = LEARNERS["fantope"](solver="admm", max_iter=3).fit(views, labels)
+        fitted = LEARNERS["fantope"](solver="admm").set_params(max_iter=3).fit(views, labels)
     assert check.calls > 2 * sum(fitted.steps_)
 
 
@@ -101,7 +101,7 @@ def test_batches_look_in_every_step():
     for settings in ({"batch_size": 20}, {"similar": "knn", "n_neighbors": 3}, {"nearest": 3}, {"penalty": "l1"}):
         check = Countdown()
         with cancellable(check):
-            LEARNERS["multi-npp"](random_state=0, max_iter=3, inner_iter=5, **settings).fit(views, labels)
+            LEARNERS["multi-npp"](random_state=0).set_params(max_iter=3, inner_iter=5, **settings).fit(views, labels)
         assert check.calls > 3 * 5
 
 

@@ -5,12 +5,11 @@ from dataclasses import fields
 import pytest
 from sklearn.base import clone
 
-from engine.learners.chain import parse_chain
 from engine.learners.metrics.descent import Descent
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.npp.alternation import Optimization
 from engine.learners.npp.hybrid import Hybrid
-from engine.learners.registry import LEARNERS, from_state
+from engine.learners.registry import LEARNERS, from_state, parse_chain
 
 
 def test_a_setting_of_a_group_goes_by_its_own_name():

@@ -144,7 +144,9 @@ def test_some_of_them_stop_the_fit():
         ),
         (lambda views, said: Fantope().fit(views, Supervision(comparisons=said.take(np.arange(0)))), "0 constraints"),
         (
-            lambda views, said: Fantope(patience=1).fit(views, Supervision(comparisons=said.take(np.arange(1)))),
+            lambda views, said: (
+                Fantope().set_params(patience=1).fit(views, Supervision(comparisons=said.take(np.arange(1))))
+            ),
             "1 constraints",
         ),
     ],
