@@ -12,6 +12,7 @@ import crossview
 from crossview import EvaluationRequest, NewItem, NotFoundError, Query, Recipe, SearchRequest
 from engine.learners.registry import LEARNERS
 from server.listen import RunningServer
+from server.settings import ServerSettings
 
 ROOT = Path(crossview.__file__).parent.parent
 
@@ -67,7 +68,7 @@ def test_a_program_from_end_to_end(tmp_path: Path) -> None:
         (found,) = pets.search(request)
         assert {hit.labels for hit in found.hits} == {("cat",)}
         rows = pets.evaluate(EvaluationRequest(view="a", targets=("b",), k=(1,))).rows
-    with RunningServer(crossview.Home(tmp_path), port=0) as server, crossview.connect(server.address) as client:
+    with RunningServer(ServerSettings(home=tmp_path, port=0)) as server, crossview.connect(server.address) as client:
         assert client.open("pets").search(request) == [found]
         assert client.open("pets").evaluate(EvaluationRequest(view="a", targets=("b",), k=(1,))).rows == rows
         with pytest.raises(NotFoundError, match="there are: pets"):
