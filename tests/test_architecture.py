@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
     "server.drawing": {"engine"},
     "benchmarks": {*ROOMS, "features", "index"},
-    "tools": {*ROOMS, "features", "index"},
+    "tools": {*ROOMS, "features", "index", "server.cli"},
     "crossview": {"server", "engine", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other.
@@ -57,7 +57,7 @@ HOMES = {
     "PIL": ("features/", "server/drawing/", "server/demo/"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
-    "typer": ("server/",),
+    "typer": ("server/", "tools/documents.py"),
     "matplotlib": ("benchmarks/",),
 }
 
