@@ -97,12 +97,5 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="attributes-lmnn",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure_all,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="accuracy",
-    headline=report.headline,
+    "attributes-lmnn", __doc__, _arguments, measure_all, report.markdown, report.plot, "accuracy", report.headline
 )

@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.attributes_lmnn.methods import (
-    EUCLIDEAN,
-    FANTOPE,
-    GAUSSIAN,
-    METHODS,
-    PEER,
-    PLAIN,
-    POOLED,
-    TRACE,
-)
+from benchmarks.attributes_lmnn.methods import EUCLIDEAN, FANTOPE, GAUSSIAN, METHODS, PEER, PLAIN, POOLED, TRACE
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.paired import Trials, gains_table, rows_of, values
 from benchmarks.frame.plots import panels

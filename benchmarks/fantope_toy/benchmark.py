@@ -171,12 +171,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 _COUNTED = {"rows": "rows", **{name: f"quadruplets to {name} with" for name in ("train", "validation", "test")}}
 BENCHMARK = Benchmark(
-    name="fantope-toy",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="accuracy and eigenvalues",
-    headline=report.headline,
+    "fantope-toy",
+    __doc__,
+    _arguments,
+    measure,
+    report.markdown,
+    report.plot,
+    "accuracy and eigenvalues",
+    report.headline,
 )

@@ -26,7 +26,7 @@ def plain_report(document: Document) -> str:
     return f"# {document['benchmark']}\n\n{figures_table(document['rows'])}\n"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Benchmark:
     """One entry of ``python -m benchmarks NAME``.
 

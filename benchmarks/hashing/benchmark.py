@@ -93,12 +93,5 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 
 BENCHMARK = Benchmark(
-    name="hashing",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="mAP against bits",
-    headline=report.headline,
+    "hashing", __doc__, _arguments, measure, report.markdown, report.plot, "mAP against bits", report.headline
 )

@@ -51,11 +51,7 @@ def headline(document: Document) -> tuple[str, str, str]:
         _cell([means(trial, name, TUNED_BITS, "map", None, "across") for trial in trials])
         for name in ("npp-hash", "scm")
     )
-    return (
-        f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP",
-        codes,
-        f"{others} (SCM)",
-    )
+    return (f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP", codes, f"{others} (SCM)")
 
 
 def means(trial: Mapping[str, Any], method: str, bits: int | None, metric: str, k: int | None, where: str) -> float:

@@ -91,12 +91,5 @@ _MEASURED = {"both": f"the mean of {TUNED_BY}-NN accuracy and mAP", "accuracy": 
 
 
 BENCHMARK = Benchmark(
-    name="multi-npp",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="k-NN accuracy",
-    headline=report.headline,
+    "multi-npp", __doc__, _arguments, measure, report.markdown, report.plot, "k-NN accuracy", report.headline
 )

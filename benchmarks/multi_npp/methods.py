@@ -53,12 +53,7 @@ def penalties(views: int) -> list[list[float]]:
 
 
 _PENALTIES = [1e-6, 1e-2, 1e-1]
-_HYBRID: Grid = {
-    "spec": specs("hybrid"),
-    "nearest": [20, 10, None],
-    "spread": [0.5, 0.35, 1.0],
-    "max_iter": [1, 3],
-}
+_HYBRID: Grid = {"spec": specs("hybrid"), "nearest": [20, 10, None], "spread": [0.5, 0.35, 1.0], "max_iter": [1, 3]}
 _BANDWIDTHS = {"kernel__bandwidth": [1.0, 0.5, 2.0]}
 _CLOSE_AND_LOOSE = [1e-4, 1e-1]
 """Penalties on kernel maps: the view that is searched is best fitted closely, the one that asks loosely. On the

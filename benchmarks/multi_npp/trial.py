@@ -112,12 +112,7 @@ def _split(photographs: Photographs, seed: int) -> Trial:
     rows = (photographs.color, photographs.words(train, seed), photographs.gist)
     parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
     return Trial(
-        train=parts[0],
-        test=parts[1],
-        train_labels=labels[train],
-        test_labels=labels[test],
-        seed=seed,
-        measure=quality,
+        train=parts[0], test=parts[1], train_labels=labels[train], test_labels=labels[test], seed=seed, measure=quality
     )
 
 

@@ -66,12 +66,5 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="musl",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=plot,
-    caption="accuracy and groups",
-    headline=report.headline,
+    "musl", __doc__, _arguments, measure, report.markdown, plot, "accuracy and groups", report.headline
 )

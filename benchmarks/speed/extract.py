@@ -62,10 +62,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "processes": cores,
         "views": {name: VIEWS[name]().params() for name in sorted(VIEWS)},
     }
-    return {
-        "settings": settings,
-        "rows": [*time_parts(pictures, options.timed), *whole_path(pictures, seeds, cores)],
-    }
+    return {"settings": settings, "rows": [*time_parts(pictures, options.timed), *whole_path(pictures, seeds, cores)]}
 
 
 def read_pictures(data: Path, limit: int | None) -> Pictures:
@@ -202,4 +199,4 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first split; the next count up from it")
 
 
-BENCHMARK = Benchmark(name="extract", description=__doc__, arguments=_arguments, run=measure)
+BENCHMARK = Benchmark("extract", __doc__, _arguments, measure)

@@ -184,11 +184,5 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="hamming-speed",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure_all,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="time against size",
+    "hamming-speed", __doc__, _arguments, measure_all, report.markdown, report.plot, "time against size"
 )

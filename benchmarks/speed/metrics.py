@@ -147,12 +147,4 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-BENCHMARK = Benchmark(
-    name="metric-speed",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure_all,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="time",
-)
+BENCHMARK = Benchmark("metric-speed", __doc__, _arguments, measure_all, report.markdown, report.plot, "time")

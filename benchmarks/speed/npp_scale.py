@@ -151,12 +151,4 @@ def _sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
-BENCHMARK = Benchmark(
-    name="npp-scale",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=markdown,
-    plot=plot,
-    caption="time and memory",
-)
+BENCHMARK = Benchmark("npp-scale", __doc__, _arguments, measure, markdown, plot, "time and memory")

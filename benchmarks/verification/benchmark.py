@@ -147,12 +147,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="verification",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="rank and accuracy against mu, accuracy against iterations",
-    headline=report.headline,
+    "verification",
+    __doc__,
+    _arguments,
+    measure,
+    report.markdown,
+    report.plot,
+    "rank and accuracy against mu, accuracy against iterations",
+    report.headline,
 )

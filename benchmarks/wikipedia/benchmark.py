@@ -164,12 +164,5 @@ def _settings(documents: Documents) -> dict[str, Any]:
 
 
 BENCHMARK = Benchmark(
-    name="wikipedia",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="precision and recall",
-    headline=report.headline,
+    "wikipedia", __doc__, _arguments, measure, report.markdown, report.plot, "precision and recall", report.headline
 )

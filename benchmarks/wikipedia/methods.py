@@ -44,11 +44,7 @@ _START: Mapping[str, Any] = {**_NPP, "max_iter": 0}
 METHODS: tuple[Method, ...] = (
     Method(
         "cca",
-        {
-            "spec": _specs("cca"),
-            "power": [1.0, 0.5, 0.0, 2.0],
-            "shrinkage": ["auto", 0.03, 0.1, 0.3],
-        },
+        {"spec": _specs("cca"), "power": [1.0, 0.5, 0.0, 2.0], "shrinkage": ["auto", 0.03, 0.1, 0.3]},
         {"n_components": 10},
         exhaustive=False,
     ),

@@ -9,12 +9,7 @@ from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import table
 
 DIRECTIONS = (("image", "text"), ("text", "image"), ("both", "both"))
-PUBLISHED = (
-    ("CCA", 0.2549, 0.1846),
-    ("JGRHML", 0.2830, 0.2119),
-    ("JFSSL", 0.3063, 0.2275),
-    ("SCM", 0.3501, 0.2496),
-)
+PUBLISHED = (("CCA", 0.2549, 0.1846), ("JGRHML", 0.2830, 0.2119), ("JFSSL", 0.3063, 0.2275), ("SCM", 0.3501, 0.2496))
 SOURCE = (
     "Published: mAP as compared by Zhu et al., Data Analysis and Knowledge Discovery 4(5), 2020, p. 84-91, "
     "on the same documents; their features and tuning need not be ours."
