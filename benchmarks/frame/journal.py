@@ -66,7 +66,7 @@ def run_trials(
     tasks: Mapping[str, Any],
     run: Callable[..., Trial],
     *arguments: Any,
-    progress: Callable[[Trial], str],
+    progress: Callable[[Trial], str] = lambda trial: f"{trial['seconds']:.0f} s",
 ) -> list[Trial]:
     """Returns ``run(task, *arguments)`` of every task, in their order; what an earlier run finished is not run again.
 

@@ -7,8 +7,8 @@ cross-validation inside each training part, for every method in the same way.
 """
 
 import argparse
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
 from benchmarks.frame.journal import Journal, by_seed, cache_folder, partial_folder, run_trials
+from benchmarks.frame.tables import values_by
 from benchmarks.multi_npp import report
 from benchmarks.multi_npp.compare import compared
 from benchmarks.multi_npp.methods import DIMS, GROUPS, METHODS
@@ -31,7 +32,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {**_settings(images, options), "seeds": list(seeds)}
     how = options.tuned_by, options.methods
     cells = partial_folder(options, settings)
-    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, *how, progress=_progress)
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, *how)
     rows = [trial["rows"] for trial in trials]
     return {
         "settings": settings,
@@ -47,21 +48,11 @@ def run(seed: int, data: Path, cache: Path, cells: Path, tuned_by: str, group: s
     return run_trial(photographs(data, cache), seed, Journal(cells / f"{seed}.jsonl"), tuned_by, group)
 
 
-def _progress(trial: Mapping[str, Any]) -> str:
-    return f"{trial['seconds']:.0f} s"
-
-
 def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Returns one row per figure with its mean and (population) standard deviation over the trials."""
-    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     names = ("method", "dim", "query_view", "database_view", "metric", "k")
-    for rows in trials:
-        for row in rows:
-            values[tuple(row[name] for name in names)].append(row["value"])
-    return [
-        {**dict(zip(names, key, strict=True)), "value": float(np.mean(found)), "std": float(np.std(found))}
-        for key, found in values.items()
-    ]
+    found = values_by(chain.from_iterable(trials), names)
+    return [{**about, "value": float(np.mean(values)), "std": float(np.std(values))} for about, values in found]
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import table
+from benchmarks.frame.tables import figures_by, table
 
 # Distinct in the common kinds of colour blindness.
 COLORS = {
@@ -28,12 +28,12 @@ WANTED = (
 )
 LEGIBLE = 1_000_000  # codes below which a process's own buffers hide what an index takes
 
-Case = tuple[str, int, int]
+_SET = ("distribution", "bits", "codes")
 
 
 def markdown(document: Document) -> str:
     """Returns the report: a line per set and method, and the wanted figures beside the measured."""
-    cases = _cases(document)
+    cases = figures_by(document["rows"], *_SET)
     head = ["codes", "bits", "method", "query, ms", "ratio", "in a batch of 64, ms", "ratio", "build, s"]
     lines = [[*head, "bytes a code", "of codes and ids", "recall", "equal answers"]]
     sets = [["codes", "bits", "repeated codes, %", "median distance of the tenth"]]
@@ -61,7 +61,7 @@ def markdown(document: Document) -> str:
 
 def plot(path: Path, document: Document) -> None:
     """Draws milliseconds a query against the number of 64-bit codes, clustered and uniform."""
-    cases = _cases(document)
+    cases = figures_by(document["rows"], *_SET)
     with panels(path, 1, 2, (10, 4.5), sharey=True) as figure:
         for axis, distribution in zip(figure.axes, ("clustered", "uniform"), strict=True):
             for method, color in COLORS.items():
@@ -76,14 +76,6 @@ def plot(path: Path, document: Document) -> None:
             axis.set_xlabel("codes")
         figure.axes[0].set_ylabel("ms a query, one thread")
         figure.axes[0].legend(frameon=False)
-
-
-def _cases(document: Document) -> dict[Case, dict[str, dict[str, float]]]:
-    cases: dict[Case, dict[str, dict[str, float]]] = {}
-    for row in document["rows"]:
-        methods = cases.setdefault((row["distribution"], row["bits"], row["codes"]), {})
-        methods.setdefault(row["method"], {})[row["metric"]] = row["value"]
-    return cases
 
 
 def _line(found: Mapping[str, float], bits: int, codes: int) -> list[str]:

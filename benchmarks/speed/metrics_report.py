@@ -6,11 +6,11 @@ from typing import Any
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import table
+from benchmarks.frame.tables import figures_by, table
 from benchmarks.speed.metrics_methods import METHODS
 
 Figures = Mapping[str, Any]
-Problem = tuple[str, int, int]
+_PROBLEM = ("supervision", "width", "count")
 TITLES = {"quadruplets": "quadruplets", "pairs": "pairs", "classes": "rows with classes"}
 COLORS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#555555", "#000000")
 
@@ -37,10 +37,10 @@ def markdown(document: Document) -> str:
     return "\n\n".join(parts)
 
 
-def faster(document: Document) -> dict[tuple[str, Problem], float]:
+def faster(document: Document) -> dict[tuple[str, tuple[Any, ...]], float]:
     """Returns how many times faster ours is than each peer, by peer and problem, where one of ours is as accurate."""
     found = {}
-    for problem, figures in _problems(document).items():
+    for problem, figures in figures_by(document["rows"], *_PROBLEM).items():
         ours = [f for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
         for name, peer in figures.items():
             if METHODS[name].peer and "seconds" in peer:
@@ -52,7 +52,7 @@ def faster(document: Document) -> dict[tuple[str, Problem], float]:
 
 def plot(path: Path, document: Document) -> None:
     """Draws seconds against constraints, a panel per supervision and width; crosses at the limit were stopped there."""
-    problems = _problems(document)
+    problems = figures_by(document["rows"], *_PROBLEM)
     shown = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
     columns = min(len(shown), 3)
     rows = -(-len(shown) // columns)
@@ -82,7 +82,7 @@ def _draw(axis: Any, counts: Mapping[int, Mapping[str, Figures]], timeout: float
 
 def _lines(document: Document, supervision: str) -> Iterator[list[str]]:
     times = faster(document)
-    for problem, figures in _problems(document).items():
+    for problem, figures in figures_by(document["rows"], *_PROBLEM).items():
         kind, width, count = problem
         if kind != supervision:
             continue
@@ -101,14 +101,6 @@ def _bound(figures: Mapping[str, Figures], found: Figures, timeout: float) -> st
     """How many times longer a peer that was stopped took than the slowest of ours."""
     ours = [f["seconds"] for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
     return f"> {timeout / max(ours):.1f}" if ours and found["failed"].startswith(">") else ""
-
-
-def _problems(document: Document) -> dict[Problem, dict[str, dict[str, Any]]]:
-    found: dict[Problem, dict[str, dict[str, Any]]] = {}
-    for row in document["rows"]:
-        problem = row["supervision"], row["width"], row["count"]
-        found.setdefault(problem, {}).setdefault(row["method"], {})[row["metric"]] = row["value"]
-    return found
 
 
 def _head(title: str) -> list[str]:

@@ -9,7 +9,7 @@ memory is its own, data included.
 import argparse
 import resource
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, numbers
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import table
+from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import alone
 from engine.learners.npp.multi_npp import MultiNPP
 
@@ -87,9 +87,10 @@ def accuracy(learner: MultiNPP, views: Sequence[Rows], labels: NDArray[np.int64]
 def markdown(document: Document) -> str:
     """Returns the table, one line per number of items and method."""
     lines = [["items", "method", "seconds", "peak memory, MiB", "5-NN accuracy, %"]]
-    for items, method, figures in _lines(document):
-        cells = f"{figures['seconds']:.1f}", f"{figures['peak memory, MiB']:.0f}", f"{100 * figures['accuracy']:.1f}"
-        lines.append([f"{items:,}", method, *cells])
+    for (items,), methods in figures_by(document["rows"], "items").items():
+        for method, found in methods.items():
+            cells = f"{found['seconds']:.1f}", f"{found['peak memory, MiB']:.0f}", f"{100 * found['accuracy']:.1f}"
+            lines.append([f"{items:,}", method, *cells])
     return f"# Multi-NPP against the number of items\n\n{table(lines)}"
 
 
@@ -98,7 +99,9 @@ def plot(path: Path, document: Document) -> None:
     with panels(path, 1, 2, (10, 4)) as figure:
         for axis, metric, label in zip(figure.axes, ("seconds", "peak memory, MiB"), ("seconds", "MiB"), strict=True):
             for method, marker in zip(METHODS, "os^", strict=True):
-                points = [(items, figures[metric]) for items, name, figures in _lines(document) if name == method]
+                points = [
+                    (row["items"], row["value"]) for row in rows_with(document["rows"], method=method, metric=metric)
+                ]
                 axis.loglog(*zip(*points, strict=True), marker=marker, label=method)
             axis.set_xlabel("items")
             axis.set_ylabel(label)
@@ -106,14 +109,6 @@ def plot(path: Path, document: Document) -> None:
         time_axis.set_title("training time")
         memory_axis.set_title("peak memory of the process, data included")
         time_axis.legend(frameon=False)
-
-
-def _lines(document: Document) -> Iterator[tuple[int, str, dict[str, float]]]:
-    found: dict[tuple[int, str], dict[str, float]] = {}
-    for row in document["rows"]:
-        found.setdefault((row["items"], row["method"]), {})[row["metric"]] = row["value"]
-    for (items, method), figures in found.items():
-        yield items, method, figures
 
 
 def _fit(method: str, size: int, seed: int) -> dict[str, float]:

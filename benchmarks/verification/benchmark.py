@@ -11,7 +11,7 @@ OUT.cache.
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Returns settings, rows and trials of all sets."""
     settings = _settings(options)
     tasks = {f"{task.kind} {task.which}": task for task in _tasks(options)}
-    trials = run_trials(options, settings, tasks, run, progress=_progress)
+    trials = run_trials(options, settings, tasks, run)
     return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
@@ -104,10 +104,6 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
             f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
         ) from None
     return tasks
-
-
-def _progress(trial: Mapping[str, Any]) -> str:
-    return f"{trial['seconds']:.0f} s"
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
