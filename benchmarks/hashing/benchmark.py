@@ -23,8 +23,8 @@ from benchmarks.frame.journal import by_seed, cache_folder, run_trials
 from benchmarks.frame.record import usable_cores
 from benchmarks.hashing import report
 from benchmarks.hashing.methods import METHODS, TUNED_BITS
-from benchmarks.hashing.trial import FOLDS, TEST_SIZE, WIKIPEDIA, run
-from benchmarks.photographs import photographs
+from benchmarks.hashing.trial import FOLDS, WIKIPEDIA, run
+from benchmarks.photographs import TEST_SIZE, photographs
 
 BITS = (16, 32, 64, 128, 256)
 PHOTOGRAPHS, DOCUMENTS = "corel1k", "wikipedia_crossmodal"

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
 from benchmarks.hashing.ties import average_precision, precision_at_k
-from benchmarks.photographs import photographs
+from benchmarks.photographs import photographs, train_and_test
 from benchmarks.wikipedia.benchmark import read_documents
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
@@ -24,7 +23,6 @@ WITHIN = ((0, 0), (1, 1))
 PAIRS = (*CROSSINGS, *WITHIN)
 CUTS = (50, 100)
 FOLDS = 3
-TEST_SIZE = 0.2
 WIKIPEDIA = -1
 """Stands for the documents among the seeds of the photographs."""
 
@@ -61,8 +59,7 @@ class Split:
 def corel(data: Path, cache: Path, seed: int) -> Split:
     """Returns a split of the photographs in folders of classes."""
     images = photographs(data, cache)
-    splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
-    train, test = next(splitter.split(images.labels, images.labels))
+    train, test = train_and_test(images.labels, seed)
     rows = [images.color.astype(float), images.words(train, seed).astype(float)]
     return Split(
         data="corel",

@@ -20,8 +20,8 @@ from benchmarks.frame.journal import Journal, by_seed, cache_folder, partial_fol
 from benchmarks.frame.tables import Row, rows_with, values_by
 from benchmarks.multi_npp import report
 from benchmarks.multi_npp.methods import BASELINES, DIMS, GROUPS, METHODS, PAIR, WIDEST
-from benchmarks.multi_npp.trial import FOLDS, MEASURES, NEIGHBORS, TEST_SIZE, TUNED_BY, run_trial
-from benchmarks.photographs import Photographs, photographs
+from benchmarks.multi_npp.trial import FOLDS, MEASURES, NEIGHBORS, TUNED_BY, run_trial
+from benchmarks.photographs import TEST_SIZE, Photographs, photographs
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

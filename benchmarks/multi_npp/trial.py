@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp.methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
-from benchmarks.photographs import Photographs
+from benchmarks.photographs import Photographs, train_and_test
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
 from engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
 from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
 
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
-TEST_SIZE = 0.2
 FOLDS = 3
 TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises, alone or with mAP
 
@@ -107,8 +105,7 @@ def _plan(group: str) -> Iterator[tuple[Method, int | None, str]]:
 
 def _split(photographs: Photographs, seed: int) -> Trial:
     labels = photographs.labels
-    splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
-    train, test = next(splitter.split(labels, labels))
+    train, test = train_and_test(labels, seed)
     rows = (photographs.color, photographs.words(train, seed), photographs.gist)
     parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
     return Trial(

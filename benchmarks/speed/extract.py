@@ -18,14 +18,13 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.frame.benchmark import Benchmark, positive
 from benchmarks.frame.record import Row, usable_cores
 from benchmarks.frame.workers import pool
-from benchmarks.photographs import pictures_by_class
+from benchmarks.photographs import pictures_by_class, train_and_test
 from features import Color, Forest, Gist, ImageExtractor, Sift
 from features.decode import decode
 from features.worker import become_worker
@@ -105,7 +104,7 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     with pool(cores, prepare=become_worker) as workers:
         samples = list(workers.map(_sample, pictures.contents, chunksize=8))
         for seed in seeds:
-            train, test = split(pictures.classes, seed)
+            train, test = train_and_test(pictures.classes, seed)
             views = fitted_views([samples[i] for i in train], pictures.classes[train], seed)
             states = {name: views[name].to_state() for name in FITTED}
             run = partial(_extract_all, workers, pictures.contents, states, 8 * cores)
@@ -128,13 +127,6 @@ def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) 
     for name in FITTED:
         views[name].fit([sample[name] for sample in samples], seed, [(str(one),) for one in classes])
     return views
-
-
-def split(classes: NDArray[np.str_], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """80 % of every class to train on, the rest to query with."""
-    splitter = StratifiedShuffleSplit(1, test_size=0.2, random_state=seed)
-    train, test = next(splitter.split(classes, classes))
-    return train, test
 
 
 def accuracy(

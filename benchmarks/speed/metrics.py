@@ -134,10 +134,7 @@ def _row(method: str, cell: Cell, metric: str, value: Any) -> dict[str, Any]:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "seed": options.seed,
-        "threads": options.threads,
-        "timeout": options.timeout,
-        "rows": options.rows,
+        **{name: getattr(options, name) for name in ("seed", "threads", "timeout", "rows")},
         "methods": {name: {"learner": m.learner, "settings": dict(m.settings)} for name, m in METHODS.items()},
         "data": {"rank": methods.RANK, "classes": methods.CLASSES, "flipped": methods.FLIPPED},
     }

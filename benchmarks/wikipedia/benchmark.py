@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frame.benchmark import Benchmark, MissingDataError, positive
+from benchmarks.frame.benchmark import Benchmark, positive, read_arrays
 from benchmarks.frame.journal import run_trials
 from benchmarks.wikipedia import report
 from benchmarks.wikipedia.methods import METHODS, Method
@@ -65,15 +65,10 @@ def _progress(found: Mapping[str, Any]) -> str:
 
 def read_documents(data: Path) -> Documents:
     """Returns the documents of a folder; MissingDataError names what is missing."""
-    path = data / FILE
-    if not path.is_file():
-        raise MissingDataError(f"{data} holds no {FILE}")
-    with np.load(path) as file:
-        missing = sorted({"image_sift_bow128", "text_lda10", "y", "class_names", "is_train"} - set(file))
-        if missing:
-            raise MissingDataError(f"{path} has no {', '.join(missing)}")
-        views = [file[name].astype(np.float64) for name in ("image_sift_bow128", "text_lda10")]
-        labels, train = file["class_names"][file["y"]], file["is_train"].astype(bool)
+    rows = ("image_sift_bow128", "text_lda10")
+    arrays = read_arrays(data, FILE, *rows, "y", "class_names", "is_train")
+    views = [arrays[name].astype(np.float64) for name in rows]
+    labels, train = arrays["class_names"][arrays["y"]], arrays["is_train"].astype(bool)
     return Documents([x[train] for x in views], [x[~train] for x in views], labels[train], labels[~train])
 
 
