@@ -46,7 +46,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns features (n, d), labels (n,), and the orderings of the classes; MissingDataError names what is missing."""
+    """Returns features (n, d), labels (n,), and orderings of the classes; MissingDataError names what is missing."""
     arrays = read_arrays(folder, FILE, "X", "y", "relative_ordering")
     orderings = arrays["relative_ordering"].T.astype(np.float64)
     return {

@@ -70,13 +70,8 @@ def run_trials(
 ) -> list[Trial]:
     """Returns ``run(task, *arguments)`` of every task, in their order; what an earlier run finished is not run again.
 
-    Args:
-        options: ``json`` is the output, beside which finished trials are kept, and ``workers`` how many run at a time.
-        settings: of the document.
-        tasks: by the name under which they are kept.
-        run: a function of a module, so that worker processes find it; returns JSON values.
-        arguments: further arguments of ``run``.
-        progress: what to print of a finished trial.
+    ``run`` is a function of a module, so that worker processes find it, and returns JSON values. Finished trials are
+    stored beside the output ``options.json`` by their tasks' names; ``progress`` is what is printed of each.
     """
     console = Console(stderr=True)
     journal = Journal(partial_folder(options, settings) / "trials.jsonl")

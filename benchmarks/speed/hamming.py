@@ -75,7 +75,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for case in _cases(options.sizes, options.other_bits):
         console.print(f"{case['codes']:,} {case['distribution']} codes of {case['bits']} bits ...", highlight=False)
-        found = alone(measure, case, options.seed, _approximated(case, options), threads=1)
+        approximate = case["bits"] == BITS and case["codes"] <= options.approximate
+        found = alone(measure, case, options.seed, approximate, threads=1)
         rows += [{**case, **row} for row in found]
     settings = {"seed": options.seed, "k": K, "queries": QUERIES, "classes": CLASSES, "latent": LATENT}
     settings |= {"sd": SPREAD, "M": NEIGHBORS, "efSearch": PROBES, "nprobe": PROBES}
@@ -114,11 +115,10 @@ def measure(case: Mapping[str, Any], seed: int, approximate: bool) -> list[dict[
     batch, _ = _times(searches, [queries] * BATCHES)
     true_ids, true_distances = answers[SCAN]
     for method, (ids, distances) in answers.items():
-        ratio = np.median(single[method] / single[SCAN])
         figures = {
             "query, ms": 1000 * float(np.median(single[method])),
             "query in a batch, ms": 1000 * float(np.median(batch[method])) / QUERIES,
-            "ratio": float(ratio),
+            "ratio": float(np.median(single[method] / single[SCAN])),
             "ratio in a batch": float(np.median(batch[method] / batch[SCAN])),
             "recall": float(np.mean((ids >= 0) & (distances <= true_distances[:, -1:]))),
             "equal answers": float(np.mean((ids == true_ids) & (distances == true_distances))),
@@ -193,10 +193,6 @@ def _cases(sizes: Sequence[int], other_bits: Sequence[int]) -> list[dict[str, An
         for distribution in ("clustered", "uniform")
         for size, bits in kinds
     ]
-
-
-def _approximated(case: Mapping[str, Any], options: argparse.Namespace) -> bool:
-    return bool(case["bits"] == BITS and case["codes"] <= options.approximate)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from benchmarks import peers
 from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.plots import panels
 from benchmarks.frame.record import usable_cores
-from benchmarks.frame.tables import figures_by, table
+from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import start_worker, thread_limit
 from benchmarks.speed import metrics_methods as methods
 from benchmarks.speed.metrics_methods import METHODS, Cell
@@ -42,11 +42,7 @@ COLORS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#55
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every problem and method.
-
-    Raises:
-        FileNotFoundError: if metric-learn's environment is not there.
-    """
+    """Returns settings, and rows of every problem and method; FileNotFoundError without metric-learn's environment."""
     if not peers.available():
         raise FileNotFoundError("metric-learn's environment is missing; make it with: make peers")
     rows: list[dict[str, Any]] = []
@@ -61,7 +57,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
                 if figures.get("failed", "").startswith(">"):
                     late.add((method, cell.width))
                 _print(method, cell, figures)
-                rows += [_row(method, cell, metric, value) for metric, value in figures.items()]
+                about = {name: getattr(cell, name) for name in _PROBLEM}
+                rows += [{"method": method, **about, "metric": m, "value": v} for m, v in figures.items()]
     return {"settings": _settings(options), "rows": rows}
 
 
@@ -113,8 +110,7 @@ def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
     finally:
         process.kill()
         process.join()
-    late = found.get("seconds", 0.0) > timeout
-    return {"failed": f"> {timeout:g} s"} if late else found
+    return {"failed": f"> {timeout:g} s"} if found.get("seconds", 0.0) > timeout else found
 
 
 def _answer(method: str, cell: Cell, timeout: float, answers: Any) -> None:
@@ -125,11 +121,6 @@ def _answer(method: str, cell: Cell, timeout: float, answers: Any) -> None:
         answers.put({"failed": f"> {timeout:g} s"})
     except (RuntimeError, ValueError, MemoryError) as error:
         answers.put({"failed": str(error)})
-
-
-def _row(method: str, cell: Cell, metric: str, value: Any) -> dict[str, Any]:
-    place = {"supervision": cell.supervision, "width": cell.width, "count": cell.count}
-    return {"method": method, **place, "metric": metric, "value": value}
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -166,9 +157,9 @@ def markdown(document: Document) -> str:
     )
     parts = ["# Learning metrics: time, memory and accuracy", intro]
     for supervision, title in TITLES.items():
-        lines = list(_lines(document, supervision))
-        if lines:
-            parts.append(f"## From {title}\n\n{table([_head(title), *lines])}")
+        if lines := list(_lines(document, supervision)):
+            head = ["columns", title, "method", "seconds", "steps", "memory, MiB", "accuracy, %", "times faster"]
+            parts.append(f"## From {title}\n\n{table([head, *lines])}")
     return "\n\n".join(parts)
 
 
@@ -217,10 +208,8 @@ def _draw(axis: Any, counts: Mapping[int, Mapping[str, Figures]], timeout: float
 
 def _lines(document: Document, supervision: str) -> Iterator[list[str]]:
     times = faster(document)
-    for problem, figures in figures_by(document["rows"], *_PROBLEM).items():
-        kind, width, count = problem
-        if kind != supervision:
-            continue
+    for problem, figures in figures_by(rows_with(document["rows"], supervision=supervision), *_PROBLEM).items():
+        _, width, count = problem
         for name, found in figures.items():
             start = [str(width), f"{count:,}", name if METHODS[name].peer else f"**{name}**"]
             if "failed" in found:
@@ -236,10 +225,6 @@ def _bound(figures: Mapping[str, Figures], found: Figures, timeout: float) -> st
     """How many times longer a peer that was stopped took than the slowest of ours."""
     ours = [f["seconds"] for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
     return f"> {timeout / max(ours):.1f}" if ours and found["failed"].startswith(">") else ""
-
-
-def _head(title: str) -> list[str]:
-    return ["columns", title, "method", "seconds", "steps", "memory, MiB", "accuracy, %", "times faster"]
 
 
 BENCHMARK = Benchmark("metric-speed", __doc__, _arguments, measure_all, markdown, plot, "time")

@@ -47,7 +47,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             shown = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
             Console(stderr=True).print(f"{size} items, {method}: {shown}", highlight=False)
             rows += [{"method": method, "items": size, "metric": m, "value": v} for m, v in figures.items()]
-    return {"settings": _settings(options), "rows": rows}
+    settings = {
+        "sizes": list(options.sizes),
+        "seed": options.seed,
+        "classes": CLASSES,
+        "width": WIDTH,
+        "dim": DIM,
+        "queries": QUERIES,
+        "methods": {name: dict(params) for name, params in METHODS.items()},
+        "all pairs up to": FULL_UP_TO,
+    }
+    return {"settings": settings, "rows": rows}
 
 
 def pairs(count: int, seed: int) -> tuple[list[Rows], NDArray[np.int64]]:
@@ -119,19 +129,6 @@ def _fit(method: str, size: int, seed: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": seconds, "peak memory, MiB": peak, "accuracy": accuracy(learner, views, labels, seed + 1)}
-
-
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "sizes": list(options.sizes),
-        "seed": options.seed,
-        "classes": CLASSES,
-        "width": WIDTH,
-        "dim": DIM,
-        "queries": QUERIES,
-        "methods": {name: dict(params) for name, params in METHODS.items()},
-        "all pairs up to": FULL_UP_TO,
-    }
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
