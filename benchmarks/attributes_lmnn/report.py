@@ -37,7 +37,6 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     ours = mean_and_error(values(document["trials"], FANTOPE, "accuracy"))
     return (
         "8 people by 11 relative attributes (PubFig), LMNN with a Fantope: accuracy, %",

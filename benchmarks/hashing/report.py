@@ -45,7 +45,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     trials = rows_with(document["trials"], data="corel")
     codes, others = (
         _cell([means(trial, name, TUNED_BITS, "map", None, "across") for trial in trials])
@@ -56,13 +55,9 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 def means(trial: Mapping[str, Any], method: str, bits: int | None, metric: str, k: int | None, where: str) -> float:
     """Returns a method's figure on one split, mean over the directions across views, or over the views."""
-    found = [
-        row["value"]
-        for row in trial["rows"]
-        if (row["method"], row["bits"], row["metric"], row.get("k")) == (method, bits, metric, k)
-        and (row["query_view"] == row["database_view"]) == WITHIN[where]
-    ]
-    return float(np.mean(found))
+    rows = rows_with(trial["rows"], method=method, bits=bits, metric=metric, k=k)
+    within = WITHIN[where]
+    return float(np.mean([row["value"] for row in rows if (row["query_view"] == row["database_view"]) == within]))
 
 
 def plot(path: Path, document: Document) -> None:

@@ -131,11 +131,11 @@ def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | 
     before = time.monotonic()
     chain = parse_chain(spec, settings).fit(split.train, split.train_labels)
     seconds = time.monotonic() - before
-    yield {"data": split.data, "method": method.name, "bits": bits, "metric": "seconds", "value": seconds}
+    about = {"data": split.data, "method": method.name, "bits": bits}
+    yield {**about, "metric": "seconds", "value": seconds}
     for query, database in PAIRS if method.across else WITHIN:
         squared, relevant = _searched(chain, split, query, database)
-        key = {"data": split.data, "method": method.name, "bits": bits}
-        key |= {"query_view": split.views[query], "database_view": split.views[database]}
+        key = {**about, "query_view": split.views[query], "database_view": split.views[database]}
         yield {**key, "metric": "map", "k": None, "value": float(np.nanmean(average_precision(squared, relevant)))}
         for k in CUTS:
             yield {**key, "metric": "precision", "k": k, "value": float(precision_at_k(squared, relevant, k).mean())}
@@ -151,9 +151,8 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
     probes = chain.transform(split.test[query], view=query)
     stored = chain.transform(items[database], view=database)
-    squared = _under_metrics(
-        probes, stored, chain.n_metrics_, None if split.unseen else chain.metric_of_class(labels, database)
-    )
+    metrics = None if split.unseen else chain.metric_of_class(labels, database)
+    squared = _under_metrics(probes, stored, chain.n_metrics_, metrics)
     relevant = split.test_labels[:, None] == labels[None]
     if split.unseen and query == database:
         others = ~np.eye(len(labels), dtype=bool)
@@ -161,16 +160,15 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     return squared, relevant
 
 
-def _under_metrics(probes: Rows, stored: Rows, parts: int, metrics: NDArray[np.intp] | None) -> Rows:
+def _under_metrics(probes: Rows, stored: Rows, count: int, metrics: NDArray[np.intp] | None) -> Rows:
     """Squared distances, (q, n), of rows whose embeddings are K metrics' side by side.
 
     Each is under the stored row's own metric, of (n,) ``metrics``; None: under the one that brings the two nearest, as
     for items without a label.
     """
-    if parts == 1:
+    if count == 1:
         return distances(probes, stored)
-    found = np.array(
-        [distances(q, d) for q, d in zip(np.split(probes, parts, 1), np.split(stored, parts, 1), strict=True)]
-    )
-    nearest: Rows = found.min(axis=0) if metrics is None else found[metrics, :, np.arange(len(stored))].T
+    pairs = zip(np.split(probes, count, 1), np.split(stored, count, 1), strict=True)
+    squared = np.array([distances(*pair) for pair in pairs])
+    nearest: Rows = squared.min(axis=0) if metrics is None else squared[metrics, :, np.arange(len(stored))].T
     return nearest

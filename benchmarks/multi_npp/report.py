@@ -66,7 +66,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     dim = max(document["settings"]["dims"])
     (ours,) = (row for row in _rows(document, "multi-npp", dim, "sift", "color", "accuracy") if row["k"] == 5)
     paper = paper_row("multi-npp", dim, "sift", "color")
@@ -139,11 +138,11 @@ def _compared(document: Document, pairs: Sequence[tuple[str, str]]) -> str:
     titles = [f"{query} → {database}, {_TITLES[metric]}" for query, database, metric in figures]
     lines = [["method", *titles]]
     lines += [
-        [name, *(_difference(mine[one]) for one in figures)]
-        for name, mine in found.items()
-        if set(mine) >= set(figures)
+        [name, *(_difference(rows[one]) for one in figures)]
+        for name, rows in found.items()
+        if set(rows) >= set(figures)
     ]
-    baselines = {one: row["baseline"] for mine in found.values() for one, row in mine.items()}
+    baselines = {one: row["baseline"] for rows in found.values() for one, row in rows.items()}
     best = "; ".join(
         f"{title}: {baselines[one]}" for one, title in zip(figures, titles, strict=True) if one in baselines
     )

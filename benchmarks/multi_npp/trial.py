@@ -88,9 +88,9 @@ def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[
 
 def quality(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
     """The mean of k-NN accuracy and mAP."""
-    order, mine, theirs = _ranked(squared, query_labels, labels)
-    precision = average_precision(relevance(order, mine, theirs))
-    return (float(knn_correct(order, mine, theirs, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
+    order, of_queries, of_items = _ranked(squared, query_labels, labels)
+    precision = average_precision(relevance(order, of_queries, of_items))
+    return (float(knn_correct(order, of_queries, of_items, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
 
 
 MEASURES: Mapping[str, Measure] = {"both": quality, "accuracy": accuracy}
@@ -152,10 +152,10 @@ def _ranked(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[A
 
 
 def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial) -> Iterator[dict[str, Any]]:
-    order, mine, theirs = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
-    relevant = relevance(order, mine, theirs)
+    order, of_queries, of_items = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
+    relevant = relevance(order, of_queries, of_items)
     for k in NEIGHBORS:
-        yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, mine, theirs, k).mean())}
+        yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, of_queries, of_items, k).mean())}
         yield {"metric": "precision", "k": k, "value": float(precision_at_k(relevant, k).mean())}
     yield {"metric": "map", "k": None, "value": float(np.nanmean(average_precision(relevant)))}
 

@@ -130,7 +130,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     rise = np.subtract(single(document["trials"], PER_CLASS, MAIN), single(document["trials"], ONE, MAIN))
     classes = len(document["settings"]["classes"])
     return (

@@ -30,13 +30,13 @@ COLORS = {"merged20": "#0072B2", "corel1k": "#D55E00"}  # distinct in the common
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Returns mean and standard deviation of every figure, and of the paired differences from the Fantope."""
     found = []
-    for kind, mine in _sets(trials).items():
-        for method in mine[0]["methods"]:
+    for kind, own in _sets(trials).items():
+        for method in own[0]["methods"]:
             for metric in METRICS:
-                if known := _known(mine, method, metric):
+                if known := _known(own, method, metric):
                     found.append({"set": kind, "method": method, "metric": metric, **summary(known)})
             for metric in ("accuracy", "auc"):
-                gained = summary(gains(mine, method, methods.FANTOPE, metric))
+                gained = summary(gains(own, method, methods.FANTOPE, metric))
                 found.append({"set": kind, "method": method, "metric": f"{metric} lost to Fantope", **gained})
     return found
 
@@ -69,7 +69,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     kind, trials = next(iter(_sets(document["trials"]).items()))
     ours = mean_and_error(values(trials, methods.FANTOPE, "accuracy"))
     return (
@@ -83,14 +82,14 @@ def plot(path: Path, document: Document) -> None:
     """Draws rank and accuracy against mu, as figure 2, and accuracy against iterations, as table 4."""
     with panels(path, 1, 3, (15, 4.5)) as figure:
         left, middle, right = figure.axes
-        for kind, mine in _sets(_with_curves(document["trials"])).items():
+        for kind, own in _sets(_with_curves(document["trials"])).items():
             color = COLORS.get(kind, "#555555")
-            mus = [point["mu"] for point in mine[0]["weights"]]
+            mus = [point["mu"] for point in own[0]["weights"]]
             for axis, name, factor in ((left, "full rank", 1), (middle, "accuracy", 100)):
-                found = factor * np.array([[point[name] for point in trial["weights"]] for trial in mine])
+                found = factor * np.array([[point[name] for point in trial["weights"]] for trial in own])
                 _band(axis, mus, found, color, kind)
             for method, line in ((methods.FANTOPE, "-"), (methods.PCCA, "--")):
-                points = [trial["iterations"][method] for trial in mine]
+                points = [trial["iterations"][method] for trial in own]
                 steps = [point["steps"] for point in points[0]]
                 found = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
                 _band(right, steps, found, color, f"{kind}, {method}", line)

@@ -52,7 +52,16 @@ class Documents:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Returns settings, rows and chosen settings of all methods."""
     documents = read_documents(options.data)
-    settings = _settings(documents)
+    settings = {
+        "train": len(documents.train_labels),
+        "test": len(documents.test_labels),
+        "classes": sorted(set(documents.train_labels.tolist())),
+        "seed": SEED,
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries among "
+        "the held-out documents, as in the test; mean of both directions",
+        "std": "over the queries",
+        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
+    }
     tasks = {method.name: method for method in METHODS}
     found = run_trials(options, settings, tasks, run, documents, progress=_progress)
     rows = [row for one in found for row in one["rows"]]
@@ -117,8 +126,8 @@ def interpolated_precision(relevant: NDArray[np.bool_]) -> Rows:
 
 def _relevant(squared: Rows, query_labels: Labels, labels: Labels) -> NDArray[np.bool_]:
     classes = sorted(set(labels))
-    mine, theirs = (members([[name] for name in names], classes) for names in (query_labels, labels))
-    return relevance(ranking(squared), mine, theirs)
+    queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
+    return relevance(ranking(squared), queries, items)
 
 
 def _figures(embeddings: Sequence[Rows], labels: Labels) -> Iterator[dict[str, Any]]:
@@ -143,19 +152,6 @@ def _figure(metric: str, k: int | None, values: Rows) -> dict[str, Any]:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help=f"folder with {FILE}")
     parser.add_argument("--workers", type=positive, default=1, help="processes, a method each")
-
-
-def _settings(documents: Documents) -> dict[str, Any]:
-    return {
-        "train": len(documents.train_labels),
-        "test": len(documents.test_labels),
-        "classes": sorted(set(documents.train_labels.tolist())),
-        "seed": SEED,
-        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries among "
-        "the held-out documents, as in the test; mean of both directions",
-        "std": "over the queries",
-        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
-    }
 
 
 BENCHMARK = Benchmark(

@@ -46,7 +46,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     best = max((one["method"] for one in document["chosen"]), key=lambda name: _map(document, name)["value"])
     return f"Wikipedia documents, images and texts query each other, {best}: mAP", _cell(document, best), "0.300 (SCM)"
 
