@@ -54,11 +54,7 @@ class Photographs:
 
 
 def pictures_by_class(data: Path) -> list[Path]:
-    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``, sorted by path.
-
-    Raises:
-        MissingDataError: if there are none.
-    """
+    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/`` by path; MissingDataError if none."""
     root = data / "images" if (data / "images").is_dir() else data
     files = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
     if not files:

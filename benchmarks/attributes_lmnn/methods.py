@@ -38,12 +38,8 @@ class Part:
 class Images:
     """Training images, test images, and their attribute scores for any C, learned from the training ones alone.
 
-    Args:
-        features: (n, d), all images.
-        labels: (n,) classes.
-        orderings: how much of each attribute a class has.
-        train: positions of the training images.
-        seed: shuffles the folds.
+    Given the (n, d) features and (n,) classes of all images, how much of each attribute a class has, the positions of
+    the training images, and a seed that shuffles the folds.
     """
 
     def __init__(self, features: Rows, labels: Labels, orderings: Orderings, train: Labels, seed: int) -> None:

@@ -125,7 +125,7 @@ def _words(value: Any) -> list[str]:
         return [os.path.relpath(value, ROOT)]
     if isinstance(value, tuple):
         return [",".join(map(str, value))]
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    return list(map(str, value)) if isinstance(value, list) else [str(value)]
 
 
 def _cpu_model() -> str:

@@ -103,8 +103,8 @@ def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[in
 def tuned(method: Method, split: Split) -> Selection:
     """Returns the settings with the best mAP across views in the training part.
 
-    Where codes of different views do not compare it is that within views, and the other folds are the database: an
-    item of the fold must not find itself.
+    Where codes of different views do not compare, it is that within views, and the other folds are the database, so
+    that no item of the fold finds itself.
     """
     spec = method.written(split.steps_of(method), TUNED_BITS)
     if not method.grid:

@@ -90,7 +90,9 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
             for name, view in views.items():
                 parts[name] = partial(view.row, image)
             for name, part in parts.items():
-                spent.setdefault(name, []).append(_milliseconds(part))
+                start = time.perf_counter()
+                part()
+                spent.setdefault(name, []).append(1e3 * (time.perf_counter() - start))
     spent[WHOLE] = list(np.sum([spent[name] for name in ("decode", *IN_WHOLE)], axis=0))
     rows = [_row(name, "ms an image, one core", np.array(values), np.median) for name, values in spent.items()]
     ratio = float(np.median(spent[WHOLE]) / np.median(spent[REFERENCE]))
@@ -114,11 +116,8 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
             found |= run([name for name in VIEWS if name not in IN_WHOLE])
             for name, values in accuracies.items():
                 values.append(accuracy(_by_steps(name, found[name]), pictures.classes, train, test))
-    speed = _row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median)
-    return [
-        speed,
-        *(_row(name, "5-NN accuracy, raw", np.array(values), np.mean) for name, values in accuracies.items()),
-    ]
+    rows = [_row(name, "5-NN accuracy, raw", np.array(values), np.mean) for name, values in accuracies.items()]
+    return [_row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median), *rows]
 
 
 def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) -> dict[str, ImageExtractor]:
@@ -169,12 +168,6 @@ def _extract(contents: Sequence[bytes], states: States, names: Sequence[str]) ->
     views = {name: VIEWS[name]().load_state(states.get(name, {})) for name in names}
     images = [decode(content).image for content in contents]
     return {name: np.stack([view.row(image) for image in images]) for name, view in views.items()}
-
-
-def _milliseconds(part: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    part()
-    return 1e3 * (time.perf_counter() - start)
 
 
 def _row(

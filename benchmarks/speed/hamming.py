@@ -130,27 +130,27 @@ def measure(case: Mapping[str, Any], seed: int, approximate: bool) -> list[dict[
 
 
 def _methods(base: Codes, bits: int, approximate: bool) -> Iterator[tuple[str, Callable[[], Search]]]:
-    def theirs(index: Any) -> Search:
+    def faiss_search(index: Any) -> Search:
         index.train(base)
         index.add(base)
         return lambda queries: index.search(queries, K)[::-1]
 
-    def ours(kind: type[BinaryFlatIndex]) -> Search:
+    def own_search(kind: type[BinaryFlatIndex]) -> Search:
         index = kind(bits)
         index.add(np.arange(len(base)), base)
         return lambda queries: index.search(queries, K)
 
-    yield SCAN, lambda: theirs(faiss.IndexBinaryFlat(bits))
+    yield SCAN, lambda: faiss_search(faiss.IndexBinaryFlat(bits))
     for name, kind in OURS.items():
-        yield name, functools.partial(ours, kind)
+        yield name, functools.partial(own_search, kind)
     if approximate:
         quantizer = faiss.IndexBinaryFlat(bits)
         lists = faiss.IndexBinaryIVF(quantizer, bits, int(np.sqrt(len(base))))
         lists.nprobe = PROBES
-        yield "FAISS IVF", lambda: theirs(lists)
+        yield "FAISS IVF", lambda: faiss_search(lists)
         graph = faiss.IndexBinaryHNSW(bits, NEIGHBORS)
         graph.hnsw.efSearch = PROBES
-        yield "FAISS HNSW", lambda: theirs(graph)
+        yield "FAISS HNSW", lambda: faiss_search(graph)
 
 
 def _times(searches: Mapping[str, Search], batches: Sequence[Codes]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -92,14 +92,8 @@ def _relation(relation: str, file: Any) -> list[Trial]:
 def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
     """Returns the trial of a seed: pairs of images of the same or of two classes, those of the test unseen in training.
 
-    Args:
-        data: folder of images by class.
-        cache: folder for features, which are computed once.
-        seed: draws the classes and the pairs.
-        pairs: how many to learn from and to test on, half of each kind.
-
-    Raises:
-        MissingDataError: if there are no classes with images.
+    So many pairs, half of each kind, to learn from, and so many to test on, of a folder of images by class, whose
+    features are computed once and cached; MissingDataError if it has none.
     """
     images = photographs(data, cache)
     codes = np.unique(images.labels, return_inverse=True)[1]

@@ -44,7 +44,7 @@ SMALLEST = 1e-9  # share of the first step's size below which nothing moves any 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A metric L^T L, the steps taken to it, and its rank before it was cut to the one asked for."""
+    """A metric L^T L, the steps taken to it, and its rank before it was cut to the chosen one."""
 
     factor: Factor
     taken: int | None = None
@@ -104,11 +104,7 @@ def logistic(split: Split, rank: int, beta: float, steps: int, full: bool = Fals
 
 
 def itml(split: Split, gamma: float) -> Fitted:
-    """Returns the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances.
-
-    Raises:
-        FileNotFoundError: if metric-learn's environment is not there.
-    """
+    """Returns the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances."""
     signs = np.where(split.fit.alike, 1, -1)
     settings = {"gamma": gamma, "max_iter": ROUNDS}
     peer = peers.fit("ITML", split.rows, settings, tuples=split.fit.items, similar=signs)
@@ -117,19 +113,13 @@ def itml(split: Split, gamma: float) -> Fitted:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the report.
-
-    Attributes:
-        name: what it is called.
-        fit: from a split and settings to a metric.
-        grid: the settings it chooses from.
-        bounded: does it learn that the squared distances of similar pairs are below 1?
-    """
+    """A row of the report: its fit makes a metric of a split and settings of the grid."""
 
     name: str
     fit: Callable[..., Fitted]
     grid: Grid
     bounded: bool = True
+    """Whether it learns that the squared distances of similar pairs are below 1."""
 
 
 def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:

@@ -142,13 +142,11 @@ def _curves(trials: Trials) -> list[str]:
         "from those above."
     )
     first = trials[0]
-    iterations = [["after at most", *(f"{point['steps']:,}" for point in _first(first["iterations"]))]]
+    iterations = [["after at most", *(f"{point['steps']:,}" for point in first["iterations"][methods.FANTOPE])]]
     for method in first["iterations"]:
         curves = [trial["iterations"][method] for trial in trials]
-        iterations += [
-            [f"{method}, accuracy, %", *_line(curves, "accuracy")],
-            [f"{method}, AUC, %", *_line(curves, "auc")],
-        ]
+        iterations.append([f"{method}, accuracy, %", *_line(curves, "accuracy")])
+        iterations.append([f"{method}, AUC, %", *_line(curves, "auc")])
         taken = np.array([[point["taken"] for point in curve] for curve in curves]).mean(axis=0)
         iterations.append([f"{method}, taken", *(f"{count:,.0f}" for count in taken)])
     iterations.append(["PCCA, paper, LFW", *PAPER_ITERATIONS])
@@ -157,7 +155,9 @@ def _curves(trials: Trials) -> list[str]:
     weights += [["accuracy, %", *_line(curves, "accuracy")], ["AUC, %", *_line(curves, "auc")]]
     ranks = np.array([[point["full rank"] for point in curve] for curve in curves]).mean(axis=0)
     weights.append(["rank before the cut", *(f"{rank:.1f}" for rank in ranks)])
-    amounts = [["accuracy, %, of training pairs", *(f"{point['pairs']:,}" for point in _first(first["amounts"]))]]
+    amounts = [
+        ["accuracy, %, of training pairs", *(f"{point['pairs']:,}" for point in first["amounts"][methods.FANTOPE])]
+    ]
     for method in first["amounts"]:
         amounts.append([method, *_line([trial["amounts"][method] for trial in trials], "accuracy")])
     named = (("Iterations", iterations), ("Accuracy and rank against mu", weights), ("Number of pairs", amounts))
@@ -167,10 +167,6 @@ def _curves(trials: Trials) -> list[str]:
 def _line(curves: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> list[str]:
     found = np.array([[point[metric] for point in curve] for curve in curves])
     return [mean_and_error(column) for column in found.T]
-
-
-def _first(curves: Mapping[str, Any]) -> Any:
-    return next(iter(curves.values()))
 
 
 def _sets(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
