@@ -170,7 +170,7 @@ def _fit_here(method: Method, problem: Problem) -> tuple[Rows, int]:
     if method.learner == "sklearn":
         peer = NeighborhoodComponentsAnalysis(**method.settings).fit(problem.rows, problem.labels)
         return np.asarray(peer.components_), int(peer.n_iter_)
-    learner: Any = LEARNERS[method.learner](**method.settings)
+    learner: Any = LEARNERS[method.learner]().set_params(**method.settings)
     if method.supervision == "classes":
         learner.fit(problem.rows, problem.labels)
     else:
