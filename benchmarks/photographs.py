@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
+from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.frame.benchmark import MissingDataError
 from features.color import Color
@@ -19,6 +20,7 @@ from features.gist import Gist
 from features.sift import DESCRIPTORS_PER_IMAGE, Sift
 from features.words import count_words
 
+TEST_SIZE = 0.2
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"}
 
 
@@ -52,16 +54,18 @@ class Photographs:
 
 
 def pictures_by_class(data: Path) -> list[Path]:
-    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``, sorted by path.
-
-    Raises:
-        MissingDataError: if there are none.
-    """
+    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/`` by path; MissingDataError if none."""
     root = data / "images" if (data / "images").is_dir() else data
     files = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
     if not files:
         raise MissingDataError(f"{root} holds no pictures in class folders")
     return files
+
+
+def train_and_test(labels: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the positions of 80 % of every class, to train on, and those of the rest, to query with."""
+    train, test = next(StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed).split(labels, labels))
+    return train, test
 
 
 def photographs(data: Path, cache: Path) -> Photographs:
@@ -77,11 +81,9 @@ def photographs(data: Path, cache: Path) -> Photographs:
     folder = cache / fingerprint
     if not (folder / "ends.npy").exists():
         _extract(files, folder)
-    color, gist, ends = (np.load(folder / f"{name}.npy") for name in ("color", "gist", "ends"))
+    arrays = {name: np.load(folder / f"{name}.npy") for name in ("color", "gist", "ends")}
     descriptors = np.load(folder / "descriptors.npy", mmap_mode="r")  # trials in several processes share the pages
-    return Photographs(
-        labels=labels, color=color, gist=gist, descriptors=descriptors, ends=ends, fingerprint=fingerprint
-    )
+    return Photographs(**arrays, labels=labels, descriptors=descriptors, fingerprint=fingerprint)
 
 
 def _extract(files: Sequence[Path], folder: Path) -> None:

@@ -19,7 +19,7 @@ MODULES: Mapping[str, str] = {
     "metric-speed": "speed.metrics",
     "hamming-speed": "speed.hamming",
 }
-"""Modules of this package, imported when they are asked for, in the order of the documents."""
+"""Modules of this package, imported on demand, in the order of the documents."""
 
 
 def benchmark(name: str) -> Benchmark:

@@ -46,14 +46,7 @@ def learners() -> Iterator[str]:
         yield f"\n## {one.name}\n\n{one.summary}\n\nNeeds {one.needs()}. Gives {one.gives()}.\n"
         yield from (f"{paragraph}\n" for paragraph in one.description)
         rows = [
-            (
-                f"`{setting.name}`",
-                setting.meaning,
-                setting.values,
-                f"`{setting.default}`",
-                ", ".join(map(str, setting.tuned)),
-            )
-            for setting in one.settings
+            (f"`{s.name}`", s.meaning, s.values, f"`{s.default}`", ", ".join(map(str, s.tuned))) for s in one.settings
         ]
         yield from _table(("setting", "meaning", "values", "default", "tried by `--tune`"), rows)
 

@@ -239,9 +239,7 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "most lines of a function": max(functions),
         "functions above the limit": sum(count > MOST_LINES_OF_FUNCTION for count in functions),
         "most parameters of a public function": max(one.parameters for one in checkout.functions if one.public),
-        "most parameters of an estimator": max(
-            (one.parameters for one in checkout.functions if one.estimator), default=0
-        ),
+        "most parameters of an estimator": max([0, *(one.parameters for one in checkout.functions if one.estimator)]),
         "engine: boxes": len(checkout.drawing),
         "engine: floors": max(floors(checkout.drawing).values(), default=0),
         "engine: arrows": sum(map(len, checkout.drawing.values())),
@@ -255,14 +253,9 @@ def figures(checkout: Checkout) -> dict[str, float]:
 
 def excesses(checkout: Checkout) -> list[str]:
     """What exceeds a limit, a line each."""
-    return [
-        *(
-            f"{path}: {n} lines, at most {MOST_LINES_OF_FILE}"
-            for path, n in checkout.lines.items()
-            if n > MOST_LINES_OF_FILE
-        ),
-        *(message for function in checkout.functions for message in function.excesses()),
-    ]
+    long = {path: lines for path, lines in checkout.lines.items() if lines > MOST_LINES_OF_FILE}
+    files = [f"{path}: {lines} lines, at most {MOST_LINES_OF_FILE}" for path, lines in long.items()]
+    return files + [message for function in checkout.functions for message in function.excesses()]
 
 
 def table(columns: Mapping[str, Mapping[str, float]]) -> str:
@@ -287,9 +280,8 @@ def main() -> int:
         found = excesses(Checkout(arguments.folder))
         print("\n".join(found) or "within the limits")
         return bool(found)
-    folders = (
-        {"before": arguments.against, "after": arguments.folder} if arguments.against else {"now": arguments.folder}
-    )
+    now, before = arguments.folder, arguments.against
+    folders = {"before": before, "after": now} if before else {"now": now}
     columns = {name: figures(Checkout(folder)) for name, folder in folders.items()}
     print(json.dumps(columns, indent=2) if arguments.json else table(columns))
     return 0

@@ -1,7 +1,6 @@
-"""Writes engine/training/learners.json, what ``crossview learners`` tells, from the learners' docstrings.
+"""Writes engine/training/learners.json, which ``crossview learners`` prints, from the learners' docstrings.
 
-The command is to answer at once, and importing the learners takes seconds, so what they say of themselves is kept in a
-file. A test holds that the file says what they say.
+Importing the learners takes seconds, too long for a command that only prints. A test compares the file with them.
 """
 
 import inspect
@@ -28,32 +27,31 @@ _REFERENCE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 
 
 def guide() -> list[dict[str, Any]]:
-    """Returns what every learner says of itself, by the fields of ``engine.training.guide.LearnerGuide``."""
-    ours = (learner for learner in LEARNERS.values() if learner.__module__.startswith("engine."))  # benchmarks add some
-    return [_described(learner) for learner in ours]
+    """Returns the description of every learner, by the fields of ``engine.training.guide.LearnerGuide``."""
+    # Benchmarks register some, too.
+    return [_described(learner) for learner in LEARNERS.values() if learner.__module__.startswith("engine.")]
 
 
 def meanings(learner: type[MultiViewLearner]) -> dict[str, str]:
-    """Returns what the docstrings of a class, and of those that it inherits from, say of its settings."""
-    found: dict[str, str] = {}
+    """Returns what a class's settings mean, from its docstring and those of the classes that it inherits from."""
+    texts: dict[str, str] = {}
     for base in reversed(learner.__mro__):
-        found |= _described_in(base, "Args")
+        texts |= _described_in(base, "Args")
     for group in learner.groups.values():
         for base in reversed(type(group).__mro__):
-            found |= _described_in(base, "Attributes")
-    return found
+            texts |= _described_in(base, "Attributes")
+    return texts
 
 
 def _described_in(kind: type, heading: str) -> dict[str, str]:
-    """Returns what a section of the docstring of a class says, by name."""
+    """Returns the entries of a section of a class's docstring, by name."""
     _, _, rest = inspect.cleandoc(kind.__doc__ or "").partition(f"\n{heading}:\n")
     return {name: _plain(text) for name, text in _SETTING.findall(_SECTION.split(rest)[0])}
 
 
 def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
     usual, can, grid = learner(), learner.capabilities, GRIDS.get(learner.name, {})
-    said = inspect.cleandoc(learner.__doc__ or "")
-    summary, _, rest = _SECTION.split(said)[0].partition("\n\n")
+    summary, _, rest = _SECTION.split(inspect.cleandoc(learner.__doc__ or ""))[0].partition("\n\n")
     texts = meanings(learner)
     return {
         "name": learner.name,

@@ -54,7 +54,7 @@ def leftovers(text: str) -> list[str]:
 
 
 def generate(out: Path) -> None:
-    """Writes the whole of server/pb into ``out``; raises RuntimeError where an import was not moved."""
+    """Writes all of server/pb into ``out``; raises RuntimeError where an import was not moved."""
     out.mkdir(parents=True, exist_ok=True)
     compile_protos(out)
     for path in generated(out):
@@ -88,12 +88,9 @@ def main() -> int:
         generate(fresh)
         stale = differences(fresh)
         if check:
-            print(
-                f"server/pb is out of date, run `make proto`: {', '.join(stale)}"
-                if stale
-                else "server/pb is up to date"
-            )
-            return 1 if stale else 0
+            late = f"out of date, run `make proto`: {', '.join(stale)}"
+            print(f"server/pb is {late if stale else 'up to date'}")
+            return bool(stale)
         shutil.rmtree(PB, ignore_errors=True)
         shutil.copytree(fresh, PB)
     return 0

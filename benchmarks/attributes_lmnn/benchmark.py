@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.attributes_lmnn import report
 from benchmarks.attributes_lmnn.methods import FOLDS, LEARNER, METHODS, PEER, REPEATS, Images, Labels, choose, measure
-from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
+from benchmarks.frame.benchmark import Benchmark, read_arrays, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
 
 FILE = "pubfig_relattr.npz"
@@ -46,24 +46,14 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns features (n, d), labels (n,), and the orderings of the classes.
-
-    Raises:
-        MissingDataError: if the file or an array is missing.
-    """
-    path = folder / FILE
-    if not path.is_file():
-        raise MissingDataError(f"{folder} holds no {FILE}")
-    with np.load(path) as file:
-        missing = sorted({"X", "y", "relative_ordering"} - set(file))
-        if missing:
-            raise MissingDataError(f"{path} has no {', '.join(missing)}")
-        orderings = file["relative_ordering"].T.astype(np.float64)
-        return {
-            "features": file["X"].astype(np.float64),
-            "labels": file["y"].astype(np.int64),
-            "orderings": {str(label): amounts.tolist() for label, amounts in enumerate(orderings)},
-        }
+    """Returns features (n, d), labels (n,), and orderings of the classes; MissingDataError names what is missing."""
+    arrays = read_arrays(folder, FILE, "X", "y", "relative_ordering")
+    orderings = arrays["relative_ordering"].T.astype(np.float64)
+    return {
+        "features": arrays["X"].astype(np.float64),
+        "labels": arrays["y"].astype(np.int64),
+        "orderings": {str(label): amounts.tolist() for label, amounts in enumerate(orderings)},
+    }
 
 
 def split(labels: Labels, seed: int) -> Labels:
@@ -97,12 +87,5 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="attributes-lmnn",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure_all,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="accuracy",
-    headline=report.headline,
+    "attributes-lmnn", __doc__, _arguments, measure_all, report.markdown, report.plot, "accuracy", report.headline
 )

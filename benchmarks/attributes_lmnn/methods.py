@@ -1,7 +1,7 @@
 """What the attribute benchmark compares: classifiers of attribute scores, and how their settings are chosen."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,8 @@ class Part:
 class Images:
     """Training images, test images, and their attribute scores for any C, learned from the training ones alone.
 
-    Args:
-        features: (n, d), all images.
-        labels: (n,) classes.
-        orderings: how much of each attribute a class has.
-        train: positions of the training images.
-        seed: shuffles the folds.
+    Given the (n, d) features and (n,) classes of all images, how much of each attribute a class has, the positions of
+    the training images, and a seed that shuffles the folds.
     """
 
     def __init__(self, features: Rows, labels: Labels, orderings: Orderings, train: Labels, seed: int) -> None:
@@ -119,37 +115,28 @@ def measure(method: Method, images: Images, settings: Mapping[str, Any]) -> floa
     return accuracy(method.predict(part, **given), part.query_labels)
 
 
-def gaussian(part: Part) -> Labels:
-    """The most likely class, each a normal distribution of its own: the paper's baseline."""
-    return _sure(QuadraticDiscriminantAnalysis(priors=_PRIORS, tol=1e-12), part)
+def classified(make: Callable[..., Any]) -> Predict:
+    """Returns what predicts by a scikit-learn classifier, which is made with the settings."""
+    return lambda part, **settings: make(**settings).fit(part.rows, part.labels).predict(part.queries)
 
 
-def shrunk(part: Part) -> Labels:
-    """The same with covariances shrunk towards round ones (Ledoit and Wolf): 30 images say little of 66 numbers."""
-    return _sure(QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto", priors=_PRIORS), part)
-
-
-def pooled(part: Part) -> Labels:
-    """The most likely class, all normal with one covariance."""
-    return _sure(LinearDiscriminantAnalysis(priors=_PRIORS), part)
-
-
-def machine(part: Part, penalty: float) -> Labels:
-    """A linear support vector machine."""
-    return _sure(SVC(kernel="linear", C=penalty), part)
-
-
-def nearest(part: Part, votes: int) -> Labels:
-    """The vote of the nearest images."""
-    return _sure(KNeighborsClassifier(votes), part)
+_PRIORS = np.full(CLASSES, 1 / CLASSES)
+gaussian = classified(lambda: QuadraticDiscriminantAnalysis(priors=_PRIORS, tol=1e-12))
+"""The most likely class, each a normal distribution of its own: the paper's baseline."""
+shrunk = classified(lambda: QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto", priors=_PRIORS))
+"""The same with covariances shrunk towards round ones (Ledoit and Wolf): 30 images say little of 66 numbers."""
+pooled = classified(lambda: LinearDiscriminantAnalysis(priors=_PRIORS))
+"""The most likely class, all normal with one covariance."""
+machine = classified(lambda penalty: SVC(kernel="linear", C=penalty))
+nearest = classified(lambda votes: KNeighborsClassifier(votes))
+"""The vote of the nearest images."""
 
 
 def metric(part: Part, votes: int, **settings: Any) -> Labels:
     """The vote of the nearest images under the metric of LMNN."""
     learner = LMNN().set_params(**{**LEARNER, **settings}).fit(part.rows, part.labels)
-    return nearest(
-        Part(learner.transform(part.rows), part.labels, learner.transform(part.queries), part.query_labels), votes
-    )
+    embedded = replace(part, rows=learner.transform(part.rows), queries=learner.transform(part.queries))
+    return nearest(embedded, votes=votes)
 
 
 def peer(part: Part, votes: int, n_neighbors: int, pull: float) -> Labels:
@@ -159,15 +146,9 @@ def peer(part: Part, votes: int, n_neighbors: int, pull: float) -> Labels:
     # It halves steps that are too long, but lengthens short ones by a hundredth only.
     options = {"n_neighbors": n_neighbors, "regularization": pull / (1 + pull), "learn_rate": 1e-4, "max_iter": 1000}
     components = peers.fit("LMNN", rows, options, labels=part.labels).components
-    return nearest(Part(rows @ components.T, part.labels, queries @ components.T, part.query_labels), votes)
+    return nearest(replace(part, rows=rows @ components.T, queries=queries @ components.T), votes=votes)
 
 
-def _sure(classifier: Any, part: Part) -> Labels:
-    predicted: Labels = classifier.fit(part.rows, part.labels).predict(part.queries)
-    return predicted
-
-
-_PRIORS = np.full(CLASSES, 1 / CLASSES)
 LEARNER: Mapping[str, Any] = {"n_components": 11, "max_iter": 300, "tol": 3e-3}
 _C = (100.0, 200.0, 50.0, 400.0)
 _THREE: Mapping[str, Any] = {"votes": 3}

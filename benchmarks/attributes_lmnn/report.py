@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.attributes_lmnn.methods import (
-    EUCLIDEAN,
-    FANTOPE,
-    GAUSSIAN,
-    METHODS,
-    PEER,
-    PLAIN,
-    POOLED,
-    TRACE,
-)
+from benchmarks.attributes_lmnn.methods import EUCLIDEAN, FANTOPE, GAUSSIAN, METHODS, PEER, PLAIN, POOLED, TRACE
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.paired import Trials, gains_table, rows_of, values
 from benchmarks.frame.plots import panels
@@ -46,7 +37,6 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     ours = mean_and_error(values(document["trials"], FANTOPE, "accuracy"))
     return (
         "8 people by 11 relative attributes (PubFig), LMNN with a Fantope: accuracy, %",

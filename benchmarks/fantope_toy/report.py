@@ -50,13 +50,8 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     ours = mean_and_error(values(document["trials"], FANTOPE, "accuracy"), digits=2)
-    return (
-        "a metric of rank 10 in 50 dimensions from quadruplets, Fantope: unseen ones in order, %",
-        ours,
-        "97.5",
-    )
+    return ("a metric of rank 10 in 50 dimensions from quadruplets, Fantope: unseen ones in order, %", ours, "97.5")
 
 
 def markdown(document: Document) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.frame.record import command, provenance, record, usable_cores, write_json
@@ -21,12 +23,23 @@ class MissingDataError(FileNotFoundError):
     """What ``--data`` names lacks a file, or the file an array; the message says which."""
 
 
+def read_arrays(folder: Path, file: str, *names: str) -> dict[str, NDArray[Any]]:
+    """Returns all arrays of an .npz file; MissingDataError where it or one of the named arrays is missing."""
+    path = folder / file
+    if not path.is_file():
+        raise MissingDataError(f"{folder} holds no {file}")
+    with np.load(path) as arrays:
+        if missing := sorted(set(names) - set(arrays)):
+            raise MissingDataError(f"{path} has no {', '.join(missing)}")
+        return dict(arrays)
+
+
 def plain_report(document: Document) -> str:
     """Returns every row of the document as a line of one table."""
     return f"# {document['benchmark']}\n\n{figures_table(document['rows'])}\n"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Benchmark:
     """One entry of ``python -m benchmarks NAME``.
 

@@ -1,4 +1,4 @@
-"""What a run has finished, kept beside its output, so that a rerun computes only what is missing."""
+"""What a run has finished, stored beside its output, so that a rerun computes only what is missing."""
 
 import argparse
 import hashlib
@@ -25,10 +25,10 @@ class Journal:
         self._done: dict[str, Any] = {}
         if path is not None and path.exists():
             text = path.read_text(encoding="utf-8")
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:  # the run was killed while it wrote the last line
-                path.write_text(whole, encoding="utf-8")
-            self._done = dict(json.loads(line) for line in whole.splitlines())
+            complete = text[: text.rfind("\n") + 1]
+            if complete != text:  # the run was killed while it wrote the last line
+                path.write_text(complete, encoding="utf-8")
+            self._done = dict(json.loads(line) for line in complete.splitlines())
 
     def __contains__(self, key: str) -> bool:
         return key in self._done
@@ -48,9 +48,9 @@ class Journal:
 
 def partial_folder(options: argparse.Namespace, settings: Mapping[str, Any]) -> Path:
     """Returns the folder beside the output for what a run with these options, settings and sources has finished."""
-    given = {name: value for name, value in vars(options).items() if name not in _ELSEWHERE}
+    chosen = {name: value for name, value in vars(options).items() if name not in _ELSEWHERE}
     fixed = {name: value for name, value in settings.items() if name not in _SEEDS}
-    text = json.dumps([given, fixed, source_digest()], sort_keys=True, default=plain)
+    text = json.dumps([chosen, fixed, source_digest()], sort_keys=True, default=plain)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Path(options.json.with_name(options.json.name + ".partial"), name)
 
@@ -66,17 +66,12 @@ def run_trials(
     tasks: Mapping[str, Any],
     run: Callable[..., Trial],
     *arguments: Any,
-    progress: Callable[[Trial], str],
+    progress: Callable[[Trial], str] = lambda trial: f"{trial['seconds']:.0f} s",
 ) -> list[Trial]:
     """Returns ``run(task, *arguments)`` of every task, in their order; what an earlier run finished is not run again.
 
-    Args:
-        options: ``json`` is the output, beside which finished trials are kept, and ``workers`` how many run at a time.
-        settings: of the document.
-        tasks: by the name under which they are kept.
-        run: a function of a module, so that worker processes find it; returns JSON values.
-        arguments: further arguments of ``run``.
-        progress: what to print of a finished trial.
+    ``run`` is a function of a module, so that worker processes find it, and returns JSON values. Finished trials are
+    stored beside the output ``options.json`` by their tasks' names; ``progress`` is what is printed of each.
     """
     console = Console(stderr=True)
     journal = Journal(partial_folder(options, settings) / "trials.jsonl")

@@ -10,15 +10,8 @@ from typing import Any
 def panels(path: Path, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[Any]:
     """Gives a figure with a grid of panels to draw on, and then writes it to the path.
 
-    Args:
-        path: of the PNG.
-        rows: panels below each other.
-        columns: panels beside each other.
-        size: width and height in inches.
-        options: further ones of ``pyplot.subplots``, such as ``sharey``.
-
-    Raises:
-        ImportError: if matplotlib is not installed; the message has the remedy.
+    The size is width and height in inches; options are those of ``pyplot.subplots``, such as ``sharey``. An ImportError
+    has the remedy where matplotlib is not installed.
     """
     try:
         import matplotlib

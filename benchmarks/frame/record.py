@@ -8,7 +8,6 @@ import os
 import platform
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,14 +30,9 @@ _PACKAGES = {
 
 def record(name: str, command: str) -> dict[str, Any]:
     """Returns the head of a run's document: what is run, when, from which sources, on which machine."""
-    return {
-        "benchmark": name,
-        "command": command,
-        "date": datetime.now(UTC).date().isoformat(),
-        **source(),
-        "machine": machine(),
-        "versions": versions(),
-    }
+    date = datetime.now(UTC).date().isoformat()
+    about = {"benchmark": name, "command": command, "date": date}
+    return {**about, **source(), "machine": machine(), "versions": versions()}
 
 
 def command(name: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
@@ -74,18 +68,12 @@ def source_digest() -> str:
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Writes the document whole or not at all, a line for each row; a figure that is not finite is a ValueError."""
+    """Writes the complete document or nothing, a line for each row; a figure that is not finite is a ValueError."""
     text = "{\n" + ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in document.items()) + "\n}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def machine() -> dict[str, Any]:
@@ -137,7 +125,7 @@ def _words(value: Any) -> list[str]:
         return [os.path.relpath(value, ROOT)]
     if isinstance(value, tuple):
         return [",".join(map(str, value))]
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    return list(map(str, value)) if isinstance(value, list) else [str(value)]
 
 
 def _cpu_model() -> str:

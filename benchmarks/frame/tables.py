@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+Row = Mapping[str, Any]
+Figures = dict[str, dict[str, Any]]
+
 
 def table(lines: Sequence[Sequence[str]]) -> str:
     """Returns a Markdown table; the first line is its head."""
@@ -12,13 +15,35 @@ def table(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])
 
 
-def figures_table(rows: Iterable[Mapping[str, Any]]) -> str:
+def figures_table(rows: Iterable[Row]) -> str:
     """Returns a line for each row: what names it, its value and, where it has one, its deviation."""
     lines = [["figure", "value"]]
     for row in rows:
         name = ", ".join(str(value) for key, value in row.items() if key not in ("value", "std"))
         lines.append([name, f"{row['value']:,.4g}" + (f" ± {row['std']:.2g}" if row.get("std") else "")])
     return table(lines)
+
+
+def rows_with(rows: Iterable[Row], **names: Any) -> list[Row]:
+    """Returns the rows that have all these names."""
+    return [row for row in rows if names.items() <= row.items()]
+
+
+def values_by(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[dict[str, Any], list[float]]]:
+    """Returns the values of the rows of equal names, None where a row has not the name, with these names."""
+    values: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        values.setdefault(tuple(row.get(name) for name in names), []).append(row["value"])
+    return [(dict(zip(names, key, strict=True)), found) for key, found in values.items()]
+
+
+def figures_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], Figures]:
+    """Returns the values by the rows' names, then by method, then by metric."""
+    figures: dict[tuple[Any, ...], Figures] = {}
+    for row in rows:
+        methods = figures.setdefault(tuple(row[name] for name in names), {})
+        methods.setdefault(row["method"], {})[row["metric"]] = row["value"]
+    return figures
 
 
 def summary(values: Any) -> dict[str, float]:

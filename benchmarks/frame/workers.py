@@ -21,12 +21,7 @@ def each(
     """Yields every task's name with ``run(task, *arguments)``, as they finish.
 
     Every run has one thread: small matrices gain nothing from more, and figures do not depend on how sums are cut.
-
-    Args:
-        tasks: values that can be pickled, by name.
-        run: a function of a module, so that other processes find it.
-        arguments: further arguments of ``run``, the same for all tasks.
-        workers: processes; 1: this one.
+    ``run`` is a function of a module, so that other processes find it; of one worker, it runs in this process.
     """
     if workers == 1:
         with threadpool_limits(1):
@@ -39,13 +34,7 @@ def each(
 
 
 def alone(run: Callable[..., Result], *arguments: Any, threads: int | None = None) -> Result:
-    """Returns what ``run`` returns in a fresh process, whose peak memory is its own.
-
-    Args:
-        run: a function of a module.
-        arguments: its arguments.
-        threads: of the process; None: as many as it likes.
-    """
+    """Returns what ``run`` returns in a fresh process, whose peak memory is its own, with any threads for None."""
     with pool(1, threads) as executor:
         return executor.submit(run, *arguments).result()
 
@@ -56,10 +45,7 @@ def pool(
 ) -> Iterator[ProcessPoolExecutor]:
     """Gives an executor of spawned processes that end when this process ends, however it ends.
 
-    Args:
-        workers: processes.
-        threads: of each; None: as many as it likes.
-        prepare: called in each before its first task.
+    Each has so many threads (None: as many as it likes), and calls ``prepare`` before its first task.
     """
     context = multiprocessing.get_context("spawn")
     with thread_limit(threads), ProcessPoolExecutor(workers, context, start_worker, (prepare,)) as executor:
@@ -75,7 +61,7 @@ def start_worker(prepare: Callable[[], None] | None = None) -> None:
 
 @contextmanager
 def thread_limit(threads: int | None) -> Iterator[None]:
-    """Tells processes that are started meanwhile how many threads to use; None: nothing is changed."""
+    """Sets how many threads the processes that are started meanwhile use; None: nothing is changed."""
     before = {name: os.environ.get(name) for name in THREADS}
     if threads is not None:
         os.environ.update(dict.fromkeys(THREADS, str(threads)))

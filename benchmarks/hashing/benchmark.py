@@ -13,20 +13,18 @@ Equally near items are measured in every order: figures are means over the order
 """
 
 import argparse
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from benchmarks.frame import tables
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, numbers, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, cache_folder, run_trials
 from benchmarks.frame.record import usable_cores
 from benchmarks.hashing import report
 from benchmarks.hashing.methods import METHODS, TUNED_BITS
-from benchmarks.hashing.trial import FOLDS, TEST_SIZE, WIKIPEDIA, run
-from benchmarks.photographs import photographs
+from benchmarks.hashing.trial import FOLDS, WIKIPEDIA, run
+from benchmarks.photographs import TEST_SIZE, photographs
 
 BITS = (16, 32, 64, 128, 256)
 PHOTOGRAPHS, DOCUMENTS = "corel1k", "wikipedia_crossmodal"
@@ -52,12 +50,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "methods": {m.name: {"chain": m.spec, **m.grid, "fixed": m.fixed, "kernel": m.kernel} for m in METHODS},
     }
     tasks = {"wikipedia": WIKIPEDIA, **by_seed(seeds)}  # the documents first: they take longest
-    trials = run_trials(options, settings, tasks, run, images, cache, documents, options.bits, progress=_progress)
+    trials = run_trials(options, settings, tasks, run, images, cache, documents, options.bits)
     return {"settings": settings, "rows": summary([row for trial in trials for row in trial["rows"]]), "trials": trials}
-
-
-def _progress(trial: Mapping[str, Any]) -> str:
-    return f"{trial['seconds']:.0f} s"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -65,17 +59,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
     The deviation is that of a sample; None of one trial.
     """
-    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    for row in rows:
-        values[tuple(row.get(name) for name in NAMES)].append(row["value"])
     return [
-        {
-            **dict(zip(NAMES, key, strict=True)),
-            "value": float(np.mean(found)),
-            "std": float(np.std(found, ddof=1)) if len(found) > 1 else None,
-            "trials": len(found),
-        }
-        for key, found in values.items()
+        {**about, **tables.summary(found), **({"std": None} if len(found) < 2 else {}), "trials": len(found)}
+        for about, found in tables.values_by(rows, NAMES)
     ]
 
 
@@ -93,12 +79,5 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 
 BENCHMARK = Benchmark(
-    name="hashing",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="mAP against bits",
-    headline=report.headline,
+    "hashing", __doc__, _arguments, measure, report.markdown, report.plot, "mAP against bits", report.headline
 )

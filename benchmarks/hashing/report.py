@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import mean_and_error, table
+from benchmarks.frame.tables import mean_and_error, rows_with, table
 from benchmarks.hashing.methods import COMPARED, METHODS, TUNED_BITS
 
 WITHIN = {"across": False, "within": True}
@@ -45,35 +45,26 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
-    trials = _trials(document, "corel")
+    trials = rows_with(document["trials"], data="corel")
     codes, others = (
         _cell([means(trial, name, TUNED_BITS, "map", None, "across") for trial in trials])
         for name in ("npp-hash", "scm")
     )
-    return (
-        f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP",
-        codes,
-        f"{others} (SCM)",
-    )
+    return (f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP", codes, f"{others} (SCM)")
 
 
 def means(trial: Mapping[str, Any], method: str, bits: int | None, metric: str, k: int | None, where: str) -> float:
     """Returns a method's figure on one split, mean over the directions across views, or over the views."""
-    found = [
-        row["value"]
-        for row in trial["rows"]
-        if (row["method"], row["bits"], row["metric"], row.get("k")) == (method, bits, metric, k)
-        and (row["query_view"] == row["database_view"]) == WITHIN[where]
-    ]
-    return float(np.mean(found))
+    rows = rows_with(trial["rows"], method=method, bits=bits, metric=metric, k=k)
+    within = WITHIN[where]
+    return float(np.mean([row["value"] for row in rows if (row["query_view"] == row["database_view"]) == within]))
 
 
 def plot(path: Path, document: Document) -> None:
     """Draws mAP across views against bits, a panel for each data set, a curve for each kind of codes."""
     with panels(path, 1, 2, (11, 5)) as figure:
         for axis, (data, title) in zip(figure.axes, TITLES.items(), strict=True):
-            trials = _trials(document, data)
+            trials = rows_with(document["trials"], data=data)
             _draw_codes(axis, trials, document["settings"]["bits"])
             _draw_embeddings(axis, trials, document["settings"]["bits"])
             axis.set_title(f"{title}: across views")
@@ -113,7 +104,7 @@ def _lines(document: Document, data: str, metric: str, k: int | None, where: str
     for method in (method for method in METHODS if method.across or where == "within"):
         lengths = [None, *bits]
         cells = ["" if (length is None) == method.binary else _cell(
-            [means(trial, method.name, length, metric, k, where) for trial in _trials(document, data)]
+            [means(trial, method.name, length, metric, k, where) for trial in rows_with(document["trials"], data=data)]
         ) for length in lengths]  # fmt: skip
         lines.append([method.name, *cells])
     return lines
@@ -122,7 +113,7 @@ def _lines(document: Document, data: str, metric: str, k: int | None, where: str
 def _comparisons(document: Document) -> Iterator[list[str]]:
     yield ["data", "codes", "less", "difference, paired", "share of the best embeddings' mAP", "best embeddings"]
     for data in TITLES:
-        trials = _trials(document, data)
+        trials = rows_with(document["trials"], data=data)
 
         def found(name: str, bits: int | None, trials: Rows = trials) -> Any:
             return np.array([means(trial, name, bits, "map", None, "across") for trial in trials])
@@ -133,10 +124,6 @@ def _comparisons(document: Document) -> Iterator[list[str]]:
             difference = found(codes, TUNED_BITS) - found(others, TUNED_BITS)
             share = found(codes, TUNED_BITS) / floats[best]
             yield [data, codes, others, _cell(difference, "+"), _cell(share), best]
-
-
-def _trials(document: Document, data: str) -> Rows:
-    return [trial for trial in document["trials"] if trial["data"] == data]
 
 
 def _cell(values: Any, sign: str = "") -> str:

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
 from benchmarks.hashing.ties import average_precision, precision_at_k
-from benchmarks.photographs import photographs
+from benchmarks.photographs import photographs, train_and_test
 from benchmarks.wikipedia.benchmark import read_documents
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
@@ -24,7 +23,6 @@ WITHIN = ((0, 0), (1, 1))
 PAIRS = (*CROSSINGS, *WITHIN)
 CUTS = (50, 100)
 FOLDS = 3
-TEST_SIZE = 0.2
 WIKIPEDIA = -1
 """Stands for the documents among the seeds of the photographs."""
 
@@ -61,8 +59,7 @@ class Split:
 def corel(data: Path, cache: Path, seed: int) -> Split:
     """Returns a split of the photographs in folders of classes."""
     images = photographs(data, cache)
-    splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
-    train, test = next(splitter.split(images.labels, images.labels))
+    train, test = train_and_test(images.labels, seed)
     rows = [images.color.astype(float), images.words(train, seed).astype(float)]
     return Split(
         data="corel",
@@ -106,8 +103,8 @@ def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[in
 def tuned(method: Method, split: Split) -> Selection:
     """Returns the settings with the best mAP across views in the training part.
 
-    Where codes of different views do not compare it is that within views, and the other folds are the database: an
-    item of the fold must not find itself.
+    Where codes of different views do not compare, it is that within views, and the other folds are the database, so
+    that no item of the fold finds itself.
     """
     spec = method.written(split.steps_of(method), TUNED_BITS)
     if not method.grid:
@@ -134,11 +131,11 @@ def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | 
     before = time.monotonic()
     chain = parse_chain(spec, settings).fit(split.train, split.train_labels)
     seconds = time.monotonic() - before
-    yield {"data": split.data, "method": method.name, "bits": bits, "metric": "seconds", "value": seconds}
+    about = {"data": split.data, "method": method.name, "bits": bits}
+    yield {**about, "metric": "seconds", "value": seconds}
     for query, database in PAIRS if method.across else WITHIN:
         squared, relevant = _searched(chain, split, query, database)
-        key = {"data": split.data, "method": method.name, "bits": bits}
-        key |= {"query_view": split.views[query], "database_view": split.views[database]}
+        key = {**about, "query_view": split.views[query], "database_view": split.views[database]}
         yield {**key, "metric": "map", "k": None, "value": float(np.nanmean(average_precision(squared, relevant)))}
         for k in CUTS:
             yield {**key, "metric": "precision", "k": k, "value": float(precision_at_k(squared, relevant, k).mean())}
@@ -154,9 +151,8 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
     probes = chain.transform(split.test[query], view=query)
     stored = chain.transform(items[database], view=database)
-    squared = _under_metrics(
-        probes, stored, chain.n_metrics_, None if split.unseen else chain.metric_of_class(labels, database)
-    )
+    metrics = None if split.unseen else chain.metric_of_class(labels, database)
+    squared = _under_metrics(probes, stored, chain.n_metrics_, metrics)
     relevant = split.test_labels[:, None] == labels[None]
     if split.unseen and query == database:
         others = ~np.eye(len(labels), dtype=bool)
@@ -164,16 +160,15 @@ def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Ro
     return squared, relevant
 
 
-def _under_metrics(probes: Rows, stored: Rows, parts: int, metrics: NDArray[np.intp] | None) -> Rows:
+def _under_metrics(probes: Rows, stored: Rows, count: int, metrics: NDArray[np.intp] | None) -> Rows:
     """Squared distances, (q, n), of rows whose embeddings are K metrics' side by side.
 
     Each is under the stored row's own metric, of (n,) ``metrics``; None: under the one that brings the two nearest, as
     for items without a label.
     """
-    if parts == 1:
+    if count == 1:
         return distances(probes, stored)
-    found = np.array(
-        [distances(q, d) for q, d in zip(np.split(probes, parts, 1), np.split(stored, parts, 1), strict=True)]
-    )
-    nearest: Rows = found.min(axis=0) if metrics is None else found[metrics, :, np.arange(len(stored))].T
+    pairs = zip(np.split(probes, count, 1), np.split(stored, count, 1), strict=True)
+    squared = np.array([distances(*pair) for pair in pairs])
+    nearest: Rows = squared.min(axis=0) if metrics is None else squared[metrics, :, np.arange(len(stored))].T
     return nearest

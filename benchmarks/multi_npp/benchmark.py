@@ -7,20 +7,21 @@ cross-validation inside each training part, for every method in the same way.
 """
 
 import argparse
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
 from benchmarks.frame.journal import Journal, by_seed, cache_folder, partial_folder, run_trials
+from benchmarks.frame.tables import Row, rows_with, values_by
 from benchmarks.multi_npp import report
-from benchmarks.multi_npp.compare import compared
-from benchmarks.multi_npp.methods import DIMS, GROUPS, METHODS
-from benchmarks.multi_npp.trial import FOLDS, MEASURES, NEIGHBORS, TEST_SIZE, TUNED_BY, run_trial
-from benchmarks.photographs import Photographs, photographs
+from benchmarks.multi_npp.methods import BASELINES, DIMS, GROUPS, METHODS, PAIR, WIDEST
+from benchmarks.multi_npp.trial import FOLDS, MEASURES, NEIGHBORS, TUNED_BY, run_trial
+from benchmarks.photographs import TEST_SIZE, Photographs, photographs
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {**_settings(images, options), "seeds": list(seeds)}
     how = options.tuned_by, options.methods
     cells = partial_folder(options, settings)
-    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, *how, progress=_progress)
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, *how)
     rows = [trial["rows"] for trial in trials]
     return {
         "settings": settings,
@@ -47,21 +48,48 @@ def run(seed: int, data: Path, cache: Path, cells: Path, tuned_by: str, group: s
     return run_trial(photographs(data, cache), seed, Journal(cells / f"{seed}.jsonl"), tuned_by, group)
 
 
-def _progress(trial: Mapping[str, Any]) -> str:
-    return f"{trial['seconds']:.0f} s"
-
-
 def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Returns one row per figure with its mean and (population) standard deviation over the trials."""
-    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     names = ("method", "dim", "query_view", "database_view", "metric", "k")
-    for rows in trials:
-        for row in rows:
-            values[tuple(row[name] for name in names)].append(row["value"])
-    return [
-        {**dict(zip(names, key, strict=True)), "value": float(np.mean(found)), "std": float(np.std(found))}
-        for key, found in values.items()
-    ]
+    found = values_by(chain.from_iterable(trials), names)
+    return [{**about, "value": float(np.mean(values)), "std": float(np.std(values))} for about, values in found]
+
+
+def compared(trials: Sequence[Sequence[Row]]) -> list[dict[str, Any]]:
+    """Returns one row per method and figure: its mean over the trials, and its mean difference to the best baseline's.
+
+    Figures are accuracy and mAP, from either view of the paper to either. The best baseline is the one with the
+    greatest mean; within a view it is the original space. "standard_error" is that of the mean of the differences,
+    trial by trial, or None for a single trial.
+
+    Args:
+        trials: the rows of each trial, the same figures in all of them.
+    """
+    found = []
+    for query, database in product(PAIR, PAIR):
+        for metric, k in (("accuracy", TUNED_BY), ("map", None)):
+            figure: dict[str, Any] = {"query_view": query, "database_view": database, "metric": metric, "k": k}
+            values = _by_method(trials, figure)
+            known = ["original"] if query == database else BASELINES
+            baselines = {name: values[name].mean() for name in known if name in values}
+            if not baselines:
+                continue
+            best = max(baselines, key=lambda name: float(baselines[name]))
+            about = {**figure, "baseline": best}
+            found += [{"method": name, **about, **_against(own, values[best])} for name, own in values.items()]
+    return found
+
+
+def _by_method(trials: Sequence[Sequence[Row]], figure: Row) -> dict[str, NDArray[np.float64]]:
+    rows = [row for rows in trials for row in rows_with(rows, **figure) if row["dim"] in (*WIDEST, None)]
+    return {about["method"]: np.array(values) for about, values in values_by(rows, ["method"])}
+
+
+def _against(own: NDArray[np.float64], best: NDArray[np.float64]) -> dict[str, Any]:
+    difference = own - best
+    count = len(difference)
+    error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else None
+    return {"value": float(own.mean()), "difference": float(difference.mean()), "standard_error": error}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,12 +119,5 @@ _MEASURED = {"both": f"the mean of {TUNED_BY}-NN accuracy and mAP", "accuracy": 
 
 
 BENCHMARK = Benchmark(
-    name="multi-npp",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="k-NN accuracy",
-    headline=report.headline,
+    "multi-npp", __doc__, _arguments, measure, report.markdown, report.plot, "k-NN accuracy", report.headline
 )

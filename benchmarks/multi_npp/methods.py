@@ -53,12 +53,7 @@ def penalties(views: int) -> list[list[float]]:
 
 
 _PENALTIES = [1e-6, 1e-2, 1e-1]
-_HYBRID: Grid = {
-    "spec": specs("hybrid"),
-    "nearest": [20, 10, None],
-    "spread": [0.5, 0.35, 1.0],
-    "max_iter": [1, 3],
-}
+_HYBRID: Grid = {"spec": specs("hybrid"), "nearest": [20, 10, None], "spread": [0.5, 0.35, 1.0], "max_iter": [1, 3]}
 _BANDWIDTHS = {"kernel__bandwidth": [1.0, 0.5, 2.0]}
 _CLOSE_AND_LOOSE = [1e-4, 1e-1]
 """Penalties on kernel maps: the view that is searched is best fitted closely, the one that asks loosely. On the
@@ -69,6 +64,8 @@ _RIDGE: Grid = {"alpha": [None, 1e-1, 1.0], "normalize": [True, False], "center"
 _KERNEL_RIDGE: Grid = {"normalize": [False, True], "center": [True, False]}
 _UNSCALED = {"regression": "ridge", "standardize": False}
 _LOGISTIC: Grid = {"alpha": [1e-2, 1e-3, 1e-1], "normalize": [True, False], "center": [True, False]}
+_GREEDY: Mapping[str, Any] = {"exhaustive": False, "dims": (None,)}
+_WIDE: Mapping[str, Any] = {"exhaustive": False, "dims": WIDEST}
 
 PAPERS = (
     Method("original", {"spec": STEPS}, shared=False, dims=(None,), views=VIEWS),
@@ -86,19 +83,9 @@ PAPERS = (
 )
 LINEAR = (
     Method("pls", {"spec": specs("pls", ("l1,sqrt", "l1"))}, dims=WIDEST),
+    Method("semantic ridge", {"spec": specs("semantic", STEPS[::2]), **_RIDGE}, {"regression": "ridge"}, **_GREEDY),
     Method(
-        "semantic ridge",
-        {"spec": specs("semantic", STEPS[::2]), **_RIDGE},
-        {"regression": "ridge"},
-        exhaustive=False,
-        dims=(None,),
-    ),
-    Method(
-        "semantic logistic",
-        {"spec": specs("semantic", STEPS[::2]), **_LOGISTIC},
-        {"regression": "logistic"},
-        exhaustive=False,
-        dims=(None,),
+        "semantic logistic", {"spec": specs("semantic", STEPS[::2]), **_LOGISTIC}, {"regression": "logistic"}, **_GREEDY
     ),
 )
 KERNEL = (
@@ -110,56 +97,38 @@ KERNEL = (
             "shrinkage": [0.6, "auto", 0.3, 0.9],
             "power": [4.0, 1.0, 2.0, 8.0],
         },
-        exhaustive=False,
-        dims=WIDEST,
+        **_WIDE,
     ),
     Method(
         "kernel semantic ridge",
         {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, "alpha": penalties(2), **_KERNEL_RIDGE},
         _UNSCALED,
-        exhaustive=False,
-        dims=(None,),
+        **_GREEDY,
     ),
     Method(
         "kernel semantic logistic",
         {"spec": specs("semantic", KERNELS), **_BANDWIDTHS, **_LOGISTIC, "alpha": [1e-3, 1e-2, 1e-1]},
         {"regression": "logistic", "standardize": False},
-        exhaustive=False,
-        dims=(None,),
+        **_GREEDY,
     ),
     Method(
         "kernel multi-npp, random start",
         {"spec": both("multi-npp", KERNELS), **_FITTED, "max_iter": [5, 15]},
         {"init": "random", "random_state": 0},
-        exhaustive=False,
-        dims=WIDEST,
+        **_WIDE,
     ),
-    Method(
-        "kernel start",
-        {"spec": both("multi-npp", KERNELS), **_BANDWIDTHS},
-        {**_FEW, "max_iter": 0},
-        exhaustive=False,
-        dims=WIDEST,
-    ),
-    Method("kernel multi-npp", {"spec": specs("multi-npp", KERNELS), **_FITTED}, _FEW, exhaustive=False, dims=WIDEST),
+    Method("kernel start", {"spec": both("multi-npp", KERNELS), **_BANDWIDTHS}, {**_FEW, "max_iter": 0}, **_WIDE),
+    Method("kernel multi-npp", {"spec": specs("multi-npp", KERNELS), **_FITTED}, _FEW, **_WIDE),
 )
 THREE_VIEWS = (
     Method(
         "kernel semantic ridge, 3 views",
         {"spec": specs("semantic", KERNELS_3), **_BANDWIDTHS, "alpha": penalties(3), **_KERNEL_RIDGE},
         _UNSCALED,
-        exhaustive=False,
-        dims=(None,),
+        **_GREEDY,
         views=VIEWS,
     ),
-    Method(
-        "kernel multi-npp, 3 views",
-        {"spec": specs("multi-npp", KERNELS_3), **_FITTED},
-        _FEW,
-        exhaustive=False,
-        dims=WIDEST,
-        views=VIEWS,
-    ),
+    Method("kernel multi-npp, 3 views", {"spec": specs("multi-npp", KERNELS_3), **_FITTED}, _FEW, **_WIDE, views=VIEWS),
 )
 METHODS = (*PAPERS, *LINEAR, *KERNEL, *THREE_VIEWS)
 GROUPS: Mapping[str, Sequence[Method]] = {"all": METHODS, "paper": PAPERS}

@@ -1,6 +1,6 @@
 """Markdown tables and a plot of the Multi-NPP benchmark, the paper's figures beside ours."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import table
+from benchmarks.frame.tables import Row, rows_with, table
 from benchmarks.multi_npp.methods import KERNEL, LINEAR, PAIR, THREE_VIEWS, VIEWS
 from benchmarks.multi_npp.paper import paper_row
 
@@ -66,17 +66,13 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     dim = max(document["settings"]["dims"])
     (ours,) = (row for row in _rows(document, "multi-npp", dim, "sift", "color", "accuracy") if row["k"] == 5)
     paper = paper_row("multi-npp", dim, "sift", "color")
     error = 100 * ours["std"] / np.sqrt(len(document["settings"]["seeds"]))
     published = f"{paper.values[0]} (other photographs)" if paper else ""
-    return (
-        "photographs in classes, SIFT words query colour, Multi-NPP: 5-NN accuracy, %",
-        (f"{100 * ours['value']:.1f} ± {error:.1f}"),
-        published,
-    )
+    shown = f"{100 * ours['value']:.1f} ± {error:.1f}"
+    return "photographs in classes, SIFT words query colour, Multi-NPP: 5-NN accuracy, %", shown, published
 
 
 def plot(path: Path, document: Document) -> None:
@@ -133,7 +129,7 @@ def _by_pair(document: Document, metric: str, k: int | None) -> str:
 
 def _compared(document: Document, pairs: Sequence[tuple[str, str]]) -> str:
     """One line per method that has all the figures, those above the best baseline's set in bold."""
-    found: dict[str, dict[tuple[str, str, str], Mapping[str, Any]]] = {}
+    found: dict[str, dict[tuple[str, str, str], Row]] = {}
     for row in document["compared"]:
         if (row["query_view"], row["database_view"]) in pairs:
             figure = (row["query_view"], row["database_view"], row["metric"])
@@ -142,11 +138,11 @@ def _compared(document: Document, pairs: Sequence[tuple[str, str]]) -> str:
     titles = [f"{query} → {database}, {_TITLES[metric]}" for query, database, metric in figures]
     lines = [["method", *titles]]
     lines += [
-        [name, *(_difference(mine[one]) for one in figures)]
-        for name, mine in found.items()
-        if set(mine) >= set(figures)
+        [name, *(_difference(rows[one]) for one in figures)]
+        for name, rows in found.items()
+        if set(rows) >= set(figures)
     ]
-    baselines = {one: row["baseline"] for mine in found.values() for one, row in mine.items()}
+    baselines = {one: row["baseline"] for rows in found.values() for one, row in rows.items()}
     best = "; ".join(
         f"{title}: {baselines[one]}" for one, title in zip(figures, titles, strict=True) if one in baselines
     )
@@ -156,7 +152,7 @@ def _compared(document: Document, pairs: Sequence[tuple[str, str]]) -> str:
 _TITLES = {"accuracy": "5-NN", "map": "mAP"}
 
 
-def _difference(row: Mapping[str, Any]) -> str:
+def _difference(row: Row) -> str:
     error = "" if row["standard_error"] is None else f"±{100 * row['standard_error']:.1f}"
     text = f"{100 * row['value']:.1f} ({100 * row['difference']:+.1f}{error})"
     return f"**{text}**" if row["difference"] > 0 else text
@@ -164,18 +160,14 @@ def _difference(row: Mapping[str, Any]) -> str:
 
 def _methods(document: Document, methods: Sequence[str]) -> Iterator[tuple[str, int | None]]:
     for method in methods:
-        yield from (
-            (method, dim) for dim in dict.fromkeys(row["dim"] for row in document["rows"] if row["method"] == method)
-        )
+        dims = dict.fromkeys(row["dim"] for row in rows_with(document["rows"], method=method))
+        yield from ((method, dim) for dim in dims)
 
 
-def _rows(
-    document: Document, method: str, dim: int | None, query: str, database: str, metric: str
-) -> list[Mapping[str, Any]]:
-    wanted = (method, dim, query, database, metric)
-    names = ("method", "dim", "query_view", "database_view", "metric")
-    return [row for row in document["rows"] if tuple(row[name] for name in names) == wanted]
+def _rows(document: Document, method: str, dim: int | None, query: str, database: str, metric: str) -> list[Row]:
+    names = {"method": method, "dim": dim, "query_view": query, "database_view": database, "metric": metric}
+    return rows_with(document["rows"], **names)
 
 
-def _percent(row: Mapping[str, Any]) -> str:
+def _percent(row: Row) -> str:
     return f"{100 * row['value']:.1f}±{100 * row['std']:.1f}"

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp.methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
-from benchmarks.photographs import Photographs
+from benchmarks.photographs import Photographs, train_and_test
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
 from engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
 from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
 
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
-TEST_SIZE = 0.2
 FOLDS = 3
 TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises, alone or with mAP
 
@@ -90,9 +88,9 @@ def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[
 
 def quality(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
     """The mean of k-NN accuracy and mAP."""
-    order, mine, theirs = _ranked(squared, query_labels, labels)
-    precision = average_precision(relevance(order, mine, theirs))
-    return (float(knn_correct(order, mine, theirs, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
+    order, of_queries, of_items = _ranked(squared, query_labels, labels)
+    precision = average_precision(relevance(order, of_queries, of_items))
+    return (float(knn_correct(order, of_queries, of_items, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
 
 
 MEASURES: Mapping[str, Measure] = {"both": quality, "accuracy": accuracy}
@@ -107,17 +105,11 @@ def _plan(group: str) -> Iterator[tuple[Method, int | None, str]]:
 
 def _split(photographs: Photographs, seed: int) -> Trial:
     labels = photographs.labels
-    splitter = StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
-    train, test = next(splitter.split(labels, labels))
+    train, test = train_and_test(labels, seed)
     rows = (photographs.color, photographs.words(train, seed), photographs.gist)
     parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
     return Trial(
-        train=parts[0],
-        test=parts[1],
-        train_labels=labels[train],
-        test_labels=labels[test],
-        seed=seed,
-        measure=quality,
+        train=parts[0], test=parts[1], train_labels=labels[train], test_labels=labels[test], seed=seed, measure=quality
     )
 
 
@@ -160,10 +152,10 @@ def _ranked(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[A
 
 
 def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial) -> Iterator[dict[str, Any]]:
-    order, mine, theirs = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
-    relevant = relevance(order, mine, theirs)
+    order, of_queries, of_items = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
+    relevant = relevance(order, of_queries, of_items)
     for k in NEIGHBORS:
-        yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, mine, theirs, k).mean())}
+        yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, of_queries, of_items, k).mean())}
         yield {"metric": "precision", "k": k, "value": float(precision_at_k(relevant, k).mean())}
     yield {"metric": "map", "k": None, "value": float(np.nanmean(average_precision(relevant)))}
 

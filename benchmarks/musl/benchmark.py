@@ -17,9 +17,8 @@ import numpy as np
 
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
-from benchmarks.musl import figures, report
+from benchmarks.musl import report
 from benchmarks.musl.features import pictures
-from benchmarks.musl.plot import plot
 from benchmarks.musl.trial import ALPHAS, AS_PRINTED, DRAWS, EXAMPLES, FOLDS, NEIGHBORS, NOVEL_PER_KIND, TRAIN, run
 from engine.learners.musl.musl import MuSL
 
@@ -55,9 +54,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "workers": options.workers,
     }
     trials = run_trials(
-        options, settings, by_seed(seeds), run, options.data, counts, novel_counts, progress=figures.progress
+        options, settings, by_seed(seeds), run, options.data, counts, novel_counts, progress=report.progress
     )
-    return {"settings": settings, "rows": figures.rows(trials), "trials": trials}
+    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,12 +65,5 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="musl",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=plot,
-    caption="accuracy and groups",
-    headline=report.headline,
+    "musl", __doc__, _arguments, measure, report.markdown, report.plot, "accuracy and groups", report.headline
 )

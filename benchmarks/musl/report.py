@@ -1,18 +1,24 @@
-"""Markdown tables of the MuSL benchmark, the paper's figures beside ours."""
+"""Figures, Markdown tables and plot of the MuSL benchmark, the paper's figures beside ours."""
 
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.frame.benchmark import Document
-from benchmarks.frame.tables import mean_and_error, table
-from benchmarks.musl.figures import ACCURACIES, MAIN, Trials, abouts, counts, single, stability, values
+from benchmarks.frame.paired import Trials
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.musl.trial import (
     DRAWS,
     EXAMPLES,
     KMEANS,
     METHODS,
     MUSL,
+    NEIGHBORS,
     ONE,
     ONE_CHOSEN,
     ONE_WIDE,
@@ -22,12 +28,71 @@ from benchmarks.musl.trial import (
     RETRAINED,
 )
 
+ACCURACIES = tuple(f"{k}-NN" for k in NEIGHBORS)
+MAIN = ACCURACIES[-1]
+NAMES = ("method", "metrics", "examples")
 ONE_PRINTED = PRINTED[0]
 SINGLE = (ONE, ONE_CHOSEN, ONE_PRINTED)
 SOURCE = (
     "Paper: from its text, on Merged 20 of other pictures (Caltech 256, Oxford flowers, UIUC textures), but one metric "
     "for each class on Caltech 20, and stability by another measure than the adjusted Rand index here."
 )
+# Distinct in the common kinds of colour blindness.
+COLORS = {MUSL: "#56B4E9", RETRAINED: "#0072B2", KMEANS: "#E69F00", RANDOM: "#555555"}
+LABELS = {
+    "curve": f"{MAIN} accuracy, %",
+    "groupings": "adjusted Rand index between splits",
+    "novel": f"{MAIN} accuracy on novel classes, %",
+}
+
+
+def abouts(trials: Trials, part: str, *methods: str) -> list[dict[str, Any]]:
+    """Returns what names each figure of a part: method, number of metrics and, of novel classes, of examples."""
+    found = [{name: row[name] for name in NAMES if name in row} for row in trials[0].get(part, [])]
+    return [about for about in found if not methods or about["method"] in methods]
+
+
+def counts(trials: Trials, part: str) -> list[int]:
+    """Returns the numbers of metrics that a part has figures of methods for."""
+    return sorted({about["metrics"] for about in abouts(trials, part, *METHODS)})
+
+
+def values(trials: Trials, part: str, name: str, **about: Any) -> list[Any]:
+    """Returns a figure of every trial; none where there is no such figure."""
+    found = [row for trial in trials for row in trial.get(part, []) if about.items() <= row.items()]
+    return [row[name] for row in found if name in row]
+
+
+def single(trials: Trials, method: str, name: str) -> list[Any]:
+    """Returns a figure of a method that has one number of metrics only."""
+    return values(trials, "curve", name, method=method)
+
+
+def stability(trials: Trials, method: str, metrics: int) -> list[float]:
+    """Returns the adjusted Rand index of the groups of every two trials; 1 of a single trial."""
+    groups = values(trials, "groupings", "parts", method=method, metrics=metrics)
+    return [adjusted_rand_score(*pair) for pair in combinations(groups, 2)] or [1.0]
+
+
+def rows(trials: Trials) -> list[dict[str, Any]]:
+    """Returns means and standard deviations over the trials of all figures."""
+    found = []
+    novel = (*ACCURACIES, *(f"{name}, all" for name in ACCURACIES), "kinds")
+    parts = {"curve": (*ACCURACIES, "seconds"), "groupings": ("kinds",), "novel": novel}
+    for part, names in parts.items():
+        for about in abouts(trials, part):
+            for name in names:
+                if given := values(trials, part, name, **about):
+                    found.append({"part": part, **about, "metric": name, **summary(given)})
+    for about in abouts(trials, "groupings"):
+        found.append({"part": "groupings", **about, "metric": "stability", **summary(stability(trials, **about))})
+    return found
+
+
+def progress(trial: Mapping[str, Any]) -> str:
+    """Returns what a trial found, in short."""
+    shown = [row for row in trial["curve"] if row["method"] in (ONE, ONE_CHOSEN, PER_CLASS)]
+    return ", ".join(f"{row['method']} {100 * row[MAIN]:.1f}" for row in shown)
 
 
 def markdown(document: Document) -> str:
@@ -65,7 +130,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     rise = np.subtract(single(document["trials"], PER_CLASS, MAIN), single(document["trials"], ONE, MAIN))
     classes = len(document["settings"]["classes"])
     return (
@@ -83,6 +147,38 @@ def gained(trials: Trials, metrics: int, other: str) -> Any:
 
 def _accuracy(trials: Trials, method: str, metrics: int) -> list[float]:
     return values(trials, "curve", MAIN, method=method, metrics=metrics)
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws accuracy, stability of the groups, and accuracy on novel classes, each against K."""
+    trials = document["trials"]
+    parts = [part for part in LABELS if abouts(trials, part)]
+    with panels(path, 1, len(parts), (5 * len(parts), 4.5)) as figure:
+        for part, axis in zip(parts, figure.axes, strict=True):
+            for method in METHODS:
+                _draw(axis, trials, part, method)
+            if part == "curve":
+                for method, style in ((ONE, "--"), (PER_CLASS, ":")):
+                    level = 100 * float(np.mean(single(trials, method, MAIN)))
+                    axis.axhline(level, color="black", linestyle=style, label=method)
+            axis.set_xlabel("metrics")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.set_ylabel(LABELS[part])
+            axis.legend(frameon=False)
+
+
+def _draw(axis: Any, trials: Trials, part: str, method: str) -> None:
+    keys = [key for key in abouts(trials, part, method) if key.get("examples", EXAMPLES[-1]) == EXAMPLES[-1]]
+    if not keys:
+        return
+    places = [key["metrics"] for key in keys]
+    if part == "groupings":
+        axis.plot(places, [np.mean(stability(trials, **key)) for key in keys], "o-", color=COLORS[method], label=method)
+        return
+    spreads = [summary(values(trials, part, MAIN, **key)) for key in keys]
+    means = [100 * spread["value"] for spread in spreads]
+    errors = [100 * spread["std"] / np.sqrt(len(trials)) for spread in spreads]
+    axis.errorbar(places, means, errors, marker="o", markersize=3, color=COLORS[method], label=method)
 
 
 def _beside_paper(trials: Trials) -> list[list[str]]:

@@ -71,9 +71,9 @@ def learned(found: Pictures, train: Positions, test: Positions, counts: Sequence
         means = {name: float(np.mean([figures[name] for figures in tried])) for name in tried[0]}
         curve.append({"method": method, "metrics": count, **means})
         if method in (MUSL, KMEANS):
-            parts = learners[0].metric_of_class(found.classes)
-            agreed = adjusted_rand_score(found.kinds, parts)
-            groupings.append({"method": method, "metrics": count, "parts": parts.tolist(), "kinds": agreed})
+            groups = learners[0].metric_of_class(found.classes)
+            agreed = adjusted_rand_score(found.kinds, groups)
+            groupings.append({"method": method, "metrics": count, "parts": groups.tolist(), "kinds": agreed})
     chosen = choose_alpha(rows, names, seed)
     single = MuSL(n_metrics=1, alpha=chosen).fit(rows, names)
     curve.append({"method": ONE_CHOSEN, "metrics": 1, **measure(single, rows, names, queries, query_names)})
@@ -164,19 +164,19 @@ def unseen_classes(found: Pictures, seed: int) -> list[str]:
 
 def kind_of(learner: MuSL, metric: int, kinds: dict[Any, Any]) -> str:
     """Returns the kind of most classes that a metric was learned for; "" where it was learned for none."""
-    mine = [str(kinds[name]) for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
-    return max(sorted(set(mine)), key=mine.count, default="")
+    found = [str(kinds[name]) for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
+    return max(sorted(set(found)), key=found.count, default="")
 
 
 def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, query_names: Labels) -> dict[str, float]:
     """Returns k-NN accuracies, means over classes: distances are under the metrics of the database rows' classes."""
     classes, codes = np.unique(names, return_inverse=True)
-    parts = learner.metric_of_class(names)
+    metrics = learner.metric_of_class(names)
     stored, probes = (learner.transform(x).astype(np.float32) for x in (rows, queries))
     distances = np.zeros((len(queries), len(rows)))
-    for part in np.unique(parts):
-        bits = slice(part * learner.n_bits, (part + 1) * learner.n_bits)
-        distances[:, parts == part] = hamming(probes[:, bits], stored[parts == part, bits])
+    for metric in np.unique(metrics):
+        bits = slice(metric * learner.n_bits, (metric + 1) * learner.n_bits)
+        distances[:, metrics == metric] = hamming(probes[:, bits], stored[metrics == metric, bits])
     found = {}
     for k in NEIGHBORS:
         correct = classes[votes(distances, codes, k).argmax(axis=1)] == query_names

@@ -49,16 +49,16 @@ def fit(
     similar: ArrayLike | None = None,
     timeout: float | None = None,
 ) -> Peer:
-    """Fits one of metric-learn's learners.
+    """Fits one of metric-learn's learners, by its class: "LMNN", "NCA", "ITML" or "LSML".
 
     Args:
-        learner: the class, such as "LMNN", "NCA", "ITML" or "LSML".
+        learner: the class.
         rows: (n, d).
         settings: arguments of its constructor, JSON values.
         labels: (n,) classes, for learners that are supervised.
         tuples: (m, t) positions of rows, for the others.
         similar: (m,) 1 or -1, for those that learn from pairs.
-        timeout: most seconds; None: as long as it takes.
+        timeout: most seconds; None: no limit.
 
     Raises:
         FileNotFoundError: if the peers' environment has not been made; the message has the remedy.

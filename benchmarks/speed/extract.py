@@ -18,14 +18,13 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.frame.benchmark import Benchmark, positive
 from benchmarks.frame.record import Row, usable_cores
 from benchmarks.frame.workers import pool
-from benchmarks.photographs import pictures_by_class
+from benchmarks.photographs import pictures_by_class, train_and_test
 from features import Color, Forest, Gist, ImageExtractor, Sift
 from features.decode import decode
 from features.worker import become_worker
@@ -62,10 +61,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "processes": cores,
         "views": {name: VIEWS[name]().params() for name in sorted(VIEWS)},
     }
-    return {
-        "settings": settings,
-        "rows": [*time_parts(pictures, options.timed), *whole_path(pictures, seeds, cores)],
-    }
+    return {"settings": settings, "rows": [*time_parts(pictures, options.timed), *whole_path(pictures, seeds, cores)]}
 
 
 def read_pictures(data: Path, limit: int | None) -> Pictures:
@@ -94,7 +90,9 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
             for name, view in views.items():
                 parts[name] = partial(view.row, image)
             for name, part in parts.items():
-                spent.setdefault(name, []).append(_milliseconds(part))
+                start = time.perf_counter()
+                part()
+                spent.setdefault(name, []).append(1e3 * (time.perf_counter() - start))
     spent[WHOLE] = list(np.sum([spent[name] for name in ("decode", *IN_WHOLE)], axis=0))
     rows = [_row(name, "ms an image, one core", np.array(values), np.median) for name, values in spent.items()]
     ratio = float(np.median(spent[WHOLE]) / np.median(spent[REFERENCE]))
@@ -108,7 +106,7 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     with pool(cores, prepare=become_worker) as workers:
         samples = list(workers.map(_sample, pictures.contents, chunksize=8))
         for seed in seeds:
-            train, test = split(pictures.classes, seed)
+            train, test = train_and_test(pictures.classes, seed)
             views = fitted_views([samples[i] for i in train], pictures.classes[train], seed)
             states = {name: views[name].to_state() for name in FITTED}
             run = partial(_extract_all, workers, pictures.contents, states, 8 * cores)
@@ -118,11 +116,8 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
             found |= run([name for name in VIEWS if name not in IN_WHOLE])
             for name, values in accuracies.items():
                 values.append(accuracy(_by_steps(name, found[name]), pictures.classes, train, test))
-    speed = _row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median)
-    return [
-        speed,
-        *(_row(name, "5-NN accuracy, raw", np.array(values), np.mean) for name, values in accuracies.items()),
-    ]
+    rows = [_row(name, "5-NN accuracy, raw", np.array(values), np.mean) for name, values in accuracies.items()]
+    return [_row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median), *rows]
 
 
 def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) -> dict[str, ImageExtractor]:
@@ -131,13 +126,6 @@ def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) 
     for name in FITTED:
         views[name].fit([sample[name] for sample in samples], seed, [(str(one),) for one in classes])
     return views
-
-
-def split(classes: NDArray[np.str_], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """80 % of every class to train on, the rest to query with."""
-    splitter = StratifiedShuffleSplit(1, test_size=0.2, random_state=seed)
-    train, test = next(splitter.split(classes, classes))
-    return train, test
 
 
 def accuracy(
@@ -182,12 +170,6 @@ def _extract(contents: Sequence[bytes], states: States, names: Sequence[str]) ->
     return {name: np.stack([view.row(image) for image in images]) for name, view in views.items()}
 
 
-def _milliseconds(part: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    part()
-    return 1e3 * (time.perf_counter() - start)
-
-
 def _row(
     method: str, metric: str, values: NDArray[np.float64], summary: Callable[[NDArray[np.float64]], np.floating[Any]]
 ) -> Row:
@@ -202,4 +184,4 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first split; the next count up from it")
 
 
-BENCHMARK = Benchmark(name="extract", description=__doc__, arguments=_arguments, run=measure)
+BENCHMARK = Benchmark("extract", __doc__, _arguments, measure)

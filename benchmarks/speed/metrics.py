@@ -13,16 +13,18 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks import peers
-from benchmarks.frame.benchmark import Benchmark, positive
+from benchmarks.frame.benchmark import Benchmark, Document, positive
+from benchmarks.frame.plots import panels
 from benchmarks.frame.record import usable_cores
+from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import start_worker, thread_limit
 from benchmarks.speed import metrics_methods as methods
-from benchmarks.speed import metrics_report as report
 from benchmarks.speed.metrics_methods import METHODS, Cell
 
 SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
@@ -33,14 +35,14 @@ SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
 SHORT, REPEATS = 10.0, 3
 MEMORY_MIB = 4_096  # tuples of rows larger than this are not given to metric-learn, which copies them several times
 _SETUP = 120.0  # seconds beyond the limit that drawing data and measuring accuracy may take
+Figures = Mapping[str, Any]
+_PROBLEM = ("supervision", "width", "count")
+TITLES = {"quadruplets": "quadruplets", "pairs": "pairs", "classes": "rows with classes"}
+COLORS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#555555", "#000000")
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every problem and method.
-
-    Raises:
-        FileNotFoundError: if metric-learn's environment is not there.
-    """
+    """Returns settings, and rows of every problem and method; FileNotFoundError without metric-learn's environment."""
     if not peers.available():
         raise FileNotFoundError("metric-learn's environment is missing; make it with: make peers")
     rows: list[dict[str, Any]] = []
@@ -55,7 +57,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
                 if figures.get("failed", "").startswith(">"):
                     late.add((method, cell.width))
                 _print(method, cell, figures)
-                rows += [_row(method, cell, metric, value) for metric, value in figures.items()]
+                about = {name: getattr(cell, name) for name in _PROBLEM}
+                rows += [{"method": method, **about, "metric": m, "value": v} for m, v in figures.items()]
     return {"settings": _settings(options), "rows": rows}
 
 
@@ -107,8 +110,7 @@ def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
     finally:
         process.kill()
         process.join()
-    late = found.get("seconds", 0.0) > timeout
-    return {"failed": f"> {timeout:g} s"} if late else found
+    return {"failed": f"> {timeout:g} s"} if found.get("seconds", 0.0) > timeout else found
 
 
 def _answer(method: str, cell: Cell, timeout: float, answers: Any) -> None:
@@ -121,17 +123,9 @@ def _answer(method: str, cell: Cell, timeout: float, answers: Any) -> None:
         answers.put({"failed": str(error)})
 
 
-def _row(method: str, cell: Cell, metric: str, value: Any) -> dict[str, Any]:
-    place = {"supervision": cell.supervision, "width": cell.width, "count": cell.count}
-    return {"method": method, **place, "metric": metric, "value": value}
-
-
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "seed": options.seed,
-        "threads": options.threads,
-        "timeout": options.timeout,
-        "rows": options.rows,
+        **{name: getattr(options, name) for name in ("seed", "threads", "timeout", "rows")},
         "methods": {name: {"learner": m.learner, "settings": dict(m.settings)} for name, m in METHODS.items()},
         "data": {"rank": methods.RANK, "classes": methods.CLASSES, "flipped": methods.FLIPPED},
     }
@@ -147,12 +141,90 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-BENCHMARK = Benchmark(
-    name="metric-speed",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure_all,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="time",
-)
+def markdown(document: Document) -> str:
+    """Returns the report: a table per kind of supervision, and how many times faster ours is at equal accuracy."""
+    settings = document["settings"]
+    data = settings["data"]
+    intro = (
+        f"{settings['threads']} threads for every method, {settings['timeout']:g} s at most for a fit. Quadruplets and "
+        f"pairs are of {settings['rows']:,} rows. Rows of {data['classes']} classes lie around their centres in "
+        f"{data['rank']} hidden dimensions among dimensions of noise; the target metric weighs the hidden ones and "
+        f"orders the quadruplets, of which {100 * data['flipped']:g} % are turned round to be learned from. Accuracy, "
+        "on rows not learned from: the share of quadruplets in the right order, of pairs those of a similar and a "
+        "dissimilar one, and for classes that of the 3 nearest neighbours. Seconds are of the fit alone, memory of its "
+        "process, data included. **Times faster** divides a peer's seconds by those of the fastest of ours that is at "
+        "least as accurate; of a peer that was stopped, whose accuracy nobody knows, the limit by the slowest of ours."
+    )
+    parts = ["# Learning metrics: time, memory and accuracy", intro]
+    for supervision, title in TITLES.items():
+        if lines := list(_lines(document, supervision)):
+            head = ["columns", title, "method", "seconds", "steps", "memory, MiB", "accuracy, %", "times faster"]
+            parts.append(f"## From {title}\n\n{table([head, *lines])}")
+    return "\n\n".join(parts)
+
+
+def faster(document: Document) -> dict[tuple[str, tuple[Any, ...]], float]:
+    """Returns how many times faster ours is than each peer, by peer and problem, where one of ours is as accurate."""
+    found = {}
+    for problem, figures in figures_by(document["rows"], *_PROBLEM).items():
+        ours = [f for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
+        for name, peer in figures.items():
+            if METHODS[name].peer and "seconds" in peer:
+                equal = [f["seconds"] for f in ours if f["accuracy"] >= peer["accuracy"]]
+                if equal:
+                    found[name, problem] = peer["seconds"] / min(equal)
+    return found
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws seconds against constraints, a panel per supervision and width; crosses at the limit were stopped there."""
+    problems = figures_by(document["rows"], *_PROBLEM)
+    shown = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    with panels(path, rows, columns, (4.5 * columns, 3.6 * rows), squeeze=False) as figure:
+        for axis in figure.axes[len(shown) :]:
+            axis.set_visible(False)
+        for axis, (supervision, width) in zip(figure.axes, shown, strict=False):
+            counts = {count: found for (*panel, count), found in problems.items() if panel == [supervision, width]}
+            _draw(axis, counts, document["settings"]["timeout"])
+            axis.set_title(f"{supervision}, {width} columns", fontsize=10)
+            axis.set_xlabel(TITLES[supervision])
+            axis.set_ylabel("seconds")
+            axis.legend(frameon=False, fontsize=7)
+
+
+def _draw(axis: Any, counts: Mapping[int, Mapping[str, Figures]], timeout: float) -> None:
+    names = list(dict.fromkeys(name for figures in counts.values() for name in figures))
+    for name, color in zip(names, COLORS, strict=False):
+        done = [(count, found[name]["seconds"]) for count, found in counts.items() if "seconds" in found.get(name, {})]
+        style = "--" if METHODS[name].peer else "-"
+        axis.plot(*zip(*done, strict=True) if done else ([], []), style, marker="o", color=color, label=name)
+        late = [count for count, found in counts.items() if found.get(name, {}).get("failed", "").startswith(">")]
+        axis.plot(late, [timeout] * len(late), "x", color=color)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+
+
+def _lines(document: Document, supervision: str) -> Iterator[list[str]]:
+    times = faster(document)
+    for problem, figures in figures_by(rows_with(document["rows"], supervision=supervision), *_PROBLEM).items():
+        _, width, count = problem
+        for name, found in figures.items():
+            start = [str(width), f"{count:,}", name if METHODS[name].peer else f"**{name}**"]
+            if "failed" in found:
+                yield [*start, found["failed"], "", "", "", _bound(figures, found, document["settings"]["timeout"])]
+                continue
+            ratio = times.get((name, problem))
+            shown = "" if not METHODS[name].peer else "ours less accurate" if ratio is None else f"{ratio:.1f}"
+            measured = [f"{found['seconds']:.2f}", f"{found.get('steps', '')}", f"{found['peak memory, MiB']:.0f}"]
+            yield [*start, *measured, f"{100 * found['accuracy']:.2f}", shown]
+
+
+def _bound(figures: Mapping[str, Figures], found: Figures, timeout: float) -> str:
+    """How many times longer a peer that was stopped took than the slowest of ours."""
+    ours = [f["seconds"] for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
+    return f"> {timeout / max(ours):.1f}" if ours and found["failed"].startswith(">") else ""
+
+
+BENCHMARK = Benchmark("metric-speed", __doc__, _arguments, measure_all, markdown, plot, "time")

@@ -34,7 +34,7 @@ class Cell:
     seed: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Problem:
     """The data of a cell; tuples are positions, of quadruplets the first two rows are the nearer ones.
 
@@ -95,7 +95,8 @@ METHODS: Mapping[str, Method] = {
 
 def methods(supervision: str) -> list[str]:
     """Returns the names of the methods that learn from a kind of supervision and can be had here."""
-    return [name for name, method in METHODS.items() if method.supervision == supervision and _known(method)]
+    known = {name: method for name, method in METHODS.items() if method.peer or method.learner in LEARNERS}
+    return [name for name, method in known.items() if method.supervision == supervision]
 
 
 def draw(cell: Cell) -> Problem:
@@ -104,8 +105,7 @@ def draw(cell: Cell) -> Problem:
     Rows of one of 20 classes lie in 10 hidden dimensions, standard normal around a centre that is standard normal too;
     the other dimensions are standard normal noise, and a random rotation hides which is which. The target metric is
     that of the hidden dimensions, weighted from 1 down to 0.1. It orders random quadruplets, of which 5 % are then
-    turned round to be learned from. About half of the pairs
-    are of one class.
+    turned round to be learned from. About half of the pairs are of one class.
     """
     generator = np.random.default_rng([cell.seed, cell.width])
     centers = generator.normal(size=(CLASSES, RANK))
@@ -127,25 +127,14 @@ def draw(cell: Cell) -> Problem:
         pairs, alike = _pairs(labels[unseen], 2 * TEST_COUNT, generator)
         both = min((alike > 0).sum(), (alike < 0).sum())
         test = np.hstack([pairs[alike > 0][:both], pairs[alike < 0][:both]])
-    return Problem(
-        rows=rows[seen],
-        labels=labels[seen],
-        tuples=tuples,
-        similar=similar,
-        unseen=rows[unseen],
-        unseen_labels=labels[unseen],
-        test=test,
-    )
+    return Problem(rows[seen], labels[seen], tuples, similar, rows[unseen], labels[unseen], test)
 
 
 def fit(name: str, cell: Cell, timeout: float) -> dict[str, float]:
     """Returns seconds of the fit, steps, peak memory in MiB of the process that fitted, and the accuracy.
 
-    Called in a fresh process: memory is that of all it held. The time limit is that of metric-learn's own process.
-
-    Raises:
-        subprocess.TimeoutExpired: if one of metric-learn's learners took longer.
-        RuntimeError: if it failed.
+    Called in a fresh process: memory is all that it used. The time limit is that of metric-learn's own process; beyond
+    it subprocess.TimeoutExpired is raised, and RuntimeError if metric-learn failed.
     """
     method, problem = METHODS[name], draw(cell)
     if method.peer and method.learner != "sklearn":
@@ -179,19 +168,15 @@ def accuracy(factor: Rows, cell: Cell, problem: Problem) -> float:
 
 def _fit_here(method: Method, problem: Problem) -> tuple[Rows, int]:
     if method.learner == "sklearn":
-        known = NeighborhoodComponentsAnalysis(**method.settings).fit(problem.rows, problem.labels)
-        return np.asarray(known.components_), int(known.n_iter_)
-    learner: Any = LEARNERS[method.learner](**method.settings)
+        peer = NeighborhoodComponentsAnalysis(**method.settings).fit(problem.rows, problem.labels)
+        return np.asarray(peer.components_), int(peer.n_iter_)
+    learner: Any = LEARNERS[method.learner]().set_params(**method.settings)
     if method.supervision == "classes":
         learner.fit(problem.rows, problem.labels)
     else:
         similar = problem.similar if method.supervision == "pairs" else None
         learner.fit_tuples(problem.tuples, similar, preprocessor=problem.rows)
     return learner.weights_[0], learner.n_iter_
-
-
-def _known(method: Method) -> bool:
-    return method.peer or method.learner in LEARNERS
 
 
 def _ordered(hidden: Rows, items: Items) -> Items:

@@ -9,7 +9,7 @@ memory is its own, data included.
 import argparse
 import resource
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, numbers
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import table
+from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import alone
 from engine.learners.npp.multi_npp import MultiNPP
 
@@ -47,7 +47,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             shown = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
             Console(stderr=True).print(f"{size} items, {method}: {shown}", highlight=False)
             rows += [{"method": method, "items": size, "metric": m, "value": v} for m, v in figures.items()]
-    return {"settings": _settings(options), "rows": rows}
+    settings = {
+        "sizes": list(options.sizes),
+        "seed": options.seed,
+        "classes": CLASSES,
+        "width": WIDTH,
+        "dim": DIM,
+        "queries": QUERIES,
+        "methods": {name: dict(params) for name, params in METHODS.items()},
+        "all pairs up to": FULL_UP_TO,
+    }
+    return {"settings": settings, "rows": rows}
 
 
 def pairs(count: int, seed: int) -> tuple[list[Rows], NDArray[np.int64]]:
@@ -87,9 +97,10 @@ def accuracy(learner: MultiNPP, views: Sequence[Rows], labels: NDArray[np.int64]
 def markdown(document: Document) -> str:
     """Returns the table, one line per number of items and method."""
     lines = [["items", "method", "seconds", "peak memory, MiB", "5-NN accuracy, %"]]
-    for items, method, figures in _lines(document):
-        cells = f"{figures['seconds']:.1f}", f"{figures['peak memory, MiB']:.0f}", f"{100 * figures['accuracy']:.1f}"
-        lines.append([f"{items:,}", method, *cells])
+    for (items,), methods in figures_by(document["rows"], "items").items():
+        for method, found in methods.items():
+            cells = f"{found['seconds']:.1f}", f"{found['peak memory, MiB']:.0f}", f"{100 * found['accuracy']:.1f}"
+            lines.append([f"{items:,}", method, *cells])
     return f"# Multi-NPP against the number of items\n\n{table(lines)}"
 
 
@@ -98,7 +109,9 @@ def plot(path: Path, document: Document) -> None:
     with panels(path, 1, 2, (10, 4)) as figure:
         for axis, metric, label in zip(figure.axes, ("seconds", "peak memory, MiB"), ("seconds", "MiB"), strict=True):
             for method, marker in zip(METHODS, "os^", strict=True):
-                points = [(items, figures[metric]) for items, name, figures in _lines(document) if name == method]
+                points = [
+                    (row["items"], row["value"]) for row in rows_with(document["rows"], method=method, metric=metric)
+                ]
                 axis.loglog(*zip(*points, strict=True), marker=marker, label=method)
             axis.set_xlabel("items")
             axis.set_ylabel(label)
@@ -106,14 +119,6 @@ def plot(path: Path, document: Document) -> None:
         time_axis.set_title("training time")
         memory_axis.set_title("peak memory of the process, data included")
         time_axis.legend(frameon=False)
-
-
-def _lines(document: Document) -> Iterator[tuple[int, str, dict[str, float]]]:
-    found: dict[tuple[int, str], dict[str, float]] = {}
-    for row in document["rows"]:
-        found.setdefault((row["items"], row["method"]), {})[row["metric"]] = row["value"]
-    for (items, method), figures in found.items():
-        yield items, method, figures
 
 
 def _fit(method: str, size: int, seed: int) -> dict[str, float]:
@@ -124,19 +129,6 @@ def _fit(method: str, size: int, seed: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": seconds, "peak memory, MiB": peak, "accuracy": accuracy(learner, views, labels, seed + 1)}
-
-
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "sizes": list(options.sizes),
-        "seed": options.seed,
-        "classes": CLASSES,
-        "width": WIDTH,
-        "dim": DIM,
-        "queries": QUERIES,
-        "methods": {name: dict(params) for name, params in METHODS.items()},
-        "all pairs up to": FULL_UP_TO,
-    }
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,12 +143,4 @@ def _sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
-BENCHMARK = Benchmark(
-    name="npp-scale",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=markdown,
-    plot=plot,
-    caption="time and memory",
-)
+BENCHMARK = Benchmark("npp-scale", __doc__, _arguments, measure, markdown, plot, "time and memory")

@@ -132,4 +132,4 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--items", type=positive, default=100_000, help="synthetic items")
 
 
-BENCHMARK = Benchmark(name="storage", description=__doc__, arguments=_arguments, run=measure)
+BENCHMARK = Benchmark("storage", __doc__, _arguments, measure)

@@ -11,7 +11,7 @@ OUT.cache.
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,31 +27,30 @@ from benchmarks.verification.trial import COUNTS, ITERATIONS, MUS, Bench
 CLASSES = ("merged20", "corel1k")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Task:
     """What one process does: a trial of one data set."""
 
-    data: Path
+    options: argparse.Namespace
     cache: Path
     kind: str
     which: int
     """The seed, or the position among the given folds."""
-    pairs: int
-    variance: float
     curves: bool
 
     def trial(self) -> Trial:
         """Returns the data of the trial."""
+        data = self.options.data / self.kind
         if self.kind == KINSHIP:
-            return kinship(self.data / self.kind)[self.which]
-        return unseen(self.data / self.kind, self.cache, self.which, self.pairs)
+            return kinship(data)[self.which]
+        return unseen(data, self.cache, self.which, self.options.pairs)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Returns settings, rows and trials of all sets."""
     settings = _settings(options)
     tasks = {f"{task.kind} {task.which}": task for task in _tasks(options)}
-    trials = run_trials(options, settings, tasks, run, progress=_progress)
+    trials = run_trials(options, settings, tasks, run)
     return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
@@ -59,19 +58,16 @@ def run(task: Task) -> dict[str, Any]:
     """Returns the figures of all methods on one trial, and, where asked for, the curves."""
     began = time.perf_counter()
     trial = task.trial()
-    bench = Bench.of(trial, task.variance)
+    bench = Bench.of(trial, task.options.variance)
     euclidean, *others = [method for method in methods.METHODS if method.name != methods.ITML or peers.available()]
     figures = Bench.of(trial, None).run([euclidean]) | bench.run(others)
     found = {"set": task.kind, "which": task.which, "trial": trial.name, "methods": figures}
-    found |= {
-        "columns": bench.outer.rows.shape[1],
-        "train": len(trial.outer.fit.alike),
-        "test": len(trial.outer.check.alike),
-    }
+    found |= {"columns": bench.outer.rows.shape[1]}
+    found |= {"train": len(trial.outer.fit.alike), "test": len(trial.outer.check.alike)}
     if task.curves:
         found["iterations"] = bench.iterations(figures, ITERATIONS)
         found["weights"] = bench.weights(figures, MUS)
-        found["amounts"] = bench.amounts(figures, [*COUNTS, task.pairs])
+        found["amounts"] = bench.amounts(figures, [*COUNTS, task.options.pairs])
     return {**found, "seconds": time.perf_counter() - began}
 
 
@@ -87,35 +83,17 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
                 photographs(options.data / kind, cache)
                 which = seeds_of(options)
             curves = 0 if kind == KINSHIP else options.curves
-            tasks += [
-                Task(
-                    data=options.data,
-                    cache=cache,
-                    kind=kind,
-                    which=one,
-                    pairs=options.pairs,
-                    variance=options.variance,
-                    curves=place < curves,
-                )
-                for place, one in enumerate(which)
-            ]
+            tasks += [Task(options, cache, kind, one, place < curves) for place, one in enumerate(which)]
     except MissingDataError as error:
-        raise MissingDataError(
-            f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
-        ) from None
+        message = f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
+        raise MissingDataError(message) from None
     return tasks
-
-
-def _progress(trial: Mapping[str, Any]) -> str:
-    return f"{trial['seconds']:.0f} s"
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "seeds": list(seeds_of(options)),
-        "sets": options.sets,
-        "pairs": options.pairs,
-        "variance": options.variance,
+        **{name: getattr(options, name) for name in ("sets", "pairs", "variance")},
         "upper": methods.UPPER,
         "lower": methods.LOWER,
         "share of classes in training": TRAIN_SHARE,
@@ -147,12 +125,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 BENCHMARK = Benchmark(
-    name="verification",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="rank and accuracy against mu, accuracy against iterations",
-    headline=report.headline,
+    "verification",
+    __doc__,
+    _arguments,
+    measure,
+    report.markdown,
+    report.plot,
+    "rank and accuracy against mu, accuracy against iterations",
+    report.headline,
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frame.benchmark import MissingDataError
+from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import Photographs, photographs
 from engine.learners.metrics.sampling import ClassSampler
 from engine.learners.subspace.pca import principal_components
@@ -64,18 +64,12 @@ class Trial:
 
 
 def kinship(data: Path) -> list[Trial]:
-    """Returns a trial for each relation and test fold.
+    """Returns a trial for each relation and test fold; MissingDataError if the file is missing.
 
     Two of the other folds, then the other two, validate what the remaining ones teach.
-
-    Raises:
-        MissingDataError: if the file is missing.
     """
-    path = data / KINSHIP_FILE
-    if not path.is_file():
-        raise MissingDataError(f"{data} holds no {KINSHIP_FILE}")
-    with np.load(path) as file:
-        return [trial for relation in RELATIONS for trial in _relation(relation, file)]
+    arrays = read_arrays(data, KINSHIP_FILE)
+    return [trial for relation in RELATIONS for trial in _relation(relation, arrays)]
 
 
 def _relation(relation: str, file: Any) -> list[Trial]:
@@ -98,14 +92,8 @@ def _relation(relation: str, file: Any) -> list[Trial]:
 def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
     """Returns the trial of a seed: pairs of images of the same or of two classes, those of the test unseen in training.
 
-    Args:
-        data: folder of images by class.
-        cache: folder for features, which are computed once.
-        seed: draws the classes and the pairs.
-        pairs: how many to learn from and to test on, half of each kind.
-
-    Raises:
-        MissingDataError: if there are no classes with images.
+    So many pairs, half of each kind, to learn from, and so many to test on, of a folder of images by class, whose
+    features are computed once and cached; MissingDataError if it has none.
     """
     images = photographs(data, cache)
     codes = np.unique(images.labels, return_inverse=True)[1]

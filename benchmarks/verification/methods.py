@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,9 @@ Grid = Callable[[Chosen], Sequence[Settings]]
 """From what was chosen for the methods before, by name, to the settings to choose from, twelve fits at most."""
 
 EUCLID, PCA = "Euclidean", "PCA"
-NONE, NONE_EARLY = "no regularisation", "no regularisation, early stopping"
-TRACE, TRACE_EARLY = "trace", "trace, early stopping"
-FANTOPE, FANTOPE_EARLY = "Fantope", "Fantope, early stopping"
-BOTH, BOTH_EARLY = "Fantope and trace", "Fantope and trace, early stopping"
-LOW_RANK, LOW_RANK_EARLY = "descent over L", "descent over L, early stopping"
-ITML, LOGISTIC = "ITML", "logistic (as LDML)"
-LOGISTIC_EARLY = "logistic (as LDML), early stopping"
-PCCA, PCCA_EARLY = "PCCA", "PCCA, early stopping"
+NONE, TRACE, FANTOPE, BOTH = "no regularisation", "trace", "Fantope", "Fantope and trace"
+LOW_RANK, ITML, LOGISTIC, PCCA = "descent over L", "ITML", "logistic (as LDML)", "PCCA"
+EARLY = ", early stopping"
 
 UPPER, LOWER = 0.5, 1.5
 THRESHOLD = (UPPER + LOWER) / 2  # on squared distances
@@ -48,7 +44,7 @@ SMALLEST = 1e-9  # share of the first step's size below which nothing moves any 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A metric L^T L, the steps taken to it, and its rank before it was cut to the one asked for."""
+    """A metric L^T L, the steps taken to it, and its rank before it was cut to the chosen one."""
 
     factor: Factor
     taken: int | None = None
@@ -108,11 +104,7 @@ def logistic(split: Split, rank: int, beta: float, steps: int, full: bool = Fals
 
 
 def itml(split: Split, gamma: float) -> Fitted:
-    """Returns the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances.
-
-    Raises:
-        FileNotFoundError: if metric-learn's environment is not there.
-    """
+    """Returns the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances."""
     signs = np.where(split.fit.alike, 1, -1)
     settings = {"gamma": gamma, "max_iter": ROUNDS}
     peer = peers.fit("ITML", split.rows, settings, tuples=split.fit.items, similar=signs)
@@ -121,78 +113,38 @@ def itml(split: Split, gamma: float) -> Fitted:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the report.
-
-    Attributes:
-        name: what it is called.
-        fit: from a split and settings to a metric.
-        grid: the settings it chooses from.
-        bounded: does it learn that the squared distances of similar pairs are below 1?
-    """
+    """A row of the report: its fit makes a metric of a split and settings of the grid."""
 
     name: str
     fit: Callable[..., Fitted]
     grid: Grid
     bounded: bool = True
+    """Whether it learns that the squared distances of similar pairs are below 1."""
 
 
 def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
     """All combinations."""
-    points: list[dict[str, Any]] = [{}]
-    for name, options in values.items():
-        points = [{**point, name: option} for point in points for option in options]
-    return points
+    return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
 
 
-def _early(grid: Grid) -> Grid:
-    """Each setting of a grid, stopped at any of the steps."""
-    return lambda chosen: [{**point, "steps": steps} for point in grid(chosen) for steps in STEPS]
+def _and_early(name: str, fit: Callable[..., Fitted], grid: Grid) -> tuple[Method, Method]:
+    """A method, and the same stopped at any of the steps with each setting of its grid."""
 
+    def early(chosen: Chosen) -> list[dict[str, Any]]:
+        return [{**point, "steps": steps} for point in grid(chosen) for steps in STEPS]
 
-def _none(_: Chosen) -> list[dict[str, Any]]:
-    return _grid(rank=RANKS, steps=LONG)
-
-
-def _trace(_: Chosen) -> list[dict[str, Any]]:
-    return _grid(rank=RANKS, steps=LONG, gamma=GAMMAS)
-
-
-def _fantope(_: Chosen) -> list[dict[str, Any]]:
-    return _grid(rank=RANKS, steps=LONG, mu=MUS)
-
-
-def _both(chosen: Chosen) -> list[dict[str, Any]]:
-    return [{**chosen[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]
-
-
-def _low_rank(_: Chosen) -> list[dict[str, Any]]:
-    return _grid(rank=RANKS, steps=LONG, form=("low-rank",))
-
-
-def _logistic(_: Chosen) -> list[dict[str, Any]]:
-    return _grid(rank=RANKS[-1:], steps=LONG, beta=BETAS, full=(True,))
-
-
-def _pcca(_: Chosen) -> list[dict[str, Any]]:
-    return _grid(rank=RANKS, steps=LONG, beta=BETAS)
+    return Method(name, fit, grid), Method(name + EARLY, fit, early)
 
 
 METHODS = (
     Method(EUCLID, reference, lambda _: [{}], bounded=False),
     Method(PCA, reference, lambda _: _grid(rank=RANKS), bounded=False),
-    Method(NONE, hinge, _none),
-    Method(NONE_EARLY, hinge, _early(_none)),
-    Method(TRACE, hinge, _trace),
-    Method(TRACE_EARLY, hinge, _early(_trace)),
-    Method(FANTOPE, hinge, _fantope),
-    Method(FANTOPE_EARLY, hinge, _early(_fantope)),
-    Method(BOTH, hinge, _both),
-    Method(BOTH_EARLY, hinge, _early(_both)),
-    Method(LOW_RANK, hinge, _low_rank),
-    Method(LOW_RANK_EARLY, hinge, _early(_low_rank)),
+    *_and_early(NONE, hinge, lambda _: _grid(rank=RANKS, steps=LONG)),
+    *_and_early(TRACE, hinge, lambda _: _grid(rank=RANKS, steps=LONG, gamma=GAMMAS)),
+    *_and_early(FANTOPE, hinge, lambda _: _grid(rank=RANKS, steps=LONG, mu=MUS)),
+    *_and_early(BOTH, hinge, lambda chosen: [{**chosen[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]),
+    *_and_early(LOW_RANK, hinge, lambda _: _grid(rank=RANKS, steps=LONG, form=("low-rank",))),
     Method(ITML, itml, lambda _: _grid(gamma=SLACKS), bounded=False),
-    Method(LOGISTIC, logistic, _logistic),
-    Method(LOGISTIC_EARLY, logistic, _early(_logistic)),
-    Method(PCCA, logistic, _pcca),
-    Method(PCCA_EARLY, logistic, _early(_pcca)),
+    *_and_early(LOGISTIC, logistic, lambda _: _grid(rank=RANKS[-1:], steps=LONG, beta=BETAS, full=(True,))),
+    *_and_early(PCCA, logistic, lambda _: _grid(rank=RANKS, steps=LONG, beta=BETAS)),
 )

@@ -14,13 +14,13 @@ from benchmarks.verification import methods
 
 # LFW, "restricted": tables 2 and 3, and section 6.1.2 for mu = 0.
 PAPER: Mapping[str, str] = {
-    methods.NONE_EARLY: "81.2",
+    methods.NONE + methods.EARLY: "81.2",
     methods.TRACE: "77.6 ± 0.7",
     methods.FANTOPE: "82.3 ± 0.5",
-    methods.BOTH_EARLY: "83.5 ± 0.5",
+    methods.BOTH + methods.EARLY: "83.5 ± 0.5",
     methods.ITML: "76.2 ± 0.5",
     methods.LOGISTIC: "77.5 ± 0.5",
-    methods.PCCA_EARLY: "82.2 ± 0.4",
+    methods.PCCA + methods.EARLY: "82.2 ± 0.4",
 }
 PAPER_ITERATIONS = ("79.2", "79.3", "75.8", "63.2")
 METRICS = ("accuracy", "fixed", "auc", "rank", "validation", "seconds", "tuning")
@@ -30,13 +30,13 @@ COLORS = {"merged20": "#0072B2", "corel1k": "#D55E00"}  # distinct in the common
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Returns mean and standard deviation of every figure, and of the paired differences from the Fantope."""
     found = []
-    for kind, mine in _sets(trials).items():
-        for method in mine[0]["methods"]:
+    for kind, own in _sets(trials).items():
+        for method in own[0]["methods"]:
             for metric in METRICS:
-                if known := _known(mine, method, metric):
+                if known := _known(own, method, metric):
                     found.append({"set": kind, "method": method, "metric": metric, **summary(known)})
             for metric in ("accuracy", "auc"):
-                gained = summary(gains(mine, method, methods.FANTOPE, metric))
+                gained = summary(gains(own, method, methods.FANTOPE, metric))
                 found.append({"set": kind, "method": method, "metric": f"{metric} lost to Fantope", **gained})
     return found
 
@@ -69,7 +69,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     kind, trials = next(iter(_sets(document["trials"]).items()))
     ours = mean_and_error(values(trials, methods.FANTOPE, "accuracy"))
     return (
@@ -83,14 +82,14 @@ def plot(path: Path, document: Document) -> None:
     """Draws rank and accuracy against mu, as figure 2, and accuracy against iterations, as table 4."""
     with panels(path, 1, 3, (15, 4.5)) as figure:
         left, middle, right = figure.axes
-        for kind, mine in _sets(_with_curves(document["trials"])).items():
+        for kind, own in _sets(_with_curves(document["trials"])).items():
             color = COLORS.get(kind, "#555555")
-            mus = [point["mu"] for point in mine[0]["weights"]]
+            mus = [point["mu"] for point in own[0]["weights"]]
             for axis, name, factor in ((left, "full rank", 1), (middle, "accuracy", 100)):
-                found = factor * np.array([[point[name] for point in trial["weights"]] for trial in mine])
+                found = factor * np.array([[point[name] for point in trial["weights"]] for trial in own])
                 _band(axis, mus, found, color, kind)
             for method, line in ((methods.FANTOPE, "-"), (methods.PCCA, "--")):
-                points = [trial["iterations"][method] for trial in mine]
+                points = [trial["iterations"][method] for trial in own]
                 steps = [point["steps"] for point in points[0]]
                 found = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
                 _band(right, steps, found, color, f"{kind}, {method}", line)
@@ -143,13 +142,11 @@ def _curves(trials: Trials) -> list[str]:
         "from those above."
     )
     first = trials[0]
-    iterations = [["after at most", *(f"{point['steps']:,}" for point in _first(first["iterations"]))]]
+    iterations = [["after at most", *(f"{point['steps']:,}" for point in first["iterations"][methods.FANTOPE])]]
     for method in first["iterations"]:
         curves = [trial["iterations"][method] for trial in trials]
-        iterations += [
-            [f"{method}, accuracy, %", *_line(curves, "accuracy")],
-            [f"{method}, AUC, %", *_line(curves, "auc")],
-        ]
+        iterations.append([f"{method}, accuracy, %", *_line(curves, "accuracy")])
+        iterations.append([f"{method}, AUC, %", *_line(curves, "auc")])
         taken = np.array([[point["taken"] for point in curve] for curve in curves]).mean(axis=0)
         iterations.append([f"{method}, taken", *(f"{count:,.0f}" for count in taken)])
     iterations.append(["PCCA, paper, LFW", *PAPER_ITERATIONS])
@@ -158,7 +155,9 @@ def _curves(trials: Trials) -> list[str]:
     weights += [["accuracy, %", *_line(curves, "accuracy")], ["AUC, %", *_line(curves, "auc")]]
     ranks = np.array([[point["full rank"] for point in curve] for curve in curves]).mean(axis=0)
     weights.append(["rank before the cut", *(f"{rank:.1f}" for rank in ranks)])
-    amounts = [["accuracy, %, of training pairs", *(f"{point['pairs']:,}" for point in _first(first["amounts"]))]]
+    amounts = [
+        ["accuracy, %, of training pairs", *(f"{point['pairs']:,}" for point in first["amounts"][methods.FANTOPE])]
+    ]
     for method in first["amounts"]:
         amounts.append([method, *_line([trial["amounts"][method] for trial in trials], "accuracy")])
     named = (("Iterations", iterations), ("Accuracy and rank against mu", weights), ("Number of pairs", amounts))
@@ -168,10 +167,6 @@ def _curves(trials: Trials) -> list[str]:
 def _line(curves: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> list[str]:
     found = np.array([[point[metric] for point in curve] for curve in curves])
     return [mean_and_error(column) for column in found.T]
-
-
-def _first(curves: Mapping[str, Any]) -> Any:
-    return next(iter(curves.values()))
 
 
 def _sets(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:

@@ -76,7 +76,7 @@ class Bench:
         return Validated(settings, float(np.mean((self._known[key] <= threshold) == alike)), threshold)
 
     def tested(self, method: Method, found: Validated) -> dict[str, Any]:
-        """Returns the figures of the test pairs, after learning from the whole training part."""
+        """Returns the figures of the test pairs, after learning from all of the training part."""
         began = time.perf_counter()
         fitted = method.fit(self.outer, **found.settings)
         seconds = time.perf_counter() - began

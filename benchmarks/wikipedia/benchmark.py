@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frame.benchmark import Benchmark, MissingDataError, positive
+from benchmarks.frame.benchmark import Benchmark, positive, read_arrays
 from benchmarks.frame.journal import run_trials
 from benchmarks.wikipedia import report
 from benchmarks.wikipedia.methods import METHODS, Method
@@ -52,7 +52,16 @@ class Documents:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Returns settings, rows and chosen settings of all methods."""
     documents = read_documents(options.data)
-    settings = _settings(documents)
+    settings = {
+        "train": len(documents.train_labels),
+        "test": len(documents.test_labels),
+        "classes": sorted(set(documents.train_labels.tolist())),
+        "seed": SEED,
+        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries among "
+        "the held-out documents, as in the test; mean of both directions",
+        "std": "over the queries",
+        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
+    }
     tasks = {method.name: method for method in METHODS}
     found = run_trials(options, settings, tasks, run, documents, progress=_progress)
     rows = [row for one in found for row in one["rows"]]
@@ -65,15 +74,10 @@ def _progress(found: Mapping[str, Any]) -> str:
 
 def read_documents(data: Path) -> Documents:
     """Returns the documents of a folder; MissingDataError names what is missing."""
-    path = data / FILE
-    if not path.is_file():
-        raise MissingDataError(f"{data} holds no {FILE}")
-    with np.load(path) as file:
-        missing = sorted({"image_sift_bow128", "text_lda10", "y", "class_names", "is_train"} - set(file))
-        if missing:
-            raise MissingDataError(f"{path} has no {', '.join(missing)}")
-        views = [file[name].astype(np.float64) for name in ("image_sift_bow128", "text_lda10")]
-        labels, train = file["class_names"][file["y"]], file["is_train"].astype(bool)
+    rows = ("image_sift_bow128", "text_lda10")
+    arrays = read_arrays(data, FILE, *rows, "y", "class_names", "is_train")
+    views = [arrays[name].astype(np.float64) for name in rows]
+    labels, train = arrays["class_names"][arrays["y"]], arrays["is_train"].astype(bool)
     return Documents([x[train] for x in views], [x[~train] for x in views], labels[train], labels[~train])
 
 
@@ -122,8 +126,8 @@ def interpolated_precision(relevant: NDArray[np.bool_]) -> Rows:
 
 def _relevant(squared: Rows, query_labels: Labels, labels: Labels) -> NDArray[np.bool_]:
     classes = sorted(set(labels))
-    mine, theirs = (members([[name] for name in names], classes) for names in (query_labels, labels))
-    return relevance(ranking(squared), mine, theirs)
+    queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
+    return relevance(ranking(squared), queries, items)
 
 
 def _figures(embeddings: Sequence[Rows], labels: Labels) -> Iterator[dict[str, Any]]:
@@ -150,26 +154,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=positive, default=1, help="processes, a method each")
 
 
-def _settings(documents: Documents) -> dict[str, Any]:
-    return {
-        "train": len(documents.train_labels),
-        "test": len(documents.test_labels),
-        "classes": sorted(set(documents.train_labels.tolist())),
-        "seed": SEED,
-        "tuning": f"{FOLDS}-fold cross-validation in the training part, by mAP of held-out queries among "
-        "the held-out documents, as in the test; mean of both directions",
-        "std": "over the queries",
-        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
-    }
-
-
 BENCHMARK = Benchmark(
-    name="wikipedia",
-    description=__doc__,
-    arguments=_arguments,
-    run=measure,
-    markdown=report.markdown,
-    plot=report.plot,
-    caption="precision and recall",
-    headline=report.headline,
+    "wikipedia", __doc__, _arguments, measure, report.markdown, report.plot, "precision and recall", report.headline
 )

@@ -9,7 +9,7 @@ UNSCALED = ("l1,sqrt", "l1")  # for learners that standardise the columns themse
 KERNELS = ("l1,kernel:chi2", "l1,sqrt,kernel:rbf")
 ENDS = (",dot", ",l2", "")
 ALPHAS = (0.1, 0.01, 1.0)
-# One for the 128 visual words, one for the 10 topics: the more columns, the more there is to be held back.
+# One for the 128 visual words, one for the 10 topics: the more columns, the more regularisation.
 PAIRS_OF_ALPHAS = tuple((image, text) for image in (0.1, 0.3, 0.03) for text in (0.001, 0.01, 0.1))
 _CENTER: Mapping[str, Sequence[Any]] = {"center": [False, True]}
 _PLAIN: Mapping[str, Any] = {"normalize": False}  # the chain says how embeddings end
@@ -44,11 +44,7 @@ _START: Mapping[str, Any] = {**_NPP, "max_iter": 0}
 METHODS: tuple[Method, ...] = (
     Method(
         "cca",
-        {
-            "spec": _specs("cca"),
-            "power": [1.0, 0.5, 0.0, 2.0],
-            "shrinkage": ["auto", 0.03, 0.1, 0.3],
-        },
+        {"spec": _specs("cca"), "power": [1.0, 0.5, 0.0, 2.0], "shrinkage": ["auto", 0.03, 0.1, 0.3]},
         {"n_components": 10},
         exhaustive=False,
     ),

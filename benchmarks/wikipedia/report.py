@@ -1,20 +1,14 @@
 """Markdown table and plot of the Wikipedia benchmark, published figures beside ours."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
-from benchmarks.frame.tables import table
+from benchmarks.frame.tables import Row, rows_with, table
 
 DIRECTIONS = (("image", "text"), ("text", "image"), ("both", "both"))
-PUBLISHED = (
-    ("CCA", 0.2549, 0.1846),
-    ("JGRHML", 0.2830, 0.2119),
-    ("JFSSL", 0.3063, 0.2275),
-    ("SCM", 0.3501, 0.2496),
-)
+PUBLISHED = (("CCA", 0.2549, 0.1846), ("JGRHML", 0.2830, 0.2119), ("JFSSL", 0.3063, 0.2275), ("SCM", 0.3501, 0.2496))
 SOURCE = (
     "Published: mAP as compared by Zhu et al., Data Analysis and Knowledge Discovery 4(5), 2020, p. 84-91, "
     "on the same documents; their features and tuning need not be ours."
@@ -38,7 +32,7 @@ def markdown(document: Document) -> str:
     for one in document["chosen"]:
         name = one["method"]
         found = [_cell(document, name, pair) for pair in DIRECTIONS]
-        precisions = [_precision(document, name, pair) for pair in DIRECTIONS[:2]]
+        precisions = [f"{_rows(document, name, 'precision', pair, k=10)[0]['value']:.4f}" for pair in DIRECTIONS[:2]]
         lines.append([name, *found, f"{one['score']:.4f}", *precisions])
     for name, image, text in PUBLISHED:
         lines.append([f"{name} (published)", f"{image:.4f}", f"{text:.4f}", f"{(image + text) / 2:.4f}", "", "", ""])
@@ -52,7 +46,6 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the line of README."""
     best = max((one["method"] for one in document["chosen"]), key=lambda name: _map(document, name)["value"])
     return f"Wikipedia documents, images and texts query each other, {best}: mAP", _cell(document, best), "0.300 (SCM)"
 
@@ -83,15 +76,11 @@ def _cell(document: Document, method: str, pair: tuple[str, str] = DIRECTIONS[-1
     return f"{found['value']:.4f} ± {found['std'] / queries**0.5:.4f}"
 
 
-def _map(document: Document, method: str, pair: tuple[str, str] = DIRECTIONS[-1]) -> Mapping[str, Any]:
+def _map(document: Document, method: str, pair: tuple[str, str] = DIRECTIONS[-1]) -> Row:
     return _rows(document, method, "map", pair)[0]
 
 
-def _precision(document: Document, method: str, pair: tuple[str, str]) -> str:
-    return next(f"{row['value']:.4f}" for row in _rows(document, method, "precision", pair) if row["k"] == 10)
-
-
-def _rows(document: Document, method: str, metric: str, pair: tuple[str, str]) -> list[Mapping[str, Any]]:
-    wanted = (method, metric, *pair)
-    names = ("method", "metric", "query_view", "database_view")
-    return [row for row in document["rows"] if tuple(row[name] for name in names) == wanted]
+def _rows(document: Document, method: str, metric: str, pair: tuple[str, str], **names: Any) -> list[Row]:
+    query, database = pair
+    names |= {"method": method, "metric": metric, "query_view": query, "database_view": database}
+    return rows_with(document["rows"], **names)

@@ -105,7 +105,7 @@ def test_no_document_meets_itself():
 class Learnt:
     """Stands for a fitted chain: the first columns as they are."""
 
-    parts = 1
+    n_metrics_ = 1
 
     def transform(self, rows, view):
         """Returns the first six columns."""

@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.speed import metrics as metric_speed
-from benchmarks.speed import metrics_report as metric_speed_report
 from benchmarks.speed.metrics_methods import METHODS, Cell, accuracy, draw, methods
 
 OURS, PEER = "Fantope, 5 steps", "LSML"
@@ -79,7 +78,7 @@ def test_times_faster_are_at_equal_accuracy():
             for metric, value in zip(("seconds", "accuracy"), values, strict=True)
         ]
     }
-    assert metric_speed_report.faster(document) == {(PEER, ("quadruplets", 12, 300)): 20.0}
+    assert metric_speed.faster(document) == {(PEER, ("quadruplets", 12, 300)): 20.0}
 
 
 def test_methods_that_are_not_registered_are_left_out(monkeypatch):

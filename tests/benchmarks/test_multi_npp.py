@@ -15,10 +15,9 @@ from benchmarks.__main__ import main as run_named
 from benchmarks.frame.benchmark import MissingDataError
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp import benchmark as multi_npp
-from benchmarks.multi_npp import compare as multi_npp_compare
 from benchmarks.multi_npp import report as multi_npp_report
 from benchmarks.multi_npp import trial as multi_npp_trial
-from benchmarks.multi_npp.compare import compared
+from benchmarks.multi_npp.benchmark import compared
 from benchmarks.multi_npp.methods import BASELINES, METHODS, VIEWS
 from benchmarks.multi_npp.paper import PAPER, paper_row
 from benchmarks.photographs import Photographs, photographs
@@ -45,7 +44,7 @@ LEAN_DIMS = {(10, 30, 50): (2, 4), (50,): (4,), (None,): (None,)}
 def lean(monkeypatch):
     """Few settings, dimensions and words, so that a trial takes a second."""
     monkeypatch.setattr(multi_npp_features, "Sift", lambda: Sift(words=20))
-    monkeypatch.setattr(multi_npp_compare, "WIDEST", (4,))
+    monkeypatch.setattr(multi_npp, "WIDEST", (4,))
     use(
         monkeypatch,
         [

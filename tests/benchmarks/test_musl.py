@@ -13,7 +13,7 @@ from benchmarks.musl import benchmark as musl
 from benchmarks.musl import features as musl_features
 from benchmarks.musl import trial as musl_trial
 from benchmarks.musl.features import Pictures, pictures
-from benchmarks.musl.figures import stability
+from benchmarks.musl.report import stability
 from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
 from features import Forest
