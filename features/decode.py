@@ -95,7 +95,8 @@ def _read(opened: ImageFile.ImageFile, max_pixels: int, max_side: int | None) ->
         raise _too_large("the picture decodes to far too many pixels", max_pixels) from error
     # As above: damaged pixels end in any exception, and one bad file must never stop a run.
     except Exception as error:
-        raise TruncatedImageError(f"the {opened.format} picture is cut short or damaged: {_reason(error)}") from error
+        reason = str(error) or type(error).__name__
+        raise TruncatedImageError(f"the {opened.format} picture is cut short or damaged: {reason}") from error
     sideways = orientation >= 5
     return Picture(image, height if sideways else width, width if sideways else height)
 
@@ -110,25 +111,17 @@ def _orientation(opened: ImageFile.ImageFile) -> int:
 
 
 def _unreadable(data: bytes, error: Exception) -> ImageError:
-    for name, signatures in _SIGNATURES.items():
-        if data.startswith(signatures):
-            return TruncatedImageError(f"the file begins as {name} but its header is cut short or damaged")
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return TruncatedImageError("the file begins as WEBP but its header is cut short or damaged")
-    return NotAnImageError(f"the file is not a picture that can be read here ({KNOWN}){_hint(data)}")
-
-
-def _hint(data: bytes) -> str:
+    found = [name for name, signatures in _SIGNATURES.items() if data.startswith(signatures)]
+    found += ["WEBP"] if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else []
+    if found:
+        return TruncatedImageError(f"the file begins as {found[0]} but its header is cut short or damaged")
     heic = data[4:8] == b"ftyp" and data[8:11] in (b"hei", b"hev", b"mif")
-    return ": HEIC needs the package pillow-heif, pip install 'crossview[heic]'" if heic else ""
+    hint = ": HEIC needs the package pillow-heif, pip install 'crossview[heic]'" if heic else ""
+    return NotAnImageError(f"the file is not a picture that can be read here ({KNOWN}){hint}")
 
 
 def _too_large(what: str, max_pixels: int) -> ImageTooLargeError:
     return ImageTooLargeError(f"{what}; at most {max_pixels:,} pixels are decoded: save the picture smaller")
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 class _Quiet:

@@ -6,13 +6,7 @@ from numpy.typing import NDArray
 
 from features.image import Image
 
-OPPONENT = np.array(
-    [
-        [0.0, -1.0, 1.0],
-        [-2.0, 1.0, 1.0],
-        [1.0, 1.0, 1.0],
-    ]
-) / np.sqrt([[2.0], [6.0], [3.0]])
+OPPONENT = np.array([[0.0, -1.0, 1.0], [-2.0, 1.0, 1.0], [1.0, 1.0, 1.0]]) / np.sqrt([[2.0], [6.0], [3.0]])
 """O1 = (R - G) / sqrt 2, O2 = (R + G - 2 B) / sqrt 6, O3 = (R + G + B) / sqrt 3, applied to blue, green, red."""
 
 _LOWEST = 255.0 * np.minimum(OPPONENT, 0.0).sum(axis=1)

@@ -30,8 +30,8 @@ def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
     known = {} if chosen.__init__ is object.__init__ else dict(inspect.signature(chosen).parameters)
     unknown = sorted(set(params or {}) - set(known))
     if unknown:
-        there = f"it has: {', '.join(known)}" if known else "it has none"
-        raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {there}")
+        parameters = f"it has: {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {parameters}")
     missing = [name for name, one in known.items() if one.default is one.empty and name not in (params or {})]
     if missing:
         raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")

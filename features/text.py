@@ -77,7 +77,7 @@ class Text(TextExtractor):
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
         stops = ENGLISH_STOP_WORDS if self.stop_words == "english" else frozenset()
-        texts = [kept for kept in ([w for w in words_of(text) if w not in stops] for text in samples) if kept]
+        texts = [words for words in ([w for w in words_of(text) if w not in stops] for text in samples) if words]
         if len(texts) < 2 or len({word for text in texts for word in text}) < 2:
             raise ValueError(f"at least 2 texts and 2 different words are needed, but {len(texts)} texts have words")
         vectorizer = CountVectorizer(analyzer=list, max_features=self.words)

@@ -36,8 +36,8 @@ class FaissIndex(ABC):
 
     def remove(self, ids: ArrayLike) -> int:
         """Remove ids, ignoring absent ones; return how many were present."""
-        gone = check_ids(ids)
-        return int(self._index.remove_ids(gone)) if len(gone) and len(self) else 0
+        removed = check_ids(ids)
+        return int(self._index.remove_ids(removed)) if len(removed) and len(self) else 0
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""

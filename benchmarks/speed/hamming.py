@@ -28,7 +28,8 @@ from rich.console import Console
 from benchmarks.frame.benchmark import Benchmark, numbers
 from benchmarks.frame.workers import alone
 from benchmarks.speed import hamming_report as report
-from index import AutoBinaryIndex, BinaryFlatIndex, MultiIndexHashing
+from index.binary_flat import BinaryFlatIndex
+from index.multi_index import AutoBinaryIndex, MultiIndexHashing
 
 SIZES, BITS = (100_000, 1_000_000, 10_000_000), 64
 OTHER_BITS, OTHER_SIZE = (32, 128, 256), 1_000_000

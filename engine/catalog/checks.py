@@ -42,12 +42,12 @@ def check_characters(text: Any, what: str, most: int) -> str:
 
 
 def check_text(text: str) -> str:
-    """Return a text that can be stored and sent; InvalidInputError says what is wrong with any other."""
+    """Return a text that can be stored and sent; InvalidInputError states what is wrong with any other."""
     return check_characters(text, "a text", MAX_TEXT)
 
 
 def check_label(label: str) -> str:
-    """Return a label that can be stored and sent; InvalidInputError says what is wrong with any other."""
+    """Return a label that can be stored and sent; InvalidInputError states what is wrong with any other."""
     if check_characters(label, "a label", MAX_LABEL) == "":
         raise InvalidInputError("a label must not be empty: leave it out")
     return label

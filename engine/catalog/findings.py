@@ -36,11 +36,7 @@ def _other_forms(tx: Transaction) -> Iterator[str]:
 def _large_rows(tx: Transaction) -> Iterator[str]:
     for view in tx.views.all():
         found = tx.rows.get(view, tx.rows.suspects(view))
-        wrong = [
-            item
-            for item, row in zip(found.ids.tolist(), found.rows, strict=True)
-            if not (np.abs(row) < MAX_VALUE).all()
-        ]
+        wrong = found.ids[~(np.abs(found.rows) < MAX_VALUE).all(axis=1)].tolist()
         if wrong:
             keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
             what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"

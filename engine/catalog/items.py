@@ -17,22 +17,10 @@ from engine.catalog.batches import SIZE as BATCH
 from engine.catalog.batches import batches
 from engine.catalog.keys import normal
 from engine.catalog.schema import items, labels, thumbnails
-from engine.item import Attributes, DeletedPicture, Item
+from engine.item import Attributes, DeletedPicture, Item, PictureRecord
 from engine.query import Filter
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PictureRecord:
-    """What is written of an item's picture."""
-
-    size: int = 0
-    modified_ns: int = 0
-    content_hash: str = ""
-    width: int = 0
-    height: int = 0
-    thumbnail: bytes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,10 +156,8 @@ class Items:
 
     def label_counts(self) -> dict[str, int]:
         """Return how many items carry each label."""
-        found = self._connection.execute(
-            sa.select(labels.c.label, sa.func.count().label("total")).group_by(labels.c.label).order_by(labels.c.label)
-        )
-        return {row.label: row.total for row in found}
+        query = sa.select(labels.c.label, sa.func.count().label("total")).group_by(labels.c.label)
+        return {row.label: row.total for row in self._connection.execute(query.order_by(labels.c.label))}
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
@@ -255,33 +241,25 @@ class Items:
         self._execute(sa.update(items).values(sequence=sequence, **values), ids)
 
     def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
-        pictures = {
-            item: record.picture.thumbnail
-            for record, item in zip(records, ids, strict=True)
-            if record.picture is not None and record.picture.thumbnail is not None
-        }
-        if pictures:
-            self._execute(sa.delete(thumbnails), pictures, thumbnails.c.item_id)
-            new = [{"item_id": item, "jpeg": jpeg} for item, jpeg in pictures.items()]
+        pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
+        jpegs = {item: one.thumbnail for item, one in pictures.items() if one.thumbnail is not None}
+        if jpegs:
+            self._execute(sa.delete(thumbnails), jpegs, thumbnails.c.item_id)
+            new = [{"item_id": item, "jpeg": jpeg} for item, jpeg in jpegs.items()]
             self._connection.execute(sa.insert(thumbnails), new)
 
     def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
         named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
         # The name of a folder does not replace labels that somebody chose.
-        chosen = self.with_given_labels(
-            [item for record, item in named if item in existing and not record.labels_given]
-        )
+        folders = [item for record, item in named if item in existing and not record.labels_given]
+        chosen = self.with_given_labels(folders)
         written = {item: record for record, item in named if item not in chosen}
         self._execute(sa.delete(labels), written, labels.c.item_id)
         given = [item for item, record in written.items() if item in existing and record.labels_given]
         self._execute(sa.update(items).values(labels_given=True), given)
-        pairs = [
-            {"item_id": item, "label": label}
-            for item, record in written.items()
-            for label in sorted(set(record.labels or ()))
-        ]
+        pairs = [(item, label) for item, record in written.items() for label in sorted(set(record.labels or ()))]
         if pairs:
-            self._connection.execute(sa.insert(labels), pairs)
+            self._connection.execute(sa.insert(labels), [{"item_id": item, "label": label} for item, label in pairs])
 
     def _among(
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
@@ -337,13 +315,8 @@ def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, A
 
 def _columns(record: NewRecord) -> dict[str, Any]:
     """Return what is written of an item, its attributes as if it had none before."""
-    values: dict[str, Any] = {}
-    if record.attributes is not None:
-        values["attributes"] = dict(record.attributes)
-    if record.text is not None:
-        values["text"] = record.text
-    if record.source is not None:
-        values["source"] = record.source
+    own = {"attributes": record.attributes, "text": record.text, "source": record.source}
+    values: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
     if record.picture is not None:
         values |= {name: getattr(record.picture, name) for name in _PICTURE}
     return values

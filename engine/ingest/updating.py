@@ -15,7 +15,7 @@ from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
-from features import TextExtractor
+from features.base import TextExtractor
 
 _AT_ONCE = 1_000
 _NO_TEXTS: Mapping[str, TextExtractor] = {}
@@ -77,15 +77,7 @@ def changed_record(
     if labels == item.labels and given >= one.labels_given:
         labels = None
     text = None if one.text == item.text else one.text
-    record = NewRecord(
-        key=one.key,
-        labels=labels,
-        labels_given=one.labels_given,
-        attributes=one.attributes,
-        removed_attributes=one.removed_attributes,
-        text=text,
-        rows=text_rows(texts, text),
-    )
+    record = NewRecord(**vars(replace(one, labels=labels, text=text)), rows=text_rows(texts, text))
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
     unchanged = labels is None and text is None and record.attributes is None and not record.removed_attributes

@@ -22,10 +22,10 @@ from engine.spaces.fusion import fuse
 from engine.spaces.live import LiveSpace
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
-from features import Extractor
+from features.base import Extractor
 from features.decode import decode
 from features.image import Image
-from index import Neighbors
+from index.base import Neighbors
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""
@@ -63,7 +63,8 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
     lists: dict[int, list[HitList]] = {}
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
-        own = [_own_id(tx, queries[number]) for number in numbers]
+        keys = [queries[number].key for number in numbers]
+        own = [None if key is None else item_id(tx, key) for key in keys]
         probes = live.space.probe(view, rows, request.targets)
         comparable = on_common_scale(probes.keys())
         merged = comparable if request.merge is None else request.merge
@@ -213,16 +214,12 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
     )
 
 
-def _own_id(tx: Transaction, query: Query) -> int | None:
-    return None if query.key is None else item_id(tx, query.key)
-
-
 def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | None], k: int) -> list[tuple[Hit, ...]]:
     """Return the k nearest items of every query but the query's own; _StaleError where one is not in the catalog."""
     items = tx.items.by_id(np.unique(found.ids[found.ids >= 0]).tolist())
     lists = []
-    for ids, distances, mine in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
-        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, mine)]
+    for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
+        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, query)]
         if any(item not in items for item, _ in pairs):
             raise _StaleError
         lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))
@@ -230,15 +227,8 @@ def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | No
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
-    return Hit(
-        key=item.key,
-        distance=distance,
-        target=target,
-        labels=item.labels,
-        attributes=item.attributes,
-        text=item.text[:TEXT_SHOWN],
-        source=item.source,
-    )
+    shared = {name: getattr(item, name) for name in ("key", "labels", "attributes", "source")}
+    return Hit(**shared, text=item.text[:TEXT_SHOWN], distance=distance, target=target)
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -21,7 +21,7 @@ from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
 from engine.training.division import Division, divide
-from engine.training.estimate import Estimate, Figures, Sample, differences, rows
+from engine.training.estimate import Estimate, Figures, Key, Sample, differences, rows
 from engine.training.examples import Examples, examples
 from engine.training.learning import fit_added_views, learn
 from engine.training.measures import (
@@ -35,12 +35,9 @@ from engine.training.measures import (
 )
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
-from features import EXTRACTORS
+from features.registry import EXTRACTORS
 
 _QUERIES_AT_ONCE = 256
-
-_Key = tuple[str, str, int | None]
-"""View of the items to find, metric, k."""
 
 
 def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> Evaluation:
@@ -51,7 +48,10 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
     target_views = _target_views(spaces, view, targets)
     compared = [space for space in spaces if target_views[space.name]]
-    views = {space.name: _views(space, (view, *target_views[space.name]), refit) for space in compared}
+    views = {}
+    for space in compared:  # to be fitted again, a space needs all its views
+        measured_views = (view, *target_views[space.name])
+        views[space.name] = [name for name in space.views if name in measured_views or (space.spec and refit)]
     searched = list(dict.fromkeys(chain(*views.values())))
     division = divide(tx, compared, searched, refit, request.test_size, request.seed)
     measured: dict[str, Figures] = {}
@@ -87,17 +87,12 @@ def _target_views(spaces: Sequence[Space], view: str, targets: Sequence[str]) ->
     """
     found = {}
     for space in spaces:
-        mine = [target for target in targets if space.cross_view or view_of(target) == view]
-        matched = space.targets_for(view, mine)
-        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if mine or not targets else ()
+        names = [target for target in targets if space.cross_view or view_of(target) == view]
+        matched = space.targets_for(view, names)
+        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if names or not targets else ()
     if not any(found.values()):
         spaces[0].targets_for(view, targets)
     return found
-
-
-def _views(space: Space, measured: Sequence[str], refit: bool) -> list[str]:
-    """Return the views that take part, in the order of the space's: to be fitted again, it needs all."""
-    return [name for name in space.views if name in measured or (space.spec and refit)]
 
 
 class _Trial(NamedTuple):
@@ -152,7 +147,7 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
 
 def _measure(
     trial: _Trial, queries: tuple[str, Examples], database: tuple[str, Examples], ks: Sequence[int]
-) -> Iterator[tuple[_Key, Estimate]]:
+) -> Iterator[tuple[Key, Estimate]]:
     """Yield the estimates of one target by key; queries and database are each a view, and items that have it."""
     labels = [items.labels for _, items in (queries, database)]
     classes = sorted({label for of_item in chain(*labels) for label in of_item})

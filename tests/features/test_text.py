@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from features import NotFittedError, Text, extractor
+from features.errors import NotFittedError
+from features.registry import extractor
+from features.text import Text
 from features.tokens import MAX_WORD, words_of
 
 TEXTS = (
