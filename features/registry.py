@@ -12,14 +12,7 @@ from features.sift import Sift
 from features.text import Text
 from features.vectors import Vectors
 
-EXTRACTORS: dict[str, type[Extractor]] = {
-    "color": Color,
-    "sift": Sift,
-    "forest": Forest,
-    "gist": Gist,
-    "text": Text,
-    "vectors": Vectors,
-}
+EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Sift, Forest, Gist, Text, Vectors)}
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:

@@ -3,6 +3,7 @@
 Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form that it was first given.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog.attributes import attribute_is
 from engine.catalog.batches import SIZE as BATCH
 from engine.catalog.batches import batches
 from engine.catalog.keys import normal
@@ -335,7 +335,7 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
     if chosen.key_prefix:
         conditions.append(_begins(chosen.key_prefix))
     for name, value in chosen.attributes.items():
-        conditions.append(attribute_is(name, value))
+        conditions.append(_attribute_is(name, value))
     return conditions
 
 
@@ -348,3 +348,31 @@ def _begins(prefix: str) -> "sa.ColumnElement[bool]":
 
 def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
     return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
+
+
+def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
+    """Return the condition that an item has a top-level attribute which equals a JSON scalar and has its type.
+
+    Numbers are one type: 1 equals 1.0. A missing attribute equals nothing, not even None.
+
+    Raises TypeError for a value that is no string, number, boolean or None.
+    """
+    # Not by a JSON path: no quoting lets every name through, and SQLite compares it with the name as JSON escapes it.
+    text = sa.type_coerce(items.c.attributes, sa.Text())
+    # NaN, which earlier versions let in, is no JSON and would stop the statement.
+    readable = sa.case((sa.func.json_valid(text) == 1, text), else_="{}")
+    each = sa.func.json_each(readable).table_valued("key", "type", "value").alias()
+    match value:
+        case None:
+            equal = [each.c.type == "null"]
+        case bool():
+            equal = [each.c.type == json.dumps(value)]
+        case str():
+            equal = [each.c.type == "text", each.c.value == value]
+        case int() | float():
+            # SQLite reads both numbers from JSON, so that they are rounded alike; it could not bind large integers.
+            number = sa.func.json_extract(json.dumps([value]), "$[0]")
+            equal = [each.c.type.in_(("integer", "real")), each.c.value == number]
+        case _:
+            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
+    return sa.exists().select_from(each).where(each.c.key == name, *equal)

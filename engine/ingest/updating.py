@@ -42,11 +42,9 @@ def check_entry(entry: Entry) -> Entry | Failure:
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
     """Change existing items; see ``Collection.update_items``. The caller holds the writer lock."""
-    failures: list[Failure] = []
-    updated = set[str]()
-    matched = set[str]()
     checked = [check_entry(one) for one in updates]
-    failures += [one for one in checked if isinstance(one, Failure)]
+    failures = [one for one in checked if isinstance(one, Failure)]
+    updated, matched = set[str](), set[str]()
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
         with catalog.write() as tx:
             found, missing = _resolved(tx, batch, match_paths)

@@ -200,12 +200,8 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
     inputs = " or ".join(names[one] for one in sorted(inputs_of(view)))
     source = f"computed from {inputs}" if inputs else "given from outside"
     what = {"image": "a picture", "text": "a text"}[given]
-    others = [one.name for one in tx.views.all() if given in inputs_of(one)]
-    remedy = (
-        f"query by view {' or '.join(others)}, with {view.name} as the target"
-        if others
-        else f"no view here takes {what}"
-    )
+    others = " or ".join(one.name for one in tx.views.all() if given in inputs_of(one))
+    remedy = f"query by view {others}, with {view.name} as the target" if others else f"no view here takes {what}"
     if not others and given == "text":
         remedy += f" (add one with: crossview add-view {tx.name()} text)"
     return (

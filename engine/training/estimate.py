@@ -73,12 +73,8 @@ def area_under_curve(distances: Values, similar: NDArray[np.bool_], weights: Val
     """
     weights = np.ones(len(distances)) if weights is None else weights
     (near, near_weights), (far, far_weights) = ((distances[chosen], weights[chosen]) for chosen in (similar, ~similar))
-    return Estimate(
-        [
-            Sample(1 - _share_below(near, far, far_weights), near_weights),
-            Sample(_share_below(far, near, near_weights), far_weights),
-        ]
-    )
+    of_similar = Sample(1 - _share_below(near, far, far_weights), near_weights)
+    return Estimate([of_similar, Sample(_share_below(far, near, near_weights), far_weights)])
 
 
 def _share_below(values: Values, others: Values, weights: Values) -> Values:

@@ -193,11 +193,8 @@ def _ranking_note(space: Space, ks: Sequence[int]) -> str:
     if not space.binary:
         return ""
     sentence = "codes that differ in equally many bits rank by chance"
-    if not space.rerank:
-        return sentence
-    return (
-        f"{sentence}; the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
-    )
+    order = f"the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
+    return f"{sentence}; {order}" if space.rerank else sentence
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
@@ -208,11 +205,8 @@ def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: st
         if packed is None:
             continue
         fitted = state.unpack(packed)
-        seen = (
-            "which ones is not known"
-            if fitted["keys"] is None
-            else f"{len(queries & set(fitted['keys']))} {what} among them"
-        )
+        known = fitted["keys"]
+        seen = "which ones is not known" if known is None else f"{len(queries & set(known))} {what} among them"
         labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
         sentences.append(
             f"{view.name}: revision {view.revision}, fitted with {labels} on "

@@ -9,8 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from features.errors import NotFittedError
 from features.registry import extractor
-from features.text import Text
-from features.tokens import MAX_WORD, words_of
+from features.text import MAX_WORD, Text, words_of
 
 TEXTS = (
     "red flowers in the garden",
