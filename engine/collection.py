@@ -322,7 +322,7 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from engine.spaces.embedding_page import embed_items
+        from engine.spaces.search import embed_items
 
         with self._read() as tx:
             return embed_items(tx, self._loaded.get(tx, space).space, view, target, after, limit)

@@ -26,7 +26,7 @@ _FEW_TEXTS = 5_000
 """Up to so many texts LDA learns from all of them at once, in 20 passes; from more in small batches, in 5."""
 _ROUNDS, _CHANGE, _TINY = 100, 1e-3, np.finfo(np.float64).eps
 """When the topics of one text are settled, as scikit-learn's LatentDirichletAllocation has it."""
-MAX_WORD = 40
+LONGEST_WORD = 40
 """Longer runs of letters are addresses and noise; they are left out, so that a vocabulary stays small."""
 _RUN = re.compile(r"[^\W_]+")
 _WEAK = 1e-6
@@ -172,4 +172,4 @@ def words_of(text: str) -> list[str]:
     """
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return [word for word in _RUN.findall(unicodedata.normalize("NFKC", plain)) if len(word) <= MAX_WORD]
+    return [word for word in _RUN.findall(unicodedata.normalize("NFKC", plain)) if len(word) <= LONGEST_WORD]

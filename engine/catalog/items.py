@@ -13,8 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog.batches import SIZE as BATCH
-from engine.catalog.batches import batches
+from engine.catalog.batches import SIZE, batches
 from engine.catalog.keys import normal
 from engine.catalog.schema import items, labels, thumbnails
 from engine.item import Attributes, DeletedPicture, Item, PictureRecord
@@ -85,7 +84,7 @@ class Items:
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
-        for batch in batches(keys, BATCH // 2):
+        for batch in batches(keys, SIZE // 2):
             forms = sorted({form for key in batch for form in (key, normal(key))})
             same = sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms))
             rows = self._connection.execute(sa.select(items.c.key, items.c.id).where(_live, same)).all()

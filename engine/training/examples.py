@@ -54,7 +54,8 @@ class Examples:
         """Return the views in that order, and of the examples those that have at least one of them."""
         columns = [list(self.rows).index(view) for view in views]
         mask = self.mask[:, columns]
-        return replace(self, rows={view: self.rows[view] for view in views}, mask=mask).take(mask.any(axis=1))
+        seen = replace(self, rows={view: self.rows[view] for view in views}, mask=mask)
+        return seen.take(np.flatnonzero(mask.any(axis=1)))
 
     def without(self, others: "Examples") -> "Examples":
         """Return the examples that are not among others."""
