@@ -18,9 +18,7 @@ _TO_CODES = np.column_stack([OPPONENT * (255.0 / _RANGE)[:, None], -_LOWEST * 25
 CHROMA_GAIN = 4.0
 """O1 and O2 count this many times: colour changes less than light in photographs, and means more per level."""
 
-_REACH = 1.5
-_SMOOTHING = 1.0
-_NOISE = 1.0
+_REACH, _SMOOTHING, _NOISE = 1.5, 1.0, 1.0
 
 
 def opponent_channels(image: Image) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:

@@ -11,10 +11,7 @@ DESCRIPTOR_SIZE = 384
 CONTRAST_THRESHOLD = 0.01
 """A quarter of OpenCV's: softer key points are kept, because words are counted, not matched one by one."""
 
-_SIGMA = 1.6
-_LAYERS = 3
-_LENGTH = 256.0
-_SMALLEST_SIDE = 8
+_SIGMA, _LAYERS, _LENGTH, _SMALLEST_SIDE = 1.6, 3, 256.0, 8
 
 
 def color_sift(image: Image) -> NDArray[np.float32]:

@@ -1,12 +1,18 @@
-"""What items may hold: characters of texts, labels, JSON attributes; checked wherever it comes from."""
+"""What items may hold: keys, texts, labels, JSON attributes; checked wherever it comes from.
+
+Keys are equal if their Unicode normal forms are.
+"""
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.errors import InvalidInputError
 
+MAX_KEY = 1024
+"""Characters that a key may have."""
 MAX_LABEL = 1024
 """Characters that a label may have."""
 MAX_TEXT = 1_000_000
@@ -20,6 +26,18 @@ MAX_DEPTH = 16
 MAX_INTEGER = 2**63 - 1
 """SQLite rounds larger integers, so that filters would take different ones for equal."""
 _QUOTED = 40
+
+
+def check_key(key: str) -> str:
+    """Return the key of an item; InvalidInputError if it cannot be one."""
+    if not key or len(key) > MAX_KEY or "\0" in key:
+        raise InvalidInputError(f"a key has 1 to {MAX_KEY} characters and no NUL")
+    return key
+
+
+def normal(key: str) -> str:
+    """Return the normal form (NFC) of a key or path: systems write the same letters in different ways."""
+    return unicodedata.normalize("NFC", key)
 
 
 def check_characters(text: Any, what: str, most: int) -> str:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from engine.catalog.batches import SIZE, batches
-from engine.catalog.keys import normal
+from engine.catalog.checks import normal
 from engine.catalog.schema import items, labels, thumbnails
 from engine.item import Attributes, DeletedPicture, Item, PictureRecord
 from engine.query import Filter

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from engine.catalog.keys import normal
+from engine.catalog.checks import normal
 from engine.errors import InvalidInputError
 from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from engine.ingest.walk import SourceFile, readable

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.catalog.checks import normal
 from engine.catalog.items import Stored
-from engine.catalog.keys import normal
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.walk import RealPaths, SourceFile, readable
 from engine.item import DeletedPicture

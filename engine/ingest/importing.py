@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.checks import normal
 from engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
 from engine.catalog.items import NewRecord
-from engine.catalog.keys import normal
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import put_records

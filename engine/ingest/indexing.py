@@ -25,9 +25,7 @@ from engine.item import Failure, ImportReport, IndexOptions
 from engine.progress import Progress
 from features.base import ImageExtractor, TextExtractor
 
-_COMMIT_ITEMS = 64
-_COMMIT_SECONDS = 2.0
-_CHANGES_AT_ONCE = 1_000
+_COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 
 _Result = tuple[str, Extracted | Failure]
 """A key, and what was read of its file."""

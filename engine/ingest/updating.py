@@ -6,10 +6,17 @@ from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, check_labels, check_text
+from engine.catalog.checks import (
+    MAX_LABEL,
+    check_attributes,
+    check_characters,
+    check_key,
+    check_labels,
+    check_text,
+    normal,
+)
 from engine.catalog.extractors import text_extractors
 from engine.catalog.items import NewRecord, changed_attributes
-from engine.catalog.keys import check_key, normal
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Catalog
+from engine.catalog.checks import check_key, normal
 from engine.catalog.extractors import check_fitted, find_view
 from engine.catalog.items import NewRecord
-from engine.catalog.keys import check_key, normal
 from engine.catalog.values import to_rows
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError

@@ -28,8 +28,6 @@ from index.reranked import with_floats
 Vectors = NDArray[np.float32] | NDArray[np.uint8]
 """What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the
 bytes of their float vectors where searches are re-ranked."""
-
-
 _NO_LABELS: Mapping[int, Sequence[str]] = {}
 
 

@@ -35,7 +35,9 @@ def tune(
     wanted = recipe.tune or Tune()
     _check(wanted, training)
     values = grid(recipe, training)
-    sample = training if wanted.measure == ORDER else _sample(training, recipe.seed)
+    sample = training
+    if wanted.measure != ORDER and len(training) > MOST_ITEMS:
+        sample = training.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(training))[:MOST_ITEMS]))
     if wanted.measure == ORDER and training.constraints is not None:
         validation = validate_order(training, training.constraints, wanted.folds, recipe.seed)
     else:
@@ -93,12 +95,6 @@ def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
     if kernel != NO_KERNEL:
         return replace(recipe, spec=with_kernel(recipe.spec, kernel), settings=chosen)
     return replace(recipe, settings={name: value for name, value in chosen.items() if not name.startswith(OF_KERNEL)})
-
-
-def _sample(training: Examples, seed: int) -> Examples:
-    if len(training) <= MOST_ITEMS:
-        return training
-    return training.take(np.sort(np.random.default_rng(seed).permutation(len(training))[:MOST_ITEMS]))
 
 
 def _check(wanted: Tune, training: Examples) -> None:
