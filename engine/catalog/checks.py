@@ -78,6 +78,11 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(check_label, labels))
 
 
+def check_attribute_name(name: Any) -> str:
+    """Return the name of an attribute; InvalidInputError states what is wrong with any other value."""
+    return check_characters(name, "the name of an attribute", MAX_NAME)
+
+
 def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes as plain JSON values, tuples as lists; InvalidInputError names the one that cannot be stored.
 
@@ -85,10 +90,7 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(attributes, Mapping):
         raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
-    plain = {
-        check_characters(name, "the name of an attribute", MAX_NAME): _value(value, f"attribute {name!r}", 1)
-        for name, value in attributes.items()
-    }
+    plain = {check_attribute_name(name): _value(value, f"attribute {name!r}", 1) for name, value in attributes.items()}
     if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
         longest = max(plain, key=lambda name: len(json.dumps(plain[name])))
         raise InvalidInputError(

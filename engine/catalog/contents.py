@@ -58,7 +58,7 @@ class Contents:
     def findings(self) -> tuple[str, ...]:
         """Return what is inconsistent, such as one file that is two items: a sentence each."""
         with self._read() as tx:
-            return _findings(tx)
+            return tuple(_findings(tx))
 
     def deleted_pictures(self) -> list[DeletedPicture]:
         """Return the pictures whose items were deleted, in the order of keys."""
@@ -125,27 +125,18 @@ class Contents:
             raise NotFoundError(f"collection {self.name!r} has been deleted")
 
 
-def _findings(tx: Transaction) -> tuple[str, ...]:
-    """Return what is odd in a collection, and what to do about it."""
-    return (*_equal_files(tx), *_equal_keys(tx), *_other_forms(tx), *_large_rows(tx))
-
-
-def _equal_files(tx: Transaction) -> Iterator[str]:
+def _findings(tx: Transaction) -> Iterator[str]:
+    """Yield what is odd in a collection, as earlier versions let it in, and what to do about it."""
     if groups := tx.items.with_equal_sources():
         what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
         yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete all but one"
-
-
-def _equal_keys(tx: Transaction) -> Iterator[str]:
     if groups := tx.items.with_equal_keys():
         what = "1 key stands" if len(groups) == 1 else f"{len(groups)} keys stand"
         yield f"{what} for several items, in different Unicode forms, such as {_listed(groups[0])}: delete all but one"
-
-
-def _other_forms(tx: Transaction) -> Iterator[str]:
     if keys := tx.items.in_other_forms():
         what = "1 key is" if len(keys) == 1 else f"{len(keys)} keys are"
         yield f"{what} not in Unicode normal form C, such as {_listed(keys)}: these items are found by either form"
+    yield from _large_rows(tx)
 
 
 def _large_rows(tx: Transaction) -> Iterator[str]:

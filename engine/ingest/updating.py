@@ -6,15 +6,7 @@ from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import (
-    MAX_LABEL,
-    check_attributes,
-    check_characters,
-    check_key,
-    check_labels,
-    check_text,
-    normal,
-)
+from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text, normal
 from engine.catalog.extractors import text_extractors
 from engine.catalog.items import NewRecord, changed_attributes
 from engine.catalog.writing import put_records
@@ -37,7 +29,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
             check_key(entry.key)
         else:
             for name in entry.removed_attributes:
-                check_characters(name, "the name of an attribute", MAX_LABEL)
+                check_attribute_name(name)
         if entry.text is not None:
             check_text(entry.text)
         labels = None if entry.labels is None else check_labels(entry.labels)

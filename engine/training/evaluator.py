@@ -20,19 +20,11 @@ from engine.learners.chain import Chain
 from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
+from engine.training import measures
 from engine.training.division import Division, divide
 from engine.training.estimate import Estimate, Figures, Key, Sample, differences, rows
 from engine.training.examples import Examples, examples
 from engine.training.learning import fit_added_views, learn
-from engine.training.measures import (
-    average_precision,
-    knn_correct,
-    members,
-    precision_at_k,
-    ranking,
-    relevance,
-    reranked,
-)
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
 from features.registry import EXTRACTORS
@@ -151,15 +143,15 @@ def _measure(
     """Yield the estimates of one target by key; queries and database are each a view, and items that have it."""
     labels = [items.labels for _, items in (queries, database)]
     classes = sorted({label for of_item in chain(*labels) for label in of_item})
-    query_members, item_members = (members(one, classes) for one in labels)
+    query_members, item_members = (measures.members(one, classes) for one in labels)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
     for part, order, lengths in _orders(trial, queries, database, ks):
-        ranked = relevance(order, query_members[part], item_members)
+        ranked = measures.relevance(order, query_members[part], item_members)
         for k in lengths:
-            found["accuracy", k].append(knn_correct(order, query_members[part], item_members, k))
-            found["precision", k].append(precision_at_k(ranked, k))
+            found["accuracy", k].append(measures.knn_correct(order, query_members[part], item_members, k))
+            found["precision", k].append(measures.precision_at_k(ranked, k))
         if max(ks) in lengths:
-            found["map", None].append(average_precision(ranked))
+            found["map", None].append(measures.average_precision(ranked))
     for (metric, k_or_none), values in found.items():
         key = database[0], metric, k_or_none
         yield key, Estimate([Sample(np.concatenate(values).astype(np.float64))])
@@ -179,13 +171,13 @@ def _orders(
     for start in range(0, len(probes), _QUERIES_AT_ONCE):
         checkpoint()
         part = slice(start, start + _QUERIES_AT_ONCE)
-        order = ranking(distances(probes[part], placed, metrics), random)
+        order = measures.ranking(distances(probes[part], placed, metrics), random)
         if not space.rerank:
             yield part, order, ks
             continue
         exact = cdist(probe_floats[part], placed_floats)
         for k in ks:
-            yield part, reranked(order, exact, space.rerank * k), [k]
+            yield part, measures.reranked(order, exact, space.rerank * k), [k]
 
 
 def _ranking_note(space: Space, ks: Sequence[int]) -> str:
