@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -61,11 +61,14 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         items |= found
         prefix = f"{space.name}: " if len(spaces) > 1 else ""
         notes += [prefix + note for note in (_ranking_note(space, ks), trial.note) if note]
+    counts = {target: len(of_target) for target, of_target in items.items()}
+    if len(set(counts.values())) > 1:
+        notes.insert(0, "items to find by view: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     return Evaluation(
         rows=rows(view, measured),
         queries=len(queries),
         database=len(np.unique(np.concatenate([of_target.ids for of_target in items.values()]))),
-        protocol="; ".join([division.protocol, *_item_counts(items), *notes]),
+        protocol="; ".join([division.protocol, *notes]),
         codebook=codebooks(tx, {view, *items}, set(queries.keys)),
         seconds=time.monotonic() - began,
         differences=differences(view, measured),
@@ -119,13 +122,6 @@ def _having(items: Examples, view: str, what: str) -> Examples:
     if not len(found):
         raise NotReadyError(f"no item {what} has view {view!r}")
     return found
-
-
-def _item_counts(items: Mapping[str, Examples]) -> list[str]:
-    """Return a sentence on how many items each target holds where the numbers differ."""
-    if len({len(of_target) for of_target in items.values()}) < 2:
-        return []
-    return ["items to find by view: " + ", ".join(f"{len(of_target)} {view}" for view, of_target in items.items())]
 
 
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
