@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.contents import Contents
+from engine.catalog.description import RAW
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter
-from engine.catalog.space_info import RAW
 from engine.catalog.writing import delete_items
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
@@ -266,7 +266,7 @@ class Collection(Contents):
             with self._catalog.write() as tx:
                 delete_space(tx, space, generation)
             if generation is None:
-                self._loaded.forget(space)
+                self._loaded.live.pop(space, None)
             free_disk_space(self._catalog, self._folder.indexes)
 
     def delete_view(self, view: str) -> None:
@@ -279,7 +279,7 @@ class Collection(Contents):
         with self._write():
             with self._catalog.write() as tx:
                 delete_view(tx, view)
-            self._loaded.forget(RAW)
+            self._loaded.live.pop(RAW, None)
             free_disk_space(self._catalog, self._folder.indexes)
 
     # -- searching
@@ -322,7 +322,7 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from engine.spaces.embedding_page import embed_items
+        from engine.spaces.search import embed_items
 
         with self._read() as tx:
             return embed_items(tx, self._loaded.get(tx, space).space, view, target, after, limit)

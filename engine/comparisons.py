@@ -120,9 +120,8 @@ class ItemComparisons:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return the comparisons that ``to_state`` described."""
-        return cls(
-            tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), *(state[name] for name in _COLUMNS))
-        )
+        columns = (state[name] for name in _COLUMNS)
+        return cls(tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), *columns))
 
 
 def _first(chosen: Any) -> int | None:

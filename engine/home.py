@@ -5,6 +5,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,9 +99,5 @@ class Home:
 def _fill(folder: CollectionFolder, name: str, views: Sequence[str], description: str) -> None:
     from engine.catalog.extractors import add_views
 
-    catalog = folder.create_catalog(name, description)
-    try:
-        with catalog.write() as tx:
-            add_views(tx, views)
-    finally:
-        catalog.close()
+    with closing(folder.create_catalog(name, description)) as catalog, catalog.write() as tx:
+        add_views(tx, views)

@@ -91,7 +91,7 @@ class SpaceDescription:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     held_out: int = 0
-    """Items kept out of training for evaluation."""
+    """Items held out of training for evaluation."""
     added: tuple[str, ...] = ()
     """Of the views, those that were added later, while the others stayed as they were."""
     tuning: Tuning | None = None

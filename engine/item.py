@@ -42,6 +42,19 @@ class Item:
     """Its caption, tags or document; "" where it has none."""
 
 
+@dataclass(frozen=True)
+class PictureRecord:
+    """What is written of an item's picture."""
+
+    size: int = 0
+    """Bytes of the file."""
+    modified_ns: int = 0
+    content_hash: str = ""
+    width: int = 0
+    height: int = 0
+    thumbnail: bytes | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeletedPicture:
     """The picture of an item that was deleted."""

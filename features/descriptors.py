@@ -4,18 +4,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from features.contrast import channel_shares
+from features.contrast import channel_shares, opponent_channels
 from features.image import Image, check_image, grey
-from features.opponent import opponent_channels
 
 DESCRIPTOR_SIZE = 384
 CONTRAST_THRESHOLD = 0.01
 """A quarter of OpenCV's: softer key points are kept, because words are counted, not matched one by one."""
 
-_SIGMA = 1.6
-_LAYERS = 3
-_LENGTH = 256.0
-_SMALLEST_SIDE = 8
+_SIGMA, _LAYERS, _LENGTH, _SMALLEST_SIDE = 1.6, 3, 256.0, 8
 
 
 def color_sift(image: Image) -> NDArray[np.float32]:

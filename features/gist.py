@@ -17,12 +17,8 @@ WORKING_SIZE = 128
 PADDING = 16
 """Pixels mirrored around it, so that the filters do not wrap round the picture's edges."""
 
-_CUTOFF = 4.0
-_FLOOR = 0.2
-_HIGHEST = 0.3
-_SCALE_STEP = 1.85
-_BANDWIDTH = 0.4
-_ANGULAR = 2.0 * np.pi
+_CUTOFF, _FLOOR = 4.0, 0.2
+_HIGHEST, _SCALE_STEP, _BANDWIDTH, _ANGULAR = 0.3, 1.85, 0.4, 2.0 * np.pi
 _PADDED = WORKING_SIZE + 2 * PADDING
 _BLOCK = WORKING_SIZE // GRID
 

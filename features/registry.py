@@ -12,14 +12,7 @@ from features.sift import Sift
 from features.text import Text
 from features.vectors import Vectors
 
-EXTRACTORS: dict[str, type[Extractor]] = {
-    "color": Color,
-    "sift": Sift,
-    "forest": Forest,
-    "gist": Gist,
-    "text": Text,
-    "vectors": Vectors,
-}
+EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Sift, Forest, Gist, Text, Vectors)}
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
@@ -30,8 +23,8 @@ def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
     known = {} if chosen.__init__ is object.__init__ else dict(inspect.signature(chosen).parameters)
     unknown = sorted(set(params or {}) - set(known))
     if unknown:
-        there = f"it has: {', '.join(known)}" if known else "it has none"
-        raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {there}")
+        parameters = f"it has: {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {parameters}")
     missing = [name for name, one in known.items() if one.default is one.empty and name not in (params or {})]
     if missing:
         raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")

@@ -1,5 +1,7 @@
 """The text view: captions, tags or documents as directions of meaning, or as topics."""
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -11,7 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from features.base import Labels, Rows, TextExtractor
 from features.errors import NotFittedError
-from features.tokens import words_of
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,9 @@ _FEW_TEXTS = 5_000
 """Up to so many texts LDA learns from all of them at once, in 20 passes; from more in small batches, in 5."""
 _ROUNDS, _CHANGE, _TINY = 100, 1e-3, np.finfo(np.float64).eps
 """When the topics of one text are settled, as scikit-learn's LatentDirichletAllocation has it."""
+LONGEST_WORD = 40
+"""Longer runs of letters are addresses and noise; they are left out, so that a vocabulary stays small."""
+_RUN = re.compile(r"[^\W_]+")
 _WEAK = 1e-6
 """Directions weaker than this share of the strongest, and rows shorter than it, are rounding errors."""
 
@@ -77,7 +81,7 @@ class Text(TextExtractor):
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
         stops = ENGLISH_STOP_WORDS if self.stop_words == "english" else frozenset()
-        texts = [kept for kept in ([w for w in words_of(text) if w not in stops] for text in samples) if kept]
+        texts = [words for words in ([w for w in words_of(text) if w not in stops] for text in samples) if words]
         if len(texts) < 2 or len({word for text in texts for word in text}) < 2:
             raise ValueError(f"at least 2 texts and 2 different words are needed, but {len(texts)} texts have words")
         vectorizer = CountVectorizer(analyzer=list, max_features=self.words)
@@ -109,11 +113,9 @@ class Text(TextExtractor):
         """Take what was learned, or nothing from {}; ValueError where the arrays are not this model's."""
         if state:
             size = state["vocabulary"].shape if "vocabulary" in state else (0,)
-            wanted: dict[str, tuple[int, ...]] = {"vocabulary": size}
-            if self.model == "tfidf":
-                wanted |= {"weights": size, "axes": (self._dim, *size)}
-            else:
-                wanted |= {"topics": (self._dim, *size)}
+            table = (self._dim, *size)
+            learned = {"weights": size, "axes": table} if self.model == "tfidf" else {"topics": table}
+            wanted = {"vocabulary": size, **learned}
             if {name: array.shape for name, array in state.items()} != wanted or len(size) != 1:
                 found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
                 raise ValueError(f"text: the state must hold {', '.join(wanted)} of one vocabulary, not {found}")
@@ -161,3 +163,13 @@ class Text(TextExtractor):
                 break
         shares: Array = np.sqrt(strength / strength.sum())
         return shares
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in order: runs of letters and digits of any script, lower case, without accents.
+
+    ``Red_flower, CAFÉ-bar`` gives red, flower, cafe, bar.
+    """
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
+    return [word for word in _RUN.findall(unicodedata.normalize("NFKC", plain)) if len(word) <= LONGEST_WORD]

@@ -35,12 +35,7 @@ def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
     # One thread: sums of several threads are added in the order they finish, and centres would differ in the last bit.
     with threadpool_limits(limits=1):
         clusters = MiniBatchKMeans(
-            words,
-            init_size=_STARTED_FROM * words,
-            batch_size=_BATCH,
-            max_iter=_PASSES,
-            n_init=1,
-            random_state=seed,
+            words, init_size=_STARTED_FROM * words, batch_size=_BATCH, max_iter=_PASSES, n_init=1, random_state=seed
         )
         clusters.fit(descriptors)
     return np.asarray(np.rint(clusters.cluster_centers_), dtype=np.float32)
@@ -57,10 +52,10 @@ def count_words(descriptors: Array, centres: Array) -> Array:
 
 
 def _pool(samples: Sequence[Array], seed: int) -> Array:
-    kept = [np.asarray(sample, dtype=np.float32) for sample in samples if len(sample)]
-    if not kept:
+    arrays = [np.asarray(sample, dtype=np.float32) for sample in samples if len(sample)]
+    if not arrays:
         return np.zeros((0, 0), np.float32)
-    pooled = np.concatenate(kept)
+    pooled = np.concatenate(arrays)
     if len(pooled) > MAX_DESCRIPTORS:
         chosen = np.random.default_rng(seed).choice(len(pooled), MAX_DESCRIPTORS, replace=False)
         pooled = pooled[np.sort(chosen)]

@@ -36,38 +36,30 @@ class Index(Protocol):
     @property
     def dim(self) -> int:
         """Dimension of the vectors: components, or bits of a code."""
-        ...
 
     def __len__(self) -> int: ...
 
     def ids(self) -> Ids:
         """Return the ids that are present, ascending."""
-        ...
 
     def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
         """Add vectors under new ids, shape (n,)."""
-        ...
 
     def remove(self, ids: ArrayLike) -> int:
         """Remove ids, ignoring absent ones; return how many were present."""
-        ...
 
     def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given."""
-        ...
 
     def get(self, ids: ArrayLike) -> Vectors | Codes:
         """Return the vectors of the ids; KeyError names an absent one."""
-        ...
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically; ``meta`` (JSON) travels with it."""
-        ...
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
         """Read a snapshot and its meta; SnapshotError if it is damaged or of another kind."""
-        ...
 
 
 def check_ids(ids: ArrayLike) -> Ids:
@@ -126,7 +118,5 @@ def in_order(ids: Ids, distances: NDArray[np.float32]) -> Neighbors:
 def pad(found: Sequence[int] | Ids, distances: NDArray[np.float32], k: int) -> tuple[Ids, NDArray[np.float32]]:
     """Extend one row of neighbours to k with id -1 at infinity."""
     missing = k - len(found)
-    return (
-        np.concatenate([np.asarray(found, np.int64), np.full(missing, -1, np.int64)]),
-        np.concatenate([distances, np.full(missing, np.inf, np.float32)]),
-    )
+    ids = np.concatenate([np.asarray(found, np.int64), np.full(missing, -1, np.int64)])
+    return ids, np.concatenate([distances, np.full(missing, np.inf, np.float32)])

@@ -51,8 +51,7 @@ class BinaryFlatIndex(FaissIndex):
     def get(self, ids: ArrayLike) -> Codes:
         """Return the codes of the ids; KeyError names an absent one."""
         wanted = self._present(ids)
-        found: Codes = self._stored_codes()[np.searchsorted(self._stored_ids(), wanted)]
-        return found
+        return self._stored_codes()[np.searchsorted(self._stored_ids(), wanted)]
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""

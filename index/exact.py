@@ -45,9 +45,9 @@ class ExactIndex:
 
     def remove(self, ids: ArrayLike) -> int:
         """Remove ids, ignoring absent ones; return how many were present."""
-        gone = np.isin(self._ids, check_ids(ids))
-        self._ids, self._vectors = self._ids[~gone], self._vectors[~gone]
-        return int(gone.sum())
+        removed = np.isin(self._ids, check_ids(ids))
+        self._ids, self._vectors = self._ids[~removed], self._vectors[~removed]
+        return int(removed.sum())
 
     def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given."""

@@ -36,8 +36,8 @@ class FaissIndex(ABC):
 
     def remove(self, ids: ArrayLike) -> int:
         """Remove ids, ignoring absent ones; return how many were present."""
-        gone = check_ids(ids)
-        return int(self._index.remove_ids(gone)) if len(gone) and len(self) else 0
+        removed = check_ids(ids)
+        return int(self._index.remove_ids(removed)) if len(removed) and len(self) else 0
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
@@ -74,11 +74,8 @@ class FaissIndex(ABC):
             parameters = None
             if only is not None:
                 parameters = faiss.SearchParameters(sel=faiss.IDSelectorBatch(check_ids(only)))
-            self._use_threads(queries)
+            # FAISS divides a flat search by queries, so one needs no team.
+            small = len(queries) == 1 or queries.size * len(self) < _PARALLEL_WORK
+            faiss.omp_set_num_threads(1 if small else _CORES)
             distances[:, :reachable], ids[:, :reachable] = self._index.search(queries, reachable, params=parameters)
         return distances, ids
-
-    def _use_threads(self, queries: NDArray[Any]) -> None:
-        """Choose the team of the calling thread; FAISS divides a flat search by queries, so one needs no team."""
-        small = len(queries) == 1 or queries.size * len(self) < _PARALLEL_WORK
-        faiss.omp_set_num_threads(1 if small else _CORES)

@@ -53,8 +53,7 @@ class SubstringTables:
 
     def sizes(self, groups: Numbers) -> Numbers:
         """Return how many ids each group has."""
-        sizes: Numbers = self._starts[groups + 1] - self._starts[groups]
-        return sizes
+        return self._starts[groups + 1] - self._starts[groups]
 
     def members(self, groups: Numbers, distances: Distances, most: int) -> tuple[Ids, NDArray[np.float32]]:
         """Return the first ``most`` ids of each group, and their distances."""

@@ -67,12 +67,9 @@ class Catalog:
     def create(cls, url: str | sa.URL, name: str, description: str = "") -> "Catalog":
         """Open an empty database as the catalog of a new collection."""
         catalog = cls(url)
+        new = {"id": 1, "name": name, "description": description, "created": now(), "sequence": 0, "active_space": ""}
         with catalog._database.write() as connection:
-            connection.execute(
-                sa.insert(schema.collection).values(
-                    id=1, name=name, description=description, created=now(), sequence=0, active_space=""
-                )
-            )
+            connection.execute(sa.insert(schema.collection).values(new))
         return catalog
 
     @contextmanager

@@ -1,12 +1,18 @@
-"""What items may hold: characters of texts, labels, JSON attributes; checked wherever it comes from."""
+"""What items may hold: keys, texts, labels, JSON attributes; checked wherever it comes from.
+
+Keys are equal if their Unicode normal forms are.
+"""
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.errors import InvalidInputError
 
+MAX_KEY = 1024
+"""Characters that a key may have."""
 MAX_LABEL = 1024
 """Characters that a label may have."""
 MAX_TEXT = 1_000_000
@@ -20,6 +26,18 @@ MAX_DEPTH = 16
 MAX_INTEGER = 2**63 - 1
 """SQLite rounds larger integers, so that filters would take different ones for equal."""
 _QUOTED = 40
+
+
+def check_key(key: str) -> str:
+    """Return the key of an item; InvalidInputError if it cannot be one."""
+    if not key or len(key) > MAX_KEY or "\0" in key:
+        raise InvalidInputError(f"a key has 1 to {MAX_KEY} characters and no NUL")
+    return key
+
+
+def normal(key: str) -> str:
+    """Return the normal form (NFC) of a key or path: systems write the same letters in different ways."""
+    return unicodedata.normalize("NFC", key)
 
 
 def check_characters(text: Any, what: str, most: int) -> str:
@@ -42,12 +60,12 @@ def check_characters(text: Any, what: str, most: int) -> str:
 
 
 def check_text(text: str) -> str:
-    """Return a text that can be stored and sent; InvalidInputError says what is wrong with any other."""
+    """Return a text that can be stored and sent; InvalidInputError states what is wrong with any other."""
     return check_characters(text, "a text", MAX_TEXT)
 
 
 def check_label(label: str) -> str:
-    """Return a label that can be stored and sent; InvalidInputError says what is wrong with any other."""
+    """Return a label that can be stored and sent; InvalidInputError states what is wrong with any other."""
     if check_characters(label, "a label", MAX_LABEL) == "":
         raise InvalidInputError("a label must not be empty: leave it out")
     return label
@@ -60,6 +78,11 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(check_label, labels))
 
 
+def check_attribute_name(name: Any) -> str:
+    """Return the name of an attribute; InvalidInputError states what is wrong with any other value."""
+    return check_characters(name, "the name of an attribute", MAX_NAME)
+
+
 def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes as plain JSON values, tuples as lists; InvalidInputError names the one that cannot be stored.
 
@@ -67,10 +90,7 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(attributes, Mapping):
         raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
-    plain = {
-        check_characters(name, "the name of an attribute", MAX_NAME): _value(value, f"attribute {name!r}", 1)
-        for name, value in attributes.items()
-    }
+    plain = {check_attribute_name(name): _value(value, f"attribute {name!r}", 1) for name, value in attributes.items()}
     if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
         longest = max(plain, key=lambda name: len(json.dumps(plain[name])))
         raise InvalidInputError(

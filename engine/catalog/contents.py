@@ -1,20 +1,24 @@
 """What is in an open collection: descriptions and items, from its catalog alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Self
+
+import numpy as np
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.description import collection_info, no_space, space_infos
 from engine.catalog.extractors import view_info
-from engine.catalog.findings import findings
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter, item_id, with_views
 from engine.errors import InvalidInputError, NotFoundError
 from engine.info import CollectionInfo, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, Item
 from engine.query import EVERY_ITEM, Filter
+from features.vectors import MAX_VALUE
+
+_SHOWN = 3
+"""Keys that a finding names."""
 
 
 class Contents:
@@ -30,9 +34,7 @@ class Contents:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -56,7 +58,7 @@ class Contents:
     def findings(self) -> tuple[str, ...]:
         """Return what is inconsistent, such as one file that is two items: a sentence each."""
         with self._read() as tx:
-            return findings(tx)
+            return tuple(_findings(tx))
 
     def deleted_pictures(self) -> list[DeletedPicture]:
         """Return the pictures whose items were deleted, in the order of keys."""
@@ -121,3 +123,34 @@ class Contents:
     def _check_alive(self) -> None:
         if not self.is_alive():
             raise NotFoundError(f"collection {self.name!r} has been deleted")
+
+
+def _findings(tx: Transaction) -> Iterator[str]:
+    """Yield what is odd in a collection, as earlier versions let it in, and what to do about it."""
+    if groups := tx.items.with_equal_sources():
+        what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
+        yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete all but one"
+    if groups := tx.items.with_equal_keys():
+        what = "1 key stands" if len(groups) == 1 else f"{len(groups)} keys stand"
+        yield f"{what} for several items, in different Unicode forms, such as {_listed(groups[0])}: delete all but one"
+    if keys := tx.items.in_other_forms():
+        what = "1 key is" if len(keys) == 1 else f"{len(keys)} keys are"
+        yield f"{what} not in Unicode normal form C, such as {_listed(keys)}: these items are found by either form"
+    yield from _large_rows(tx)
+
+
+def _large_rows(tx: Transaction) -> Iterator[str]:
+    for view in tx.views.all():
+        found = tx.rows.get(view, tx.rows.suspects(view))
+        wrong = found.ids[~(np.abs(found.rows) < MAX_VALUE).all(axis=1)].tolist()
+        if wrong:
+            keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
+            what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
+            yield (
+                f"{what} of view {view.name!r} cannot be compared, the values are too large: give other rows to "
+                f"{_listed(keys)}"
+            )
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(map(repr, keys[:_SHOWN])) + (", ..." if len(keys) > _SHOWN else "")

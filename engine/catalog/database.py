@@ -157,7 +157,5 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 def _begin_sqlite(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
-    if options.get(_ALONE, False):  # what no transaction may hold
-        return
-    writes = options.get(_WRITE, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if not options.get(_ALONE, False):  # what no transaction may hold
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE, False) else "BEGIN")

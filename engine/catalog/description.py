@@ -1,18 +1,72 @@
-"""Descriptions of a collection and of its spaces, from the catalog alone."""
+"""Descriptions of a collection and of its spaces, from the catalog alone: no learner is loaded for it."""
+
+from collections.abc import Sequence
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import view_info
-from engine.catalog.space_info import RAW, raw_info, space_info
+from engine.catalog.spaces import Generation
+from engine.catalog.views import ViewRecord
 from engine.errors import NotFoundError
-from engine.info import CollectionInfo, SpaceInfo
-from engine.query import Filter
+from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo
+from engine.query import EVERY_ITEM
+
+RAW = "raw"
+"""The space that every collection has: the views themselves, after their own normalisation steps."""
+
+
+def raw_views(views: Sequence[ViewRecord]) -> list[ViewRecord]:
+    """Return the views that the raw space is of: those that have rows."""
+    return [view for view in views if view.revision > 0]
+
+
+def raw_generation(views: Sequence[ViewRecord]) -> int:
+    """Return the generation of the raw views' space; it grows with every fit of a view."""
+    return sum(view.revision for view in views)
+
+
+def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
+    """Return what distinguishes the raw views' space from that of other views, or of other revisions of them."""
+    return tuple(number for view in views for number in (view.id, view.revision))
+
+
+def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceInfo:
+    """Return the description of the raw views' space; its vectors are as wide as the views, whose steps keep widths."""
+    dims = {view.name: view.dim for view in raw_views(views)}
+    number = raw_generation(views)
+    return SpaceInfo(
+        name=RAW,
+        generation=number,
+        active=active,
+        spec="",
+        views=tuple(dims),
+        targets=tuple(dims),
+        cross_view=False,
+        dim=dims,
+        trained_items=0,
+        created=created,
+        generations=(number,),
+    )
+
+
+def space_info(used: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
+    """Return the description of a space by the generation in use; ``generations`` are all that it has."""
+    counts = used.summary.get("constraints")
+    return SpaceInfo.from_json(
+        used.summary,
+        name=used.space,
+        generation=used.generation,
+        active=active,
+        created=used.created,
+        generations=tuple(one.generation for one in generations),
+        constraints=counts and ConstraintCounts(**counts),
+    )
 
 
 def collection_info(tx: Transaction, bytes_on_disk: int) -> CollectionInfo:
     """Return the description of the collection."""
     return CollectionInfo(
         name=tx.name(),
-        items=tx.items.count(Filter()),
+        items=tx.items.count(EVERY_ITEM),
         views=tuple(map(view_info, tx.views.all())),
         spaces=space_infos(tx),
         active_space=tx.active_space() or RAW,
@@ -27,14 +81,14 @@ def collection_info(tx: Transaction, bytes_on_disk: int) -> CollectionInfo:
 def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
     """Return the descriptions of the trained spaces, then that of ``raw``, the views themselves."""
     active, infos = tx.active_space(), []
-    for name, number in tx.spaces.answering().items():
+    for name, number in tx.spaces.in_use().items():
         generations = tx.spaces.generations(name)
-        answering = next(one for one in generations if one.generation == number)
-        infos.append(space_info(answering, generations, name == active))
+        used = next(one for one in generations if one.generation == number)
+        infos.append(space_info(used, generations, name == active))
     return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
 
 
 def no_space(tx: Transaction, name: str) -> NotFoundError:
     """Return the error for a space that does not exist; it lists those that do."""
-    known = ", ".join([*tx.spaces.answering(), RAW])
+    known = ", ".join([*tx.spaces.in_use(), RAW])
     return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {known}")

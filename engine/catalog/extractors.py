@@ -1,11 +1,13 @@
-"""Views of a collection: their descriptions, and their extractors at a revision."""
+"""Views of a collection: their descriptions, and their extractors at a revision.
+
+Their classes are imported where they are used, so that describing a collection loads no OpenCV.
+"""
 
 import json
 import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-import features
 from engine.catalog import state
 from engine.catalog.catalog import Transaction
 from engine.catalog.views import ViewRecord
@@ -18,14 +20,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 def view_info(record: ViewRecord) -> ViewInfo:
     """Return the description of a view."""
-    return ViewInfo(
-        name=record.name,
-        extractor=record.extractor,
-        params=dict(record.params),
-        dim=record.dim,
-        revision=record.revision,
-        fitted=record.revision > 0,
-    )
+    fields = {name: value for name, value in vars(record).items() if name != "id"}
+    return ViewInfo(**fields, fitted=record.revision > 0)
 
 
 def parse_view(spec: str) -> tuple[str, Extractor]:
@@ -35,6 +31,8 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
 
     Raises InvalidInputError for a name that cannot be, an unknown extractor or parameter, naming the known ones.
     """
+    from features.registry import extractor
+
     head, *pairs = spec.strip().split(":")
     first, named, second = head.partition("=")
     params: dict[str, Any] = {}
@@ -44,7 +42,7 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
         params[key] = parse_value(value)
     try:
-        made = features.extractor(second if named else first, params)
+        made = extractor(second if named else first, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
     if not _NAME.fullmatch(first):
@@ -62,10 +60,12 @@ def parse_value(text: str) -> Any:
 
 def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     """Write the views of a new collection."""
+    from features.registry import EXTRACTORS
+
     views = [parse_view(spec) for spec in specs]
     names = [name for name, _ in views]
     if not names:
-        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(features.EXTRACTORS)}")
+        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(EXTRACTORS)}")
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         name, kind = repeated[0], dict(views)[repeated[0]].name
         raise InvalidInputError(f"view {name!r} is given twice: name one of them differently, such as {name}2={kind}")
@@ -102,7 +102,9 @@ def find_view(tx: Transaction, name: str) -> ViewRecord:
 
 def inputs_of(view: ViewRecord | ViewInfo) -> frozenset[Input]:
     """Return what a view's rows can be computed from; nothing where they come from outside."""
-    return features.EXTRACTORS[view.extractor].inputs
+    from features.registry import EXTRACTORS
+
+    return EXTRACTORS[view.extractor].inputs
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
@@ -125,8 +127,10 @@ def check_fitted(tx: Transaction, view: ViewRecord) -> None:
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
+    from features.registry import extractor
+
     check_fitted(tx, view)
-    made = features.extractor(view.extractor, view.params)
+    made = extractor(view.extractor, view.params)
     packed = tx.views.state(view, view.revision)
     return made if packed is None else made.load_state(state.unpack(packed)["fitted"])
 

@@ -3,6 +3,7 @@
 Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form that it was first given.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,27 +13,13 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog.attributes import attribute_is
-from engine.catalog.batches import SIZE as BATCH
-from engine.catalog.batches import batches
-from engine.catalog.keys import normal
+from engine.catalog.batches import SIZE, batches
+from engine.catalog.checks import normal
 from engine.catalog.schema import items, labels, thumbnails
-from engine.item import Attributes, DeletedPicture, Item
+from engine.item import Attributes, DeletedPicture, Item, PictureRecord
 from engine.query import Filter
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PictureRecord:
-    """What is written of an item's picture."""
-
-    size: int = 0
-    modified_ns: int = 0
-    content_hash: str = ""
-    width: int = 0
-    height: int = 0
-    thumbnail: bytes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +84,7 @@ class Items:
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
-        for batch in batches(keys, BATCH // 2):
+        for batch in batches(keys, SIZE // 2):
             forms = sorted({form for key in batch for form in (key, normal(key))})
             same = sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms))
             rows = self._connection.execute(sa.select(items.c.key, items.c.id).where(_live, same)).all()
@@ -168,10 +155,8 @@ class Items:
 
     def label_counts(self) -> dict[str, int]:
         """Return how many items carry each label."""
-        found = self._connection.execute(
-            sa.select(labels.c.label, sa.func.count().label("total")).group_by(labels.c.label).order_by(labels.c.label)
-        )
-        return {row.label: row.total for row in found}
+        query = sa.select(labels.c.label, sa.func.count().label("total")).group_by(labels.c.label)
+        return {row.label: row.total for row in self._connection.execute(query.order_by(labels.c.label))}
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
@@ -255,33 +240,25 @@ class Items:
         self._execute(sa.update(items).values(sequence=sequence, **values), ids)
 
     def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
-        pictures = {
-            item: record.picture.thumbnail
-            for record, item in zip(records, ids, strict=True)
-            if record.picture is not None and record.picture.thumbnail is not None
-        }
-        if pictures:
-            self._execute(sa.delete(thumbnails), pictures, thumbnails.c.item_id)
-            new = [{"item_id": item, "jpeg": jpeg} for item, jpeg in pictures.items()]
+        pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
+        jpegs = {item: one.thumbnail for item, one in pictures.items() if one.thumbnail is not None}
+        if jpegs:
+            self._execute(sa.delete(thumbnails), jpegs, thumbnails.c.item_id)
+            new = [{"item_id": item, "jpeg": jpeg} for item, jpeg in jpegs.items()]
             self._connection.execute(sa.insert(thumbnails), new)
 
     def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
         named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
         # The name of a folder does not replace labels that somebody chose.
-        chosen = self.with_given_labels(
-            [item for record, item in named if item in existing and not record.labels_given]
-        )
+        folders = [item for record, item in named if item in existing and not record.labels_given]
+        chosen = self.with_given_labels(folders)
         written = {item: record for record, item in named if item not in chosen}
         self._execute(sa.delete(labels), written, labels.c.item_id)
         given = [item for item, record in written.items() if item in existing and record.labels_given]
         self._execute(sa.update(items).values(labels_given=True), given)
-        pairs = [
-            {"item_id": item, "label": label}
-            for item, record in written.items()
-            for label in sorted(set(record.labels or ()))
-        ]
+        pairs = [(item, label) for item, record in written.items() for label in sorted(set(record.labels or ()))]
         if pairs:
-            self._connection.execute(sa.insert(labels), pairs)
+            self._connection.execute(sa.insert(labels), [{"item_id": item, "label": label} for item, label in pairs])
 
     def _among(
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
@@ -337,13 +314,8 @@ def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, A
 
 def _columns(record: NewRecord) -> dict[str, Any]:
     """Return what is written of an item, its attributes as if it had none before."""
-    values: dict[str, Any] = {}
-    if record.attributes is not None:
-        values["attributes"] = dict(record.attributes)
-    if record.text is not None:
-        values["text"] = record.text
-    if record.source is not None:
-        values["source"] = record.source
+    own = {"attributes": record.attributes, "text": record.text, "source": record.source}
+    values: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
     if record.picture is not None:
         values |= {name: getattr(record.picture, name) for name in _PICTURE}
     return values
@@ -362,7 +334,7 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
     if chosen.key_prefix:
         conditions.append(_begins(chosen.key_prefix))
     for name, value in chosen.attributes.items():
-        conditions.append(attribute_is(name, value))
+        conditions.append(_attribute_is(name, value))
     return conditions
 
 
@@ -375,3 +347,31 @@ def _begins(prefix: str) -> "sa.ColumnElement[bool]":
 
 def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
     return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
+
+
+def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
+    """Return the condition that an item has a top-level attribute which equals a JSON scalar and has its type.
+
+    Numbers are one type: 1 equals 1.0. A missing attribute equals nothing, not even None.
+
+    Raises TypeError for a value that is no string, number, boolean or None.
+    """
+    # Not by a JSON path: no quoting lets every name through, and SQLite compares it with the name as JSON escapes it.
+    text = sa.type_coerce(items.c.attributes, sa.Text())
+    # NaN, which earlier versions let in, is no JSON and would stop the statement.
+    readable = sa.case((sa.func.json_valid(text) == 1, text), else_="{}")
+    each = sa.func.json_each(readable).table_valued("key", "type", "value").alias()
+    match value:
+        case None:
+            equal = [each.c.type == "null"]
+        case bool():
+            equal = [each.c.type == json.dumps(value)]
+        case str():
+            equal = [each.c.type == "text", each.c.value == value]
+        case int() | float():
+            # SQLite reads both numbers from JSON, so that they are rounded alike; it could not bind large integers.
+            number = sa.func.json_extract(json.dumps([value]), "$[0]")
+            equal = [each.c.type.in_(("integer", "real")), each.c.value == number]
+        case _:
+            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
+    return sa.exists().select_from(each).where(each.c.key == name, *equal)

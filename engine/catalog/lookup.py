@@ -29,7 +29,7 @@ def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
 
 
 def check_filter(chosen: Filter) -> Filter:
-    """Return a filter that is valid; InvalidInputError says what is wrong with any other."""
+    """Return a filter that is valid; InvalidInputError states what is wrong with any other."""
     for name, value in check_attributes(chosen.attributes).items():
         if isinstance(value, dict | list):
             raise InvalidInputError(

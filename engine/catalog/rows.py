@@ -43,14 +43,8 @@ class Rows:
     def get(self, view: ViewRecord, ids: Iterable[int] | None = None) -> ViewRows:
         """Return the rows of the given items that have one; of every item by default."""
         query = self._current(view, rows.c.item_id, rows.c.data)
-        if ids is None:
-            found = list(self._connection.execute(query))
-        else:
-            found = [
-                row
-                for batch in batches(sorted(ids))
-                for row in self._connection.execute(query.where(rows.c.item_id.in_(batch)))
-            ]
+        parts = [query] if ids is None else [query.where(rows.c.item_id.in_(batch)) for batch in batches(sorted(ids))]
+        found = [row for part in parts for row in self._connection.execute(part)]
         values = np.frombuffer(b"".join(row.data for row in found), "<f4").astype(np.float32, copy=False)
         return ViewRows(np.array([row.item_id for row in found], np.int64), values.reshape(len(found), view.dim))
 
@@ -69,9 +63,8 @@ class Rows:
 
     def suspects(self, view: ViewRecord) -> list[int]:
         """Return the ids of items whose rows of a view may be too large, as an earlier version let them in."""
-        return list(
-            self._connection.scalars(sa.select(suspect_rows.c.item_id).where(suspect_rows.c.view_id == view.id))
-        )
+        query = sa.select(suspect_rows.c.item_id).where(suspect_rows.c.view_id == view.id)
+        return list(self._connection.scalars(query))
 
     def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
         """Remove the items' rows of a view, of every view by default."""

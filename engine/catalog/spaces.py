@@ -1,4 +1,4 @@
-"""Spaces in the catalog: generations beside each other, one of them answering."""
+"""Spaces in the catalog: generations beside each other, one of them in use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class Spaces:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def answering(self) -> dict[str, int]:
-        """Return, by space, the generation that answers."""
-        found = self._connection.execute(sa.select(spaces).order_by(spaces.c.name))
-        return {row.name: row.generation for row in found}
+    def in_use(self) -> dict[str, int]:
+        """Return, by space, the generation in use."""
+        query = sa.select(spaces).order_by(spaces.c.name)
+        return {row.name: row.generation for row in self._connection.execute(query)}
 
     def generations(self, space: str | None = None) -> list[Generation]:
         """Return a space's generations, oldest first; those of every space by default."""
@@ -43,7 +43,7 @@ class Spaces:
         return [Generation(**row._mapping) for row in self._connection.execute(chosen)]
 
     def identity(self, space: str) -> tuple[int, int] | None:
-        """Return the number of the generation that answers and the sequence that its training saw; None for no space.
+        """Return the number of the generation in use and the sequence that its training saw; None for no space.
 
         A deletion raises the sequence, so a space that is deleted and trained again has another identity.
         """
@@ -55,35 +55,22 @@ class Spaces:
 
     def state(self, space: str, generation: int) -> bytes:
         """Return the fitted state of a generation."""
-        query = sa.select(generations.c.state).where(
-            generations.c.space == space, generations.c.generation == generation
-        )
-        return bytes(self._connection.execute(query).scalar_one())
+        query = sa.select(generations.c.state).where(generations.c.space == space)
+        return bytes(self._connection.execute(query.where(generations.c.generation == generation)).scalar_one())
 
     def add(self, new: Generation, state: bytes) -> None:
-        """Store a generation; it does not answer yet."""
-        if new.space not in self.answering():
+        """Store a generation; it is not in use yet."""
+        if new.space not in self.in_use():
             self._connection.execute(sa.insert(spaces).values(name=new.space, generation=new.generation))
-        self._connection.execute(
-            sa.insert(generations).values(
-                space=new.space,
-                generation=new.generation,
-                created=new.created,
-                sequence=new.sequence,
-                summary=dict(new.summary),
-                state=state,
-            )
-        )
+        self._connection.execute(sa.insert(generations).values(**vars(new), state=state))
 
-    def answer_with(self, space: str, generation: int) -> None:
-        """Let a generation answer for its space."""
+    def use(self, space: str, generation: int) -> None:
+        """Put a generation of a space to use."""
         self._connection.execute(sa.update(spaces).where(spaces.c.name == space).values(generation=generation))
 
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a generation of a space; by default the space with all of them."""
         gone = sa.delete(generations).where(generations.c.space == space)
-        if generation is not None:
-            self._connection.execute(gone.where(generations.c.generation == generation))
-            return
-        self._connection.execute(gone)
-        self._connection.execute(sa.delete(spaces).where(spaces.c.name == space))
+        self._connection.execute(gone if generation is None else gone.where(generations.c.generation == generation))
+        if generation is None:
+            self._connection.execute(sa.delete(spaces).where(spaces.c.name == space))

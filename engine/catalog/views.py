@@ -1,4 +1,4 @@
-"""Views as the catalog keeps them: an extractor, its parameters, and its fitted revisions."""
+"""Views as the catalog stores them: an extractor, its parameters, and its fitted revisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,16 +42,8 @@ class Views:
         # SQLite would give the id of a view that was deleted last to the next one; deletions keep below the sequence.
         highest = self._connection.scalar(sa.select(sa.func.max(views.c.id))) or 0
         sequence = self._connection.scalar(sa.select(collection.c.sequence)) or 0
-        self._connection.execute(
-            sa.insert(views).values(
-                id=max(highest, sequence) + 1,
-                name=name,
-                extractor=extractor,
-                params=dict(params),
-                dim=dim,
-                revision=revision,
-            )
-        )
+        new = {"name": name, "extractor": extractor, "params": dict(params), "dim": dim, "revision": revision}
+        self._connection.execute(sa.insert(views).values(id=max(highest, sequence) + 1, **new))
 
     def delete(self, view: ViewRecord) -> None:
         """Delete a view and its fitted states; its rows are the row store's to remove.
@@ -72,8 +64,5 @@ class Views:
 
     def state(self, view: ViewRecord, revision: int) -> bytes | None:
         """Return the fitted state of a revision; None for an extractor without any."""
-        return self._connection.scalar(
-            sa.select(view_revisions.c.state).where(
-                view_revisions.c.view_id == view.id, view_revisions.c.revision == revision
-            )
-        )
+        query = sa.select(view_revisions.c.state).where(view_revisions.c.view_id == view.id)
+        return self._connection.scalar(query.where(view_revisions.c.revision == revision))

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.checks import check_labels
+from engine.catalog.checks import check_labels, normal
 from engine.catalog.items import NewRecord
-from engine.catalog.keys import normal
 from engine.catalog.views import ViewRecord
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.catalog.checks import check_label, check_text
-from engine.catalog.keys import normal
+from engine.catalog.checks import check_label, check_text, normal
 from engine.errors import InvalidInputError
 from engine.ingest.table import Table
 from engine.item import Failure, ItemUpdate

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from engine.catalog.keys import normal
+from engine.catalog.checks import normal
 from engine.errors import InvalidInputError
 from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from engine.ingest.walk import SourceFile, readable
@@ -17,11 +17,8 @@ _PAGE = 1_000
 class Annotations:
     """Labels (``folder``, a CSV file or None) and captions (a CSV file or None) of the files of one run.
 
-    Args:
-        labels: where labels, and further columns of a CSV file, come from; None leaves what the items have.
-        captions: where texts come from; None leaves them.
-        replace_labels: take ``labels`` for all that is known: files that they do not name lose theirs, and the names
-            of folders come in place of labels that somebody chose.
+    None leaves what the items have. With ``replace_labels``, files that ``labels`` do not name lose theirs, and the
+    names of folders come in place of labels that somebody chose.
 
     Raises InvalidInputError for a file that cannot be used.
     """
@@ -38,7 +35,7 @@ class Annotations:
 
     @property
     def have_labels(self) -> bool:
-        """Whether any labels are asked for."""
+        """Whether labels are given at all."""
         return self.by_folder or self.labels is not None
 
     @property

@@ -20,9 +20,10 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.item import Failure
-from features import ImageError, ImageExtractor, ImageTooLargeError, NotAnImageError
+from engine.item import Failure, PictureRecord
+from features.base import ImageExtractor
 from features.decode import decode
+from features.errors import ImageError, ImageTooLargeError, NotAnImageError
 from features.thumbnail import thumbnail
 from features.worker import become_worker
 
@@ -35,14 +36,11 @@ _FILES_A_TASK = 4
 _TASKS_A_WORKER = 4
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Extracted:
     """What was read from one picture."""
 
-    content_hash: str
-    width: int
-    height: int
-    thumbnail: bytes
+    picture: PictureRecord
     rows: Mapping[str, NDArray[np.float32]]
 
 
@@ -52,16 +50,12 @@ def content_hash(data: bytes) -> str:
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
-    """Return everything that the catalog keeps of a picture; ImageError says why it cannot be read."""
+    """Return everything that the catalog stores of a picture; ImageError states why it cannot be read."""
     picture = decode(data)
     found = {view: extractor.extract([picture.image]).rows for view, extractor in extractors.items()}
-    return Extracted(
-        content_hash=content_hash(data),
-        width=picture.width,
-        height=picture.height,
-        thumbnail=thumbnail(picture.image),
-        rows={view: rows[0] for view, rows in found.items() if len(rows)},
-    )
+    small = thumbnail(picture.image)
+    record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small)
+    return Extracted(record, {view: rows[0] for view, rows in found.items() if len(rows)})
 
 
 def read_file(path: Path) -> bytes:
@@ -81,7 +75,7 @@ def extract_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> Extrac
     try:
         return extract(read_file(path), extractors)
     except (ImageError, OSError) as error:
-        return Failure(str(path), _reason(error))
+        return Failure(str(path), getattr(error, "strerror", None) or str(error))
 
 
 def sample_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
@@ -93,7 +87,7 @@ def sample_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> dict[st
 
 
 def sample(data: bytes, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
-    """Return what each extractor is fitted on of one picture; ImageError says why it cannot be read."""
+    """Return what each extractor is fitted on of one picture; ImageError states why it cannot be read."""
     image = decode(data).image
     return {view: extractor.sample(image) for view, extractor in extractors.items()}
 
@@ -133,8 +127,8 @@ class Workers:
         done = 0
         while done < len(paths):
             try:
-                for answered in self._in_order(work, paths[done:], extractors):
-                    yield answered
+                for result in self._in_order(work, paths[done:], extractors):
+                    yield result
                     done += 1
             except BrokenProcessPool:
                 self._stop()
@@ -147,16 +141,16 @@ class Workers:
     ) -> Iterator[tuple[Path, Result]]:
         """Keep a few tasks a worker in flight, so that neither the workers nor the memory of results run away."""
         chunks = iter([paths[start : start + _FILES_A_TASK] for start in range(0, len(paths), _FILES_A_TASK)])
-        flying: deque[tuple[Sequence[Path], Future[list[Result]]]] = deque()
+        pending: deque[tuple[Sequence[Path], Future[list[Result]]]] = deque()
         pool = self._pool = self._pool or _pool(self._count)
         with _interrupts_waiting():
             for chunk in islice(chunks, _TASKS_A_WORKER * self._count):
-                flying.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
-        while flying:
-            finished, future = flying.popleft()
+                pending.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
+        while pending:
+            finished, future = pending.popleft()
             results = future.result()
             for chunk in islice(chunks, 1):
-                flying.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
+                pending.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
             yield from zip(finished, results, strict=True)
 
     def _stop(self) -> None:
@@ -201,7 +195,3 @@ def _end_with(sentinel: int) -> None:
 
 def _work_on(work: Work[Result], paths: Iterable[Path], extractors: Mapping[str, ImageExtractor]) -> list[Result]:
     return [work(path, extractors) for path in paths]
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.catalog.checks import normal
 from engine.catalog.items import Stored
-from engine.catalog.keys import normal
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.walk import RealPaths, SourceFile, readable
 from engine.item import DeletedPicture
-from features import ImageError
+from features.errors import ImageError
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,10 @@ def match_files(
     aliases: Mapping[str, str],
     add_alias: Callable[[str, str], str],
 ) -> FileKeys:
-    """Return the items of files that were found below folders.
+    """Return the items of files that were found below folders; one that is found twice counts where it was first.
 
-    Args:
-        files: what was found; a file that is found twice counts where it was found first.
-        folders: where it was searched.
-        sources: the path that each item was read from, "" for none, by key, oldest first.
-        aliases: the alias of each root by its path.
-        add_alias: gives a new root, by its path, an alias like the name that is wanted for it.
+    ``sources`` is the path that each item was read from, "" for none, by key, oldest first; ``aliases`` the alias of
+    each root by its path. ``add_alias`` gives a new root, by its path, an alias like the name that is wanted for it.
     """
     paths, known = RealPaths(), dict(aliases)
     read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source}
@@ -48,7 +44,7 @@ def match_files(
         found.setdefault(read[path], file)
     searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
     missing = (key for key, source in sources.items() if source and key not in found)
-    gone = (key for key in missing if _is_gone(sources[key], paths, searched))
+    gone = (key for key in missing if paths.of(sources[key]).startswith(searched) and not Path(sources[key]).exists())
     return FileKeys(found, tuple(gone))
 
 
@@ -69,10 +65,6 @@ def _prefix(root: Path, aliases: dict[str, str], add_alias: Callable[[str, str],
     wanted = readable(Path(root.name)) if root.name else "root"
     aliases[readable(root)] = add_alias(readable(root), wanted)
     return aliases[readable(root)]
-
-
-def _is_gone(source: str, paths: RealPaths, searched: tuple[str, ...]) -> bool:
-    return paths.of(source).startswith(searched) and not Path(source).exists()
 
 
 def deleted_before(

@@ -18,7 +18,9 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.ingest.extraction import content_hash, cores, sample
 from engine.item import Failure, Picture
 from engine.learners.cancellation import checkpoint
-from features import Extractor, ImageError, ImageExtractor, Labels, extractor
+from features.base import Extractor, ImageExtractor, Labels
+from features.errors import ImageError
+from features.registry import extractor
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as
@@ -107,11 +109,11 @@ def fit_texts(catalog: Catalog, name: str, seed: int) -> None:
 def fit_missing_texts(catalog: Catalog, seed: int) -> list[Failure]:
     """Fit the text views that are not fitted yet, once an item has a text; return those whose texts are too few."""
     with catalog.read() as tx:
-        waiting = [view.name for view in views_of(tx, "text") if view.revision == 0]
-        if not waiting or not tx.items.with_text():
+        missing = [view.name for view in views_of(tx, "text") if view.revision == 0]
+        if not missing or not tx.items.with_text():
             return []
     failures = []
-    for name in waiting:
+    for name in missing:
         try:
             fit_texts(catalog, name, seed)
         except NotReadyError as error:
@@ -155,10 +157,10 @@ def fit_view(
 
 def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> Mapping[str, Extractor]:
     if not names:
-        waiting = [view for view in tx.views.all() if view.revision == 0]
+        missing = [view for view in tx.views.all() if view.revision == 0]
         if not tx.items.with_text():
-            waiting = [view for view in waiting if "text" not in inputs_of(view)]
-        return {view.name: extractor(view.extractor, view.params) for view in waiting}
+            missing = [view for view in missing if "text" not in inputs_of(view)]
+        return {view.name: extractor(view.extractor, view.params) for view in missing}
     views = [find_view(tx, name) for name in names]
     for view in views:
         if extractor(view.extractor, view.params).fitted:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.checks import normal
 from engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
-from engine.catalog.items import NewRecord, PictureRecord
-from engine.catalog.keys import normal
+from engine.catalog.items import NewRecord
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import put_records
@@ -22,7 +22,8 @@ from engine.ingest.texts import text_rows
 from engine.ingest.updating import changed_record, check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
-from features import ImageError, ImageExtractor, TextExtractor
+from features.base import ImageExtractor, TextExtractor
+from features.errors import ImageError
 
 
 def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
@@ -32,7 +33,8 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
     items = [item for item in checked if isinstance(item, NewItem)]
     with catalog.read() as tx:
         views = {view.name: view for view in tx.views.all()}
-        needed = {view.name for view in views_of(tx, "image") if any(_wants(item, view.name) for item in items)}
+        pictured = [item for item in items if item.image is not None]
+        needed = {view.name for view in views_of(tx, "image") if any(view.name not in item.rows for item in pictured)}
         for name in sorted({name for item in items for name in item.rows if name in views}):
             check_fitted(tx, views[name])
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
@@ -77,11 +79,6 @@ class _Extractors:
     texts: Mapping[str, TextExtractor]
 
 
-def _wants(item: NewItem, view: str) -> bool:
-    """Whether a view's row has to be computed from the item's picture."""
-    return item.image is not None and view not in item.rows
-
-
 def _with_features(results: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
     """Yield the results, a failure in place of a new item with nothing that it could be found by."""
     existing = {normal(key) for key in known}
@@ -105,17 +102,21 @@ def _unchanged(
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
     given = tx.items.with_given_labels(list(ids.values()))
     counts = Counter(item.key for item in items)
-    alone = [item for item in items if counts[item.key] == 1 and ids.get(item.key) in complete]
-    return {item.key for item in alone if _same(item, known[item.key], ids[item.key] in given)}
+    single = [item for item in items if counts[item.key] == 1 and ids.get(item.key) in complete]
+    return {item.key for item in single if _same(item, known[item.key], ids[item.key] in given)}
 
 
 def _same(new: NewItem, stored: Item, given: bool) -> bool:
     if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
         return False
-    update = ItemUpdate(
+    return changed_record(_update(new), stored, given) is None
+
+
+def _update(new: NewItem) -> ItemUpdate:
+    """Return what a new item changes of one that exists, besides its picture and rows."""
+    return ItemUpdate(
         key=new.key, labels=new.labels, attributes=new.attributes, text=new.text, labels_given=new.labels_given
     )
-    return changed_record(update, stored, given) is None
 
 
 def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewRecord | Failure:
@@ -126,27 +127,12 @@ def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewR
         if item.image is not None:
             found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
             rows |= found.rows
-            picture = PictureRecord(
-                size=len(item.image),
-                content_hash=found.content_hash,
-                width=found.width,
-                height=found.height,
-                thumbnail=found.thumbnail,
-            )
-            if stored is None or stored.content_hash != found.content_hash:
+            picture = found.picture
+            if stored is None or stored.content_hash != picture.content_hash:
                 source = item.source  # where another picture came from is not known any more
     except (InvalidInputError, ImageError) as error:
         return Failure(item.key, str(error))
-    return NewRecord(
-        key=item.key,
-        labels=item.labels,
-        labels_given=item.labels_given,
-        attributes=item.attributes,
-        text=item.text,
-        source=source,
-        picture=picture,
-        rows={**rows, **given},
-    )
+    return NewRecord(**vars(_update(item)), source=source, picture=picture, rows={**rows, **given})
 
 
 def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:

@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.extractors import image_extractors, text_extractors, views_of
-from engine.catalog.items import NewRecord, PictureRecord, Stored
+from engine.catalog.items import NewRecord, Stored
 from engine.catalog.writing import put_records
 from engine.ingest.annotations import Annotations
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
@@ -23,11 +23,9 @@ from engine.ingest.updating import changed_records
 from engine.ingest.walk import SourceFile, readable, walk
 from engine.item import Failure, ImportReport, IndexOptions
 from engine.progress import Progress
-from features import ImageExtractor, TextExtractor
+from features.base import ImageExtractor, TextExtractor
 
-_COMMIT_ITEMS = 64
-_COMMIT_SECONDS = 2.0
-_CHANGES_AT_ONCE = 1_000
+_COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 
 _Result = tuple[str, Extracted | Failure]
 """A key, and what was read of its file."""
@@ -73,14 +71,7 @@ def index_files(
         plan = _plan(tx, keyed, known, annotations)
     with interruptible() as committed:
         with Workers(options.workers) as processes:
-            run = _Run(
-                catalog=catalog,
-                annotations=annotations,
-                plan=plan,
-                processes=processes,
-                progress=progress,
-                committed=committed,
-            )
+            run = _Run(catalog, annotations, plan, processes, progress, committed)
             run.fit(options.seed)
             run.change()
             added, updated, failures = run.extract()
@@ -102,7 +93,7 @@ def index_files(
 
 
 def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return a sentence where labels were asked for and no picture has got any."""
+    """Return a sentence where labels were wanted and no picture has got any."""
     if not keyed or not annotations.have_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
         return ()
     return ("no picture got a label",)
@@ -131,7 +122,7 @@ def _plan(
     return plan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Run:
     """Carries out a plan."""
 
@@ -238,21 +229,9 @@ class _Run:
         file = self.plan.extract[key]
         annotation = self.annotations.of(file, key)
         return NewRecord(
-            key=key,
-            labels=annotation.labels,
-            labels_given=self.annotations.labels_given,
-            attributes=annotation.attributes or None,
-            removed_attributes=annotation.removed_attributes,
-            text=annotation.text,
+            **vars(annotation.update(key, self.annotations.labels_given)),
             source=readable(file.path),
-            picture=PictureRecord(
-                size=file.size,
-                modified_ns=file.modified_ns,
-                content_hash=found.content_hash,
-                width=found.width,
-                height=found.height,
-                thumbnail=found.thumbnail,
-            ),
+            picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
             rows={**found.rows, **text_rows(texts, annotation.text)},
         )
 

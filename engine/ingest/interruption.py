@@ -13,11 +13,7 @@ class Committed:
 
 
 class InterruptedWork(KeyboardInterrupt):
-    """Ctrl-C, with what had been committed by then.
-
-    Attributes:
-        committed: items added or updated.
-    """
+    """Ctrl-C, with the number of items ``committed``, added or updated, by then."""
 
     def __init__(self, committed: int) -> None:
         super().__init__(f"{committed} items were committed")

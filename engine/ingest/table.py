@@ -10,16 +10,11 @@ from engine.errors import InvalidInputError
 class Table:
     """A CSV file in UTF-8, with or without a byte order mark.
 
-    Args:
-        path: the file.
-        content: what it should hold, in the plural, for messages.
-        hint: what else the user may have meant, for the message of a file that cannot be read.
+    For messages, ``content`` is what it should hold, in the plural, and ``hint`` what else the user may have meant.
     """
 
     def __init__(self, path: Path | str, content: str, hint: str = "") -> None:
-        self.path = Path(path)
-        self.content = content
-        self.hint = hint
+        self.path, self.content, self.hint = Path(path), content, hint
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of every line that is not blank, without spaces around the cells.

@@ -11,7 +11,7 @@ from engine.catalog.catalog import Catalog
 from engine.catalog.extractors import find_view, text_extractors
 from engine.catalog.writing import put_rows
 from engine.progress import Progress
-from features import TextExtractor
+from features.base import TextExtractor
 
 _TEXTS_AT_ONCE = 1_000
 

@@ -6,16 +6,15 @@ from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, check_labels, check_text
+from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text, normal
 from engine.catalog.extractors import text_extractors
 from engine.catalog.items import NewRecord, changed_attributes
-from engine.catalog.keys import check_key, normal
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
-from features import TextExtractor
+from features.base import TextExtractor
 
 _AT_ONCE = 1_000
 _NO_TEXTS: Mapping[str, TextExtractor] = {}
@@ -30,7 +29,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
             check_key(entry.key)
         else:
             for name in entry.removed_attributes:
-                check_characters(name, "the name of an attribute", MAX_LABEL)
+                check_attribute_name(name)
         if entry.text is not None:
             check_text(entry.text)
         labels = None if entry.labels is None else check_labels(entry.labels)
@@ -42,11 +41,9 @@ def check_entry(entry: Entry) -> Entry | Failure:
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
     """Change existing items; see ``Collection.update_items``. The caller holds the writer lock."""
-    failures: list[Failure] = []
-    updated = set[str]()
-    matched = set[str]()
     checked = [check_entry(one) for one in updates]
-    failures += [one for one in checked if isinstance(one, Failure)]
+    failures = [one for one in checked if isinstance(one, Failure)]
+    updated, matched = set[str](), set[str]()
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
         with catalog.write() as tx:
             found, missing = _resolved(tx, batch, match_paths)
@@ -77,15 +74,7 @@ def changed_record(
     if labels == item.labels and given >= one.labels_given:
         labels = None
     text = None if one.text == item.text else one.text
-    record = NewRecord(
-        key=one.key,
-        labels=labels,
-        labels_given=one.labels_given,
-        attributes=one.attributes,
-        removed_attributes=one.removed_attributes,
-        text=text,
-        rows=text_rows(texts, text),
-    )
+    record = NewRecord(**vars(replace(one, labels=labels, text=text)), rows=text_rows(texts, text))
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
     unchanged = labels is None and text is None and record.attributes is None and not record.removed_attributes

@@ -2,7 +2,7 @@
 
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Catalog
+from engine.catalog.checks import check_key, normal
 from engine.catalog.extractors import check_fitted, find_view
 from engine.catalog.items import NewRecord
-from engine.catalog.keys import check_key, normal
 from engine.catalog.values import to_rows
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
@@ -108,7 +108,8 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
         checked = to_rows(rows, lambda row: f"row {row + 1}, of key {keys[row]!r}")
         wanted = {check_key(key): row for key, row in zip(keys, checked, strict=True)}
         known = tx.items.ids_of(keys)
-        stored = dict(zip(*_by_id(tx.rows.get(view, known.values())), strict=True))
+        found = tx.rows.get(view, known.values())
+    stored = dict(zip(found.ids.tolist(), found.rows, strict=True))
     same = {key for key, item in known.items() if item in stored and np.array_equal(stored[item], wanted[key])}
     records = [NewRecord(key=key, rows={name: row}) for key, row in wanted.items() if key not in same]
     added = 0
@@ -118,10 +119,6 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
     return ImportReport(
         added=added, updated=len(records) - added, unchanged=len(same), seconds=time.monotonic() - began
     )
-
-
-def _by_id(found: Any) -> tuple[list[int], NDArray[np.float32]]:
-    return found.ids.tolist(), found.rows
 
 
 def _read(path: Path, keys: Path | None) -> _File:
@@ -183,26 +180,21 @@ def _check_rows(file: _File) -> None:
     if file.keys is not None:
         if len(file.keys) != len(file.rows):
             raise InvalidInputError(f"there are {len(file.keys):,} keys for the {len(file.rows):,} rows of {file.path}")
-        seen: set[str] = set()
+        seen = set[str]()
         for number, key in enumerate(file.keys, 1):
             if normal(check_key(key)) in seen:
                 raise InvalidInputError(
                     f"key {key!r} is duplicated in row {number} of {file.path}: each row needs its own"
                 )
             seen.add(normal(key))
-    for start, rows in _parts(file.rows):
-        to_rows(rows, partial(_row_name, file, start))
+    size = max(1, _CHECKED_BYTES // (file.rows.itemsize * file.rows.shape[1]))
+    for start in range(0, len(file.rows), size):
+        to_rows(file.rows[start : start + size], partial(_row_name, file, start))
 
 
 def _row_name(file: _File, start: int, row: int) -> str:
     key = "" if file.keys is None else f" (key {file.keys[start + row]!r})"
     return f"row {start + row + 1} of {file.path}{key}"
-
-
-def _parts(rows: Vectors) -> Iterator[tuple[int, Vectors]]:
-    size = max(1, _CHECKED_BYTES // (rows.itemsize * rows.shape[1]))
-    for start in range(0, len(rows), size):
-        yield start, rows[start : start + size]
 
 
 def _all_keys(collection: VectorCollection, file: _File) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import InvalidInputError
-from features import SUFFIXES
+from features.formats import SUFFIXES
 
 HIDDEN = "hidden"
 _KINDS = {
@@ -93,12 +93,7 @@ def _source(root: Path, path: Path, named: bool = False) -> SourceFile:
     except OSError:
         size, modified = -1, 0
     return SourceFile(
-        root=root,
-        relative=readable(path.relative_to(root)),
-        path=path,
-        size=size,
-        modified_ns=modified,
-        named=named,
+        root=root, relative=readable(path.relative_to(root)), path=path, size=size, modified_ns=modified, named=named
     )
 
 
@@ -118,5 +113,5 @@ class RealPaths:
         folder, name = os.path.split(path)
         if folder not in self._folders:
             self._folders[folder] = os.path.realpath(folder)
-        whole = os.path.join(self._folders[folder], name)
-        return readable(Path(os.path.realpath(whole) if os.path.islink(whole) else whole))
+        joined = os.path.join(self._folders[folder], name)
+        return readable(Path(os.path.realpath(joined) if os.path.islink(joined) else joined))

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.description import RAW, raw_generation
 from engine.catalog.extractors import find_view
-from engine.catalog.space_info import RAW, raw_generation
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 from engine.spaces.live import snapshot_name
 
@@ -39,15 +39,15 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     known = [one.generation for one in tx.spaces.generations(space)]
     if generation not in known:
         raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {', '.join(map(str, known))}")
-    if tx.spaces.answering()[space] != generation:
+    if tx.spaces.in_use()[space] != generation:
         return
     others = [one for one in known if one != generation]
-    whole = f"delete the whole space with: crossview delete {tx.name()} --space {space}"
+    remedy = f"delete the whole space with: crossview delete {tx.name()} --space {space}"
     if not others:
-        raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {whole}")
+        raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {remedy}")
     raise NotReadyError(
         f"generation {generation} of space {space!r} is in use: activate another one first with: "
-        f"crossview activate {tx.name()} {space} --generation {others[-1]}; or {whole}"
+        f"crossview activate {tx.name()} {space} --generation {others[-1]}; or {remedy}"
     )
 
 

@@ -1,7 +1,7 @@
 """Fusion: one list of hits from lists whose distances have no common scale."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine.query import Hit, HitList
 
@@ -31,8 +31,5 @@ def fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
         score = sum(1 / (_CONSTANT + rank) for rank in (last | ranks).values())
         return any(rank > 1 for rank in ranks.values()), -score, key
 
-    return tuple(_best(found[key].values()) for key in sorted(found, key=order)[:k])
-
-
-def _best(ranked: Iterable[tuple[int, Hit]]) -> Hit:
-    return min(ranked, key=lambda one: (one[0], one[1].distance))[1]
+    ranked = [found[key].values() for key in sorted(found, key=order)[:k]]
+    return tuple(min(hits, key=lambda one: (one[0], one[1].distance))[1] for hits in ranked)

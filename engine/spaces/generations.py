@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from engine.catalog.catalog import Catalog, Transaction, now
-from engine.catalog.description import no_space
-from engine.catalog.space_info import RAW
+from engine.catalog.description import RAW, no_space
 from engine.catalog.spaces import Generation
 from engine.errors import NotFoundError
 from engine.learners.cancellation import uncancellable
@@ -52,6 +51,6 @@ def activate_space(tx: Transaction, space: str, generation: int | None) -> None:
 
 def _switch(tx: Transaction, name: str, generation: int | None) -> None:
     if generation is not None:
-        tx.spaces.answer_with(name, generation)
+        tx.spaces.use(name, generation)
     tx.activate(name)
     tx.next_sequence()

@@ -16,7 +16,8 @@ from engine.learners.cancellation import checkpoint
 from engine.spaces.locks import ReadWriteLock
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target
-from index import Index, Neighbors, SnapshotError
+from index.base import Index, Neighbors
+from index.snapshot import SnapshotError
 
 _log = logging.getLogger(__name__)
 _PLACED_AT_ONCE = 20_000
@@ -40,7 +41,7 @@ def snapshot_name(space: str, generation: int, target: str) -> str:
 
 
 class LiveSpace:
-    """A space with one index per target, each loaded when it is first asked for, which follows the catalog's sequence.
+    """A space with one index per target, each loaded when first needed, which follows the catalog's sequence.
 
     The indexes are derived: a snapshot per target and generation covers the catalog up to a sequence number, later
     changes are replayed, and a snapshot that is missing, damaged or of another identity is built again.

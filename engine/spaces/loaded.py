@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.description import no_space
+from engine.catalog.description import RAW, no_space, raw_identity
 from engine.catalog.extractors import load_extractor
-from engine.catalog.space_info import RAW, raw_identity
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError, StorageError
 
 if TYPE_CHECKING:
     from engine.spaces.live import LiveSpace
     from engine.spaces.space import Space
-    from features import Extractor
+    from features.base import Extractor
 
 _log = logging.getLogger(__name__)
 
@@ -47,10 +46,6 @@ class LoadedSpaces:
                 self.live[name] = LiveSpace(space, self.indexes, identity)
             return self.live[name]
 
-    def forget(self, name: str) -> None:
-        """Drop a space that was deleted."""
-        self.live.pop(name, None)
-
     def save(self, tx: Transaction) -> None:
         """Write snapshots of the spaces that the catalog still has: those of others would only take room."""
         for name, live in self.live.items():
@@ -71,7 +66,7 @@ def stored_space(tx: Transaction, name: str) -> "Space":
         raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
     from engine.spaces.space import Space
 
-    number = tx.spaces.answering().get(name)
+    number = tx.spaces.in_use().get(name)
     if number is None:
         raise no_space(tx, name)
     return Space.from_state(name, number, tx.spaces.state(name, number))

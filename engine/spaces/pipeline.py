@@ -80,9 +80,9 @@ def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], steps: Sequence[st
         chain.add_view([*rows[:new], normalized], given)
     except ValueError as error:
         raise InvalidInputError(f"the view cannot be added: {error}") from error
-    whole = Chain([*own.steps, *chain.steps])
-    whole.view_widths_, whole.n_features_in_ = chain.view_widths_, chain.n_features_in_
-    return whole
+    extended = Chain([*own.steps, *chain.steps])
+    extended.view_widths_, extended.n_features_in_ = chain.view_widths_, chain.n_features_in_
+    return extended
 
 
 def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
@@ -112,8 +112,8 @@ def distances(
     """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``."""
     found = np.full((len(probes), len(placed)), np.inf)
     of_probes, of_items = (np.split(rows, indexed.shape[1], axis=1) for rows in (probes, placed))
-    for mine, theirs, items in zip(of_probes, of_items, indexed.T, strict=True):
-        found[:, items] = np.minimum(found[:, items], cdist(mine, theirs[items]))
+    for probe, item, chosen in zip(of_probes, of_items, indexed.T, strict=True):
+        found[:, chosen] = np.minimum(found[:, chosen], cdist(probe, item[chosen]))
     return found
 
 
@@ -154,7 +154,7 @@ def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tup
 def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:
     """Return the views' own steps as learners: the first step of every view, then the second ones, and so on."""
     return [
-        LEARNERS[name](views=[view for view, mine in enumerate(names) if mine == name])
+        LEARNERS[name](views=[view for view, step in enumerate(names) if step == name])
         for names in zip_longest(*steps)
         for name in sorted({name for name in names if name})
     ]
@@ -162,9 +162,8 @@ def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:
 
 def _numbered(stage: Stage, views: Sequence[str]) -> Stage:
     """Return a stage with its views as positions."""
-    if stage.views is None:
-        return stage
-    return replace(stage, views=tuple(str(_position(name, views)) for name in stage.views))
+    positions = stage.views and tuple(str(_position(name, views)) for name in stage.views)
+    return replace(stage, views=positions)
 
 
 def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:

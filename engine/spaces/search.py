@@ -1,4 +1,4 @@
-"""One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits."""
+"""One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits; and the embeddings alone."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,17 +15,18 @@ from engine.catalog.extractors import check_fitted, find_view, inputs_of
 from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError
+from engine.errors import InvalidInputError, NotReadyError
 from engine.item import Item
 from engine.query import TEXT_SHOWN, Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
+from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.live import LiveSpace
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
-from features import Extractor
+from features.base import Extractor
 from features.decode import decode
 from features.image import Image
-from index import Neighbors
+from index.base import Neighbors
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""
@@ -33,6 +34,8 @@ _OVERFETCH = 3
 _EXTRACTED_AT_ONCE = 64
 """Pictures in memory at a time."""
 _TEXT_QUOTED = 80
+_PAGE_BYTES = 1 << 23
+"""Memory that the rows or the vectors of a page take at most, where one item does not take more."""
 
 Extractors = Callable[[Transaction, ViewRecord], Extractor]
 
@@ -63,7 +66,8 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
     lists: dict[int, list[HitList]] = {}
     for view, numbers in _by_view(queries).items():
         rows = _rows(tx, extractors, view, queries, numbers)
-        own = [_own_id(tx, queries[number]) for number in numbers]
+        keys = [queries[number].key for number in numbers]
+        own = [None if key is None else item_id(tx, key) for key in keys]
         probes = live.space.probe(view, rows, request.targets)
         comparable = on_common_scale(probes.keys())
         merged = comparable if request.merge is None else request.merge
@@ -111,6 +115,42 @@ def embed(
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
                 found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
     return [one for number in range(len(queries)) for one in found[number]]
+
+
+def embed_items(tx: Transaction, space: Space, view: str, target: str, after: str, limit: int) -> ItemEmbeddings:
+    """Return one page; see ``Collection.embed_items``."""
+    if limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+    space.check_revisions(tx.views.all())
+    chosen, record = _target_of(space, view, target), find_view(tx, view)
+    if not after and not len(tx.rows.ids(record)):
+        raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index some first")
+    size = max(1, min(limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
+    keys = tx.items.keys_after(after, size)
+    found = tx.rows.get(record, keys)
+    places = {item: place for place, item in enumerate(found.ids.tolist())}
+    having = [item for item in keys if item in places]
+    vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)])[chosen]
+    return ItemEmbeddings(
+        space=space.name,
+        generation=space.generation,
+        keys=tuple(keys[item] for item in having),
+        vectors=vectors[:, : chosen.code_bytes],  # floats to re-rank by stand behind a code
+        bits=chosen.dim if chosen.codes else 0,
+        after=next(reversed(keys.values())) if len(keys) == size else "",
+    )
+
+
+def _target_of(space: Space, view: str, name: str) -> Target:
+    """Return the target of a name, by default the view itself."""
+    if name:
+        return space.targets_for(view, [name])[0]
+    found = {str(target): target for target in space.targets_for(view) if target.view == view}
+    if view not in found:
+        raise InvalidInputError(
+            f"space {space.name!r} has several metrics of view {view!r}: choose the target, of {', '.join(found)}"
+        )
+    return found[view]
 
 
 def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
@@ -199,12 +239,8 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
     inputs = " or ".join(names[one] for one in sorted(inputs_of(view)))
     source = f"computed from {inputs}" if inputs else "given from outside"
     what = {"image": "a picture", "text": "a text"}[given]
-    others = [one.name for one in tx.views.all() if given in inputs_of(one)]
-    remedy = (
-        f"query by view {' or '.join(others)}, with {view.name} as the target"
-        if others
-        else f"no view here takes {what}"
-    )
+    others = " or ".join(one.name for one in tx.views.all() if given in inputs_of(one))
+    remedy = f"query by view {others}, with {view.name} as the target" if others else f"no view here takes {what}"
     if not others and given == "text":
         remedy += f" (add one with: crossview add-view {tx.name()} text)"
     return (
@@ -213,16 +249,12 @@ def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
     )
 
 
-def _own_id(tx: Transaction, query: Query) -> int | None:
-    return None if query.key is None else item_id(tx, query.key)
-
-
 def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | None], k: int) -> list[tuple[Hit, ...]]:
     """Return the k nearest items of every query but the query's own; _StaleError where one is not in the catalog."""
     items = tx.items.by_id(np.unique(found.ids[found.ids >= 0]).tolist())
     lists = []
-    for ids, distances, mine in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
-        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, mine)]
+    for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
+        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, query)]
         if any(item not in items for item, _ in pairs):
             raise _StaleError
         lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))
@@ -230,15 +262,8 @@ def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | No
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
-    return Hit(
-        key=item.key,
-        distance=distance,
-        target=target,
-        labels=item.labels,
-        attributes=item.attributes,
-        text=item.text[:TEXT_SHOWN],
-        source=item.source,
-    )
+    shared = {name: getattr(item, name) for name in ("key", "labels", "attributes", "source")}
+    return Hit(**shared, text=item.text[:TEXT_SHOWN], distance=distance, target=target)
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

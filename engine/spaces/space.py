@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog import state
+from engine.catalog.description import RAW, raw_generation, raw_views
 from engine.catalog.rows import ViewRows
-from engine.catalog.space_info import RAW, raw_generation, raw_views
 from engine.catalog.values import out_of_reach
 from engine.catalog.views import ViewRecord
 from engine.comparisons import ItemComparisons
@@ -20,14 +20,14 @@ from engine.learners.chain import Chain
 from engine.learners.registry import from_state
 from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
 from engine.spaces.target import Target
-from features import EXTRACTORS
-from index import Index, IndexSpec, with_floats
+from features.registry import EXTRACTORS
+from index.base import Index
+from index.registry import IndexSpec
+from index.reranked import with_floats
 
 Vectors = NDArray[np.float32] | NDArray[np.uint8]
 """What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the
 bytes of their float vectors where searches are re-ranked."""
-
-
 _NO_LABELS: Mapping[int, Sequence[str]] = {}
 
 

@@ -124,9 +124,8 @@ def _protocol(comparisons: Comparisons, given: int, view: str) -> str:
     if comparisons.similar is not None:
         similar = int(comparisons.similar.sum())
         what = f"the area under the ROC curve of {similar} similar and {len(comparisons) - similar} dissimilar pairs"
-    left_out = (
-        f"; {given - len(comparisons)} of {given} name items without view {view!r}" if given > len(comparisons) else ""
-    )
+    lacking = given - len(comparisons)
+    left_out = f"; {lacking} of {given} name items without view {view!r}" if lacking else ""
     return f"{what}, equal distances counting half{left_out}; standard errors take them as independent"
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
+from engine.catalog.description import RAW
 from engine.catalog.extractors import find_view
-from engine.catalog.space_info import RAW
 from engine.errors import NotReadyError
 from engine.spaces.space import Space
 from engine.training.examples import split

@@ -1,7 +1,8 @@
 """Estimates: the mean of a measure over queries or comparisons, its standard error, and differences of spaces."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,12 +73,8 @@ def area_under_curve(distances: Values, similar: NDArray[np.bool_], weights: Val
     """
     weights = np.ones(len(distances)) if weights is None else weights
     (near, near_weights), (far, far_weights) = ((distances[chosen], weights[chosen]) for chosen in (similar, ~similar))
-    return Estimate(
-        [
-            Sample(1 - _share_below(near, far, far_weights), near_weights),
-            Sample(_share_below(far, near, near_weights), far_weights),
-        ]
-    )
+    of_similar = Sample(1 - _share_below(near, far, far_weights), near_weights)
+    return Estimate([of_similar, Sample(_share_below(far, near, near_weights), far_weights)])
 
 
 def _share_below(values: Values, others: Values, weights: Values) -> Values:
@@ -89,24 +86,18 @@ def _share_below(values: Values, others: Values, weights: Values) -> Values:
     return share
 
 
-Figures = Mapping[tuple[str, str, int | None], Estimate]
-"""Estimates of one space by (view of the items to find, metric, k)."""
+Key = tuple[str, str, int | None]
+"""View of the items to find, metric, k."""
+Figures = Mapping[Key, Estimate]
+"""Estimates of one space."""
 
 
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
     """Return every figure of the spaces, by their names, for queries of a view."""
     return tuple(
-        EvaluationRow(
-            query_view=view,
-            database_view=target,
-            metric=metric,
-            k=k,
-            value=one.value,
-            space=space,
-            standard_error=one.standard_error,
-        )
+        EvaluationRow(**_figure(view, key, one), space=space)
         for space, figures in measured.items()
-        for (target, metric, k), one in figures.items()
+        for key, one in figures.items()
     )
 
 
@@ -115,23 +106,14 @@ def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationD
     baseline, *others = measured
     first = measured[baseline]
     return tuple(
-        EvaluationDifference(
-            space=space,
-            baseline=baseline,
-            query_view=view,
-            database_view=target,
-            metric=metric,
-            k=k,
-            value=paired.value,
-            standard_error=paired.standard_error,
-        )
+        EvaluationDifference(**_figure(view, key, one.less(first[key])), space=space, baseline=baseline)
         for space in others
-        for (target, metric, k), paired in _paired(measured[space], first)
+        for key, one in measured[space].items()
+        if key in first
     )
 
 
-def _paired(figures: Figures, baseline: Figures) -> Iterator[tuple[tuple[str, str, int | None], Estimate]]:
-    """Yield the differences where both have a figure."""
-    for key, one in figures.items():
-        if key in baseline:
-            yield key, one.less(baseline[key])
+def _figure(view: str, key: Key, one: Estimate) -> dict[str, Any]:
+    target, metric, k = key
+    figure = {"query_view": view, "database_view": target, "metric": metric, "k": k}
+    return figure | {"value": one.value, "standard_error": one.standard_error}

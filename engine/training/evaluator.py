@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,27 +20,16 @@ from engine.learners.chain import Chain
 from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
+from engine.training import measures
 from engine.training.division import Division, divide
-from engine.training.estimate import Estimate, Figures, Sample, differences, rows
+from engine.training.estimate import Estimate, Figures, Key, Sample, differences, rows
 from engine.training.examples import Examples, examples
 from engine.training.learning import fit_added_views, learn
-from engine.training.measures import (
-    average_precision,
-    knn_correct,
-    members,
-    precision_at_k,
-    ranking,
-    relevance,
-    reranked,
-)
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
-from features import EXTRACTORS
+from features.registry import EXTRACTORS
 
 _QUERIES_AT_ONCE = 256
-
-_Key = tuple[str, str, int | None]
-"""View of the items to find, metric, k."""
 
 
 def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> Evaluation:
@@ -51,7 +40,10 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
     target_views = _target_views(spaces, view, targets)
     compared = [space for space in spaces if target_views[space.name]]
-    views = {space.name: _views(space, (view, *target_views[space.name]), refit) for space in compared}
+    views = {}
+    for space in compared:  # to be fitted again, a space needs all its views
+        measured_views = (view, *target_views[space.name])
+        views[space.name] = [name for name in space.views if name in measured_views or (space.spec and refit)]
     searched = list(dict.fromkeys(chain(*views.values())))
     division = divide(tx, compared, searched, refit, request.test_size, request.seed)
     measured: dict[str, Figures] = {}
@@ -69,11 +61,14 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         items |= found
         prefix = f"{space.name}: " if len(spaces) > 1 else ""
         notes += [prefix + note for note in (_ranking_note(space, ks), trial.note) if note]
+    counts = {target: len(of_target) for target, of_target in items.items()}
+    if len(set(counts.values())) > 1:
+        notes.insert(0, "items to find by view: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     return Evaluation(
         rows=rows(view, measured),
         queries=len(queries),
         database=len(np.unique(np.concatenate([of_target.ids for of_target in items.values()]))),
-        protocol="; ".join([division.protocol, *_item_counts(items), *notes]),
+        protocol="; ".join([division.protocol, *notes]),
         codebook=codebooks(tx, {view, *items}, set(queries.keys)),
         seconds=time.monotonic() - began,
         differences=differences(view, measured),
@@ -87,17 +82,12 @@ def _target_views(spaces: Sequence[Space], view: str, targets: Sequence[str]) ->
     """
     found = {}
     for space in spaces:
-        mine = [target for target in targets if space.cross_view or view_of(target) == view]
-        matched = space.targets_for(view, mine)
-        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if mine or not targets else ()
+        names = [target for target in targets if space.cross_view or view_of(target) == view]
+        matched = space.targets_for(view, names)
+        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if names or not targets else ()
     if not any(found.values()):
         spaces[0].targets_for(view, targets)
     return found
-
-
-def _views(space: Space, measured: Sequence[str], refit: bool) -> list[str]:
-    """Return the views that take part, in the order of the space's: to be fitted again, it needs all."""
-    return [name for name in space.views if name in measured or (space.spec and refit)]
 
 
 class _Trial(NamedTuple):
@@ -134,13 +124,6 @@ def _having(items: Examples, view: str, what: str) -> Examples:
     return found
 
 
-def _item_counts(items: Mapping[str, Examples]) -> list[str]:
-    """Return a sentence on how many items each target holds where the numbers differ."""
-    if len({len(of_target) for of_target in items.values()}) < 2:
-        return []
-    return ["items to find by view: " + ", ".join(f"{len(of_target)} {view}" for view, of_target in items.items())]
-
-
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     """Learn again what the space learned, from other items: first its first views together, then those added later."""
     steps = own_steps([find_view(tx, name) for name in space.views])
@@ -152,19 +135,19 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
 
 def _measure(
     trial: _Trial, queries: tuple[str, Examples], database: tuple[str, Examples], ks: Sequence[int]
-) -> Iterator[tuple[_Key, Estimate]]:
+) -> Iterator[tuple[Key, Estimate]]:
     """Yield the estimates of one target by key; queries and database are each a view, and items that have it."""
     labels = [items.labels for _, items in (queries, database)]
     classes = sorted({label for of_item in chain(*labels) for label in of_item})
-    query_members, item_members = (members(one, classes) for one in labels)
+    query_members, item_members = (measures.members(one, classes) for one in labels)
     found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
     for part, order, lengths in _orders(trial, queries, database, ks):
-        ranked = relevance(order, query_members[part], item_members)
+        ranked = measures.relevance(order, query_members[part], item_members)
         for k in lengths:
-            found["accuracy", k].append(knn_correct(order, query_members[part], item_members, k))
-            found["precision", k].append(precision_at_k(ranked, k))
+            found["accuracy", k].append(measures.knn_correct(order, query_members[part], item_members, k))
+            found["precision", k].append(measures.precision_at_k(ranked, k))
         if max(ks) in lengths:
-            found["map", None].append(average_precision(ranked))
+            found["map", None].append(measures.average_precision(ranked))
     for (metric, k_or_none), values in found.items():
         key = database[0], metric, k_or_none
         yield key, Estimate([Sample(np.concatenate(values).astype(np.float64))])
@@ -184,13 +167,13 @@ def _orders(
     for start in range(0, len(probes), _QUERIES_AT_ONCE):
         checkpoint()
         part = slice(start, start + _QUERIES_AT_ONCE)
-        order = ranking(distances(probes[part], placed, metrics), random)
+        order = measures.ranking(distances(probes[part], placed, metrics), random)
         if not space.rerank:
             yield part, order, ks
             continue
         exact = cdist(probe_floats[part], placed_floats)
         for k in ks:
-            yield part, reranked(order, exact, space.rerank * k), [k]
+            yield part, measures.reranked(order, exact, space.rerank * k), [k]
 
 
 def _ranking_note(space: Space, ks: Sequence[int]) -> str:
@@ -198,11 +181,8 @@ def _ranking_note(space: Space, ks: Sequence[int]) -> str:
     if not space.binary:
         return ""
     sentence = "codes that differ in equally many bits rank by chance"
-    if not space.rerank:
-        return sentence
-    return (
-        f"{sentence}; the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
-    )
+    order = f"the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
+    return f"{sentence}; {order}" if space.rerank else sentence
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
@@ -213,11 +193,8 @@ def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: st
         if packed is None:
             continue
         fitted = state.unpack(packed)
-        seen = (
-            "which ones is not known"
-            if fitted["keys"] is None
-            else f"{len(queries & set(fitted['keys']))} {what} among them"
-        )
+        known = fitted["keys"]
+        seen = "which ones is not known" if known is None else f"{len(queries & set(known))} {what} among them"
         labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
         sentences.append(
             f"{view.name}: revision {view.revision}, fitted with {labels} on "

@@ -54,13 +54,8 @@ class Examples:
         """Return the views in that order, and of the examples those that have at least one of them."""
         columns = [list(self.rows).index(view) for view in views]
         mask = self.mask[:, columns]
-        return replace(self, rows={view: self.rows[view] for view in views}, mask=mask).take(
-            np.flatnonzero(mask.any(axis=1))
-        )
-
-    def labelled(self) -> "Examples":
-        """Return the examples that have a label."""
-        return self.take(np.array([bool(labels) for labels in self.labels], bool))
+        seen = replace(self, rows={view: self.rows[view] for view in views}, mask=mask)
+        return seen.take(np.flatnonzero(mask.any(axis=1)))
 
     def without(self, others: "Examples") -> "Examples":
         """Return the examples that are not among others."""
@@ -97,17 +92,17 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
         if not len(rows.ids):
             raise NotReadyError(f"collection {tx.name()!r} has no items with view {name!r}: index some first")
     ids = np.unique(np.concatenate([rows.ids for rows in found.values()]))
-    whole, mask = {}, np.zeros((len(ids), len(names)), bool)
+    by_view, mask = {}, np.zeros((len(ids), len(names)), bool)
     for column, (name, rows) in enumerate(found.items()):
         mask[:, column] = np.isin(ids, rows.ids, assume_unique=True)
-        whole[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
-        whole[name][mask[:, column]] = rows.rows
+        by_view[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
+        by_view[name][mask[:, column]] = rows.rows
     keys, labels = tx.items.keys(), tx.items.labels()
     numbers = ids.tolist()
     return Examples(
         ids=ids,
         keys=tuple(keys[item] for item in numbers),
-        rows=whole,
+        rows=by_view,
         mask=mask,
         labels=tuple(labels.get(item, ()) for item in numbers),
     )

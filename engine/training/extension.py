@@ -44,15 +44,14 @@ def add_views(
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from
         counts = replace(counts, used=used)
+    steps = own_steps([find_view(tx, view) for view in views])
     return replace(
         space,
         name=name,
         generation=generation,
         views=names,
         revisions={view: find_view(tx, view).revision for view in names},
-        pipeline=fit_added_views(
-            space.pipeline, training, own_steps([find_view(tx, view) for view in views]), progress
-        ),
+        pipeline=fit_added_views(space.pipeline, training, steps, progress),
         training_keys=space.training_keys | frozenset(training.keys),
         held_out=int(held_out.sum()),
         added=(*space.added, *views),

@@ -28,13 +28,7 @@ _DIMS = (50, 20, 100)
 _WEIGHTS = (1e-6, 1e-2, 1e-1)
 _KERNELS = (NO_KERNEL, "chi2", "rbf")
 GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
-    "multi-npp": {
-        KERNEL: _KERNELS,
-        "n_components": _DIMS,
-        "eta": _WEIGHTS,
-        "gamma": _WEIGHTS,
-        "max_iter": (1, 2, 5),
-    },
+    "multi-npp": {KERNEL: _KERNELS, "n_components": _DIMS, "eta": _WEIGHTS, "gamma": _WEIGHTS, "max_iter": (1, 2, 5)},
     "npp-hash": {KERNEL: _KERNELS, "eta": (1e-4, 1.0, 100.0)},
     "hybrid": {
         "n_components": _DIMS,
@@ -54,11 +48,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "lda": {KERNEL: _KERNELS},
     "lmnn": {"n_neighbors": (3, 1, 10), "pull": (1.0, 0.1, 10.0), "mu": (0.0, 0.1), "n_components": (32, 10, 100)},
     "attributes": {KERNEL: _KERNELS, "C": (10.0, 1.0, 100.0, 1000.0)},
-    "semantic": {
-        KERNEL: _KERNELS,
-        "regression": ("ridge", "logistic"),
-        "alpha": (None, 1e-3, 1e-2, 1e-1, 1.0),
-    },
+    "semantic": {KERNEL: _KERNELS, "regression": ("ridge", "logistic"), "alpha": (None, 1e-3, 1e-2, 1e-1, 1.0)},
     "fantope": {
         "mu": (1e-2, 0.1, 1.0),
         "n_components": (32, 10, 100),
@@ -152,10 +142,10 @@ def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> Non
     A default is not asked for: the learner takes as many as there are.
     """
     main = pipeline.main_learner
-    asked = list(recipe.tune.values.get(_DIMENSIONS, ())) if recipe.tune else []
+    wanted = list(recipe.tune.values.get(_DIMENSIONS, ())) if recipe.tune else []
     if main is not None and _DIMENSIONS in fixed(recipe):
-        asked.append(main.get_params()[_DIMENSIONS])
-    if main is None or not (whole := [one for one in asked if isinstance(one, int)]):
+        wanted.append(main.get_params()[_DIMENSIONS])
+    if main is None or not (numbers := [one for one in wanted if isinstance(one, int)]):
         return
     items = dict(zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True))
     ranks, reasons = items, [f"{count} training items have view {view}" for view, count in items.items()]
@@ -163,14 +153,10 @@ def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> Non
     if all(isinstance(step, _SAME_WIDTH) for step in before):  # others, such as kernels, make columns of items
         ranks = {view: min(rows.shape[1], items[view]) for view, rows in training.rows.items()}
         reasons = [f"view {view} has {rows.shape[1]} numbers" for view, rows in training.rows.items()] + reasons
-    most = main.most_dimensions(list(ranks.values()), _classes(training))
-    if max(whole) > most:
+    classes = int((np.unique(training.classes(), return_counts=True)[1] > 1).sum())  # those of two items or more
+    most = main.most_dimensions(list(ranks.values()), classes)
+    if max(numbers) > most:
         name = _DIMENSIONS if recipe.dim is None else "dim"
         raise InvalidInputError(
-            f"{name} {max(whole)} is more than the {most} dimensions that {main.name} can have: {', '.join(reasons)}"
+            f"{name} {max(numbers)} is more than the {most} dimensions that {main.name} can have: {', '.join(reasons)}"
         )
-
-
-def _classes(training: Examples) -> int:
-    """Return how many classes have two items or more."""
-    return int((np.unique(training.classes(), return_counts=True)[1] > 1).sum())

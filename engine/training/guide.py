@@ -1,7 +1,6 @@
 """Descriptions of the learners for users, read from a file, so that no learner is loaded for it."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,12 @@ class LearnerGuide:
 
 def learner_guides() -> tuple[LearnerGuide, ...]:
     """Return the descriptions of all learners and stages: learners first, each in the order of names."""
-    return tuple(sorted(_read(), key=lambda one: (one.stage, one.name)))
+    guides = []
+    for fields in json.loads(FILE.read_text(encoding="utf-8")):
+        fields["settings"] = tuple(SettingGuide(**one | {"tuned": tuple(one["tuned"])}) for one in fields["settings"])
+        fields |= {name: tuple(fields[name]) for name in ("description", "kernels")}
+        guides.append(LearnerGuide(**fields))
+    return tuple(sorted(guides, key=lambda one: (one.stage, one.name)))
 
 
 def learner_guide(name: str) -> LearnerGuide:
@@ -87,10 +91,3 @@ def learner_guide(name: str) -> LearnerGuide:
     if name not in found:
         raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join(found)}")
     return found[name]
-
-
-def _read() -> Iterator[LearnerGuide]:
-    for fields in json.loads(FILE.read_text(encoding="utf-8")):
-        fields["settings"] = tuple(SettingGuide(**one | {"tuned": tuple(one["tuned"])}) for one in fields["settings"])
-        fields |= {name: tuple(fields[name]) for name in ("description", "kernels")}
-        yield LearnerGuide(**fields)

@@ -29,8 +29,7 @@ def ranking(distances: ArrayLike, random: np.random.Generator | None = None) -> 
     """
     table = np.asarray(distances)
     columns = np.arange(table.shape[1]) if random is None else random.permutation(table.shape[1])
-    order: NDArray[np.intp] = columns[np.argsort(table[:, columns], axis=1, kind="stable")]
-    return order
+    return columns[np.argsort(table[:, columns], axis=1, kind="stable")]
 
 
 def reranked(order: NDArray[np.intp], distances: ArrayLike, count: int) -> NDArray[np.intp]:
@@ -43,8 +42,7 @@ def reranked(order: NDArray[np.intp], distances: ArrayLike, count: int) -> NDArr
 def relevance(order: NDArray[np.intp], query_members: Bools, database_members: Bools) -> Bools:
     """Return, rank by rank, whether the item shares a class with the query, (queries, n)."""
     shared = query_members.astype(np.float32) @ database_members.astype(np.float32).T > 0
-    ranked: Bools = np.take_along_axis(shared, order, axis=1)
-    return ranked
+    return np.take_along_axis(shared, order, axis=1)
 
 
 def knn_correct(order: NDArray[np.intp], query_members: Bools, database_members: Bools, k: int) -> Bools:

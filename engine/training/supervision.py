@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from engine.comparisons import ItemComparisons
@@ -37,15 +36,12 @@ def with_supervision(
     What names other items is left out; InvalidInputError if nothing is left of the pairs.
     """
     if pairs:
-        found = with_pairs(found, pairs)
+        found = replace(found, similar=_similar(found, pairs))
     return found if comparisons is None else replace(found, constraints=comparisons.of(found.keys))
 
 
-def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
-    """Return the examples with what pairs of keys state of their similarity; every item is similar to itself.
-
-    Pairs of items that are not among the examples are left out; InvalidInputError if none is left.
-    """
+def _similar(found: Examples, pairs: Iterable[tuple[str, str]]) -> Any:
+    """Return which examples are similar by pairs of keys, a sparse (n, n) matrix; every item is similar to itself."""
     positions = {key: position for position, key in enumerate(found.keys)}
     joined = [(positions[one], positions[two]) for one, two in pairs if one in positions and two in positions]
     if not joined:
@@ -55,7 +51,7 @@ def with_pairs(found: Examples, pairs: Iterable[tuple[str, str]]) -> Examples:
     rows, columns = np.concatenate([first, second, itself]), np.concatenate([second, first, itself])
     similar = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(found), len(found)))
     similar.data[:] = 1  # a pair that is given twice was added up
-    return replace(found, similar=similar)
+    return similar
 
 
 def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
@@ -73,8 +69,12 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     if training.similar is not None and not can.takes_neighbors:
         raise InvalidInputError(f"{learner} does not learn from pairs of items: take a learner such as multi-npp")
     classes = training.classes()
-    if training.similar is None and training.constraints is None and can.takes_comparisons and can.needs_labels:
-        _check_some_class_has_two(classes)
+    by_labels = training.similar is None and training.constraints is None and can.takes_comparisons and can.needs_labels
+    if by_labels and np.unique(classes).size == len(classes):
+        raise NotReadyError(
+            "no two training items have the same labels: index with --labels folder or a CSV file, "
+            "or compare items by --constraints FILE.csv"
+        )
     shared = training.similar is None and can.multilabel and training.several_labels()
     return Supervision(
         classes=training.indicators() if shared else classes,
@@ -82,14 +82,6 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
         comparisons=None if training.similar is not None else training.constraints,
         mask=training.mask,
     )
-
-
-def _check_some_class_has_two(classes: NDArray[Any]) -> None:
-    if np.unique(classes).size == len(classes):
-        raise NotReadyError(
-            "no two training items have the same labels: index with --labels folder or a CSV file, "
-            "or compare items by --constraints FILE.csv"
-        )
 
 
 def count_constraints(given: ItemComparisons | None, training: Examples, held_out: Examples) -> ConstraintCounts | None:

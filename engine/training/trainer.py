@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.catalog.catalog import Transaction
+from engine.catalog.description import RAW
 from engine.catalog.extractors import find_view
-from engine.catalog.space_info import RAW
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.chain import Chain
@@ -21,7 +21,7 @@ from engine.training.grids import check_dimensions
 from engine.training.learning import learn
 from engine.training.supervision import check_pairs, count_constraints, with_supervision
 from engine.training.tuning import assemble, check_tried, tune
-from features import EXTRACTORS
+from features.registry import EXTRACTORS
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 
@@ -109,10 +109,10 @@ def _usable(pipeline: Chain, found: Examples) -> Examples:
     """Return the examples that a pipeline learns from: one that fits its views together needs items that have all."""
     if pipeline.capabilities.adds_views:
         return found
-    whole = found.take(np.flatnonzero(found.mask.all(axis=1)))
-    if not len(whole):
+    complete = found.take(np.flatnonzero(found.mask.all(axis=1)))
+    if not len(complete):
         raise NotReadyError(f"no item has all of {', '.join(found.rows)}, as {pipeline.steps[-1].name} needs")
-    return whole
+    return complete
 
 
 def own_steps(views: Sequence[ViewRecord]) -> list[tuple[str, ...]]:

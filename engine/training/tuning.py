@@ -32,14 +32,16 @@ def tune(
     Raises InvalidInputError (settings, folds, nothing to tune, every candidate fails), NotReadyError (nothing gives
     the items that are similar).
     """
-    asked = recipe.tune or Tune()
-    _check(asked, training)
+    wanted = recipe.tune or Tune()
+    _check(wanted, training)
     values = grid(recipe, training)
-    sample = training if asked.measure == ORDER else _sample(training, recipe.seed)
-    if asked.measure == ORDER and training.constraints is not None:
-        validation = validate_order(training, training.constraints, asked.folds, recipe.seed)
+    sample = training
+    if wanted.measure != ORDER and len(training) > MOST_ITEMS:
+        sample = training.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(training))[:MOST_ITEMS]))
+    if wanted.measure == ORDER and training.constraints is not None:
+        validation = validate_order(training, training.constraints, wanted.folds, recipe.seed)
     else:
-        validation = validate_retrieval(sample, asked.folds, asked.measure, recipe.seed)
+        validation = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
 
     def score(settings: dict[str, Any]) -> float:
         found = validation.values(lambda: assemble(_with_settings(recipe, settings), steps))
@@ -49,7 +51,7 @@ def tune(
 
     def report(done: int, total: int, candidate: Candidate | None) -> None:
         if progress is not None:
-            notes = [] if candidate is None else [_trial(candidate).sentence(asked.measure)]
+            notes = [] if candidate is None else [_trial(candidate).sentence(wanted.measure)]
             progress("tuning", done, total, *notes)
 
     try:
@@ -57,8 +59,8 @@ def tune(
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
     tuning = Tuning(
-        measure=asked.measure,
-        folds=asked.folds,
+        measure=wanted.measure,
+        folds=wanted.folds,
         items=len(sample),
         score=best_score,
         chosen={name: value for name, value in best.items() if len(values[name]) > 1},
@@ -95,25 +97,19 @@ def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
     return replace(recipe, settings={name: value for name, value in chosen.items() if not name.startswith(OF_KERNEL)})
 
 
-def _sample(training: Examples, seed: int) -> Examples:
-    if len(training) <= MOST_ITEMS:
-        return training
-    return training.take(np.sort(np.random.default_rng(seed).permutation(len(training))[:MOST_ITEMS]))
-
-
-def _check(asked: Tune, training: Examples) -> None:
-    if asked.measure not in MEASURES:
-        raise InvalidInputError(f"{asked.measure!r} is no measure to tune by; there are: {', '.join(MEASURES)}")
-    if asked.folds < 2:
-        raise InvalidInputError(f"tuning takes at least 2 folds, not {asked.folds}")
-    if asked.measure == ORDER:
+def _check(wanted: Tune, training: Examples) -> None:
+    if wanted.measure not in MEASURES:
+        raise InvalidInputError(f"{wanted.measure!r} is no measure to tune by; there are: {', '.join(MEASURES)}")
+    if wanted.folds < 2:
+        raise InvalidInputError(f"tuning takes at least 2 folds, not {wanted.folds}")
+    if wanted.measure == ORDER:
         if training.constraints is None:
             raise InvalidInputError(f"{ORDER} is that of constraints: give --constraints, or tune by {MEASURES[0]}")
-        if len(training.constraints) < asked.folds:
-            raise NotReadyError(f"{len(training.constraints)} constraints are too few for {asked.folds} folds")
+        if len(training.constraints) < wanted.folds:
+            raise NotReadyError(f"{len(training.constraints)} constraints are too few for {wanted.folds} folds")
         return
     if training.similar is not None:
-        if asked.measure != MEASURES[0]:
+        if wanted.measure != MEASURES[0]:
             raise InvalidInputError(f"neighbours vote with labels, not pairs: tune by {MEASURES[0]}")
         return
     counts = np.unique([label for labels in training.labels for label in labels], return_counts=True)[1]
@@ -122,5 +118,5 @@ def _check(asked: Tune, training: Examples) -> None:
             "tuning compares the hits of labelled items, and no label is on two training items: "
             f"index with --labels folder or a CSV file, give --pairs, or --constraints and tune by {ORDER}"
         )
-    if (labelled := sum(map(bool, training.labels))) < asked.folds:
-        raise NotReadyError(f"{labelled} labelled items are too few for {asked.folds} folds")
+    if (labelled := sum(map(bool, training.labels))) < wanted.folds:
+        raise NotReadyError(f"{labelled} labelled items are too few for {wanted.folds} folds")

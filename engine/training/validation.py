@@ -97,8 +97,10 @@ class _Retrieval:
         else:
             known = np.array([bool(labels) for labels in self.training.labels], bool)
         usable = self.training.mask.T & known
-        aside = self.folds == number
-        return [np.flatnonzero(view & aside) for view in usable], [np.flatnonzero(view & ~aside) for view in usable]
+        held_out = self.folds == number
+        return [np.flatnonzero(view & held_out) for view in usable], [
+            np.flatnonzero(view & ~held_out) for view in usable
+        ]
 
     def _quality(
         self, probes: Rows, placed: Rows, metrics: Rows, queries: NDArray[np.intp], items: NDArray[np.intp]

@@ -16,7 +16,7 @@ from benchmarks.musl.features import Pictures, pictures
 from benchmarks.musl.report import stability
 from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
-from features import Forest
+from features.forest import Forest
 
 KINDS = {"a": "flower", "b": "object", "c": "texture"}
 

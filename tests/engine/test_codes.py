@@ -10,7 +10,9 @@ from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe, Tune
 from engine.spaces.space import Space
-from index import AutoBinaryIndex, Index, RerankedIndex
+from index.base import Index
+from index.multi_index import AutoBinaryIndex
+from index.reranked import RerankedIndex
 
 BOTH = ("color", "gist")
 ITEMS = [item(group, number) for group, number in each()]
@@ -27,7 +29,7 @@ def codes(home):
 def stored(collection, name: str) -> Space:
     """The space that answers, from the catalog."""
     with collection._catalog.read() as tx:
-        number = tx.spaces.answering()[name]
+        number = tx.spaces.in_use()[name]
         return Space.from_state(name, number, tx.spaces.state(name, number))
 
 

@@ -11,7 +11,7 @@ from engine.home import Home
 from engine.item import IndexOptions, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
-from features import ImageError
+from features.errors import ImageError
 
 
 def query_row(value: float) -> Query:

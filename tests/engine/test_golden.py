@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.catalog.description import space_info
 from engine.catalog.rows import ViewRows
-from engine.catalog.space_info import space_info
 from engine.catalog.spaces import Generation
 from engine.catalog.state import unpack
 from engine.info import Trial, Tuning
 from engine.spaces.space import Space
-from features import extractor
-from index import KINDS, IndexSpec
+from features.registry import extractor
+from index.registry import KINDS, IndexSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -26,7 +26,7 @@ def metrics(home):
 def space_of(collection) -> Space:
     """The space that answers, from the catalog."""
     with collection._catalog.read() as tx:
-        number = tx.spaces.answering()["musl"]
+        number = tx.spaces.in_use()["musl"]
         return Space.from_state("musl", number, tx.spaces.state("musl", number))
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from features import Picture
-from features.decode import decode
+from features.decode import Picture, decode
 
 RED, GREEN, BLUE, WHITE, BLACK = (0, 0, 255), (0, 255, 0), (255, 0, 0), (255, 255, 255), (0, 0, 0)
 

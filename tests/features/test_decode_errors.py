@@ -8,16 +8,9 @@ from PIL import Image as Pillow
 from PIL import TiffImagePlugin
 from PIL import features as pillow_features
 
-from features import (
-    KNOWN,
-    SUFFIXES,
-    EmptyImageError,
-    ImageError,
-    ImageTooLargeError,
-    NotAnImageError,
-    TruncatedImageError,
-)
 from features.decode import decode
+from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
+from features.formats import KNOWN, SUFFIXES
 
 
 def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from features import ImageError
 from features.decode import decode
+from features.errors import ImageError
 
 FORMS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "TIFF-LZW", "TIFF-JPEG", "PNG-P", "JPEG-EXIF", "TIFF-16")
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features import EXTRACTORS, ImageExtractor, extractor
+from features.base import ImageExtractor
+from features.registry import EXTRACTORS, extractor
 
 
 def scene(seed: int) -> np.ndarray:

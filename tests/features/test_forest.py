@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from features import Forest, NotFittedError, extractor
 from features.channels import CHANNELS, LUV, gradient_channels, integral_image
-from features.forest import LEAST_WORDS, PATCHES_PER_IMAGE, ROOTS, TESTS, TREES, WORKING_SIDE, candidates
+from features.errors import NotFittedError
+from features.forest import LEAST_WORDS, PATCHES_PER_IMAGE, ROOTS, TESTS, TREES, WORKING_SIDE, Forest, candidates
 from features.haar import Responses
 from features.patches import CELLS, GRID, patches
+from features.registry import extractor
 from features.trees import grow_tree, join_trees
 
 

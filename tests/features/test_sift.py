@@ -2,10 +2,11 @@ import cv2
 import numpy as np
 import pytest
 
-from features import NotFittedError, Sift, extractor
-from features.contrast import CHROMA_GAIN, channel_shares, square_means
+from features.contrast import CHROMA_GAIN, OPPONENT, channel_shares, opponent_channels, square_means
 from features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
-from features.opponent import OPPONENT, opponent_channels
+from features.errors import NotFittedError
+from features.registry import extractor
+from features.sift import Sift
 from features.words import count_words, fit_words
 
 

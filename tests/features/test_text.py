@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from features import NotFittedError, Text, extractor
-from features.tokens import MAX_WORD, words_of
+from features.errors import NotFittedError
+from features.registry import extractor
+from features.text import LONGEST_WORD, Text, words_of
 
 TEXTS = (
     "red flowers in the garden",
@@ -35,7 +36,7 @@ def test_words_are_lower_case_without_accents_and_tags_give_words():
     assert words_of("Red_flower, CAFÉ-bar! (2nd)") == ["red", "flower", "cafe", "bar", "2nd"]
     assert words_of("Straße ΝΑΌΣ Ёлка naïve") == ["strasse", "ναοσ", "елка", "naive"]
     assert words_of("ﬁsh ＡＢＣ 한국어 日本") == ["fish", "abc", "한국어", "日本"]
-    assert words_of("a" * MAX_WORD + " " + "b" * (MAX_WORD + 1)) == ["a" * MAX_WORD]
+    assert words_of("a" * LONGEST_WORD + " " + "b" * (LONGEST_WORD + 1)) == ["a" * LONGEST_WORD]
     assert words_of(" \t\n_-?!") == []
 
 
@@ -44,7 +45,7 @@ def test_words_of_words_are_the_same_words(text):
     """Whatever is typed; upper case, accents and decomposed letters change nothing that was not already lost."""
     words = words_of(text)
     assert words_of(" ".join(words)) == words
-    assert all(0 < len(word) <= MAX_WORD and " " not in word for word in words)
+    assert all(0 < len(word) <= LONGEST_WORD and " " not in word for word in words)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -7,19 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index import (
-    AutoBinaryIndex,
-    BinaryFlatIndex,
-    ExactBinaryIndex,
-    ExactIndex,
-    FlatIndex,
-    Index,
-    MultiIndexHashing,
-    RerankedIndex,
-    SnapshotError,
-    multi_index,
-    with_floats,
-)
+from index import multi_index
+from index.base import Index
+from index.binary_flat import BinaryFlatIndex
+from index.exact import ExactBinaryIndex, ExactIndex
+from index.flat import FlatIndex
+from index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from index.reranked import RerankedIndex, with_floats
+from index.snapshot import SnapshotError
 
 
 class Reranked(RerankedIndex):

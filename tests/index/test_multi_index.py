@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from index import AutoBinaryIndex, BinaryFlatIndex, ExactBinaryIndex, MultiIndexHashing, multi_index
+from index import multi_index
+from index.binary_flat import BinaryFlatIndex
+from index.exact import ExactBinaryIndex
+from index.multi_index import AutoBinaryIndex, MultiIndexHashing
 from index.substrings import SubstringTables
 
 

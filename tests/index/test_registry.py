@@ -5,7 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
-from index import KINDS, AutoBinaryIndex, IndexSpec, RerankedIndex
+from index.multi_index import AutoBinaryIndex
+from index.registry import KINDS, IndexSpec
+from index.reranked import RerankedIndex
 
 
 def test_every_kind_makes_an_empty_index_of_the_width():

@@ -17,7 +17,7 @@ from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from features.vectors import MAX_DIM, MAX_VALUE
-from index import FlatIndex
+from index.flat import FlatIndex
 
 LARGEST = float(np.nextafter(np.float32(MAX_VALUE), np.float32(0)))
 BAD = {"large": 1e25, "largest": 1e38, "bound": MAX_VALUE, "negative": -1e25, "double": 1e300, "NaN": np.nan}

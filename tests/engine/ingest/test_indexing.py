@@ -16,7 +16,7 @@ from engine.home import Home
 from engine.ingest import extraction
 from engine.item import Failure, IndexOptions, Picture
 from engine.query import Filter, Query, SearchRequest
-from features import Forest
+from features.forest import Forest
 
 
 def keys(collection) -> list[str]:

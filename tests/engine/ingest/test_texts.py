@@ -147,7 +147,7 @@ def test_a_view_added_later_is_computed_for_the_items_that_are_there(captioned, 
 
 def test_only_the_views_that_lack_are_computed(captioned, pictures, monkeypatch):
     captioned.add_view("gist")
-    monkeypatch.setattr("features.Color.extract", lambda self, image: pytest.fail("color was there"))
+    monkeypatch.setattr("features.color.Color.extract", lambda self, image: pytest.fail("color was there"))
     assert captioned.index([pictures], IndexOptions(workers=1)).updated == 18
 
 
