@@ -331,8 +331,7 @@ class LinearLearner(MultiViewLearner):
     means_: list[NDArray[np.float64]]
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        embeddings: Rows = (rows - self.means_[view]) @ self.weights_[view].T
-        return embeddings
+        return np.asarray((rows - self.means_[view]) @ self.weights_[view].T)
 
 
 def complete(views: list[Rows], mask: Mask) -> list[Rows]:

@@ -47,12 +47,7 @@ class Comparisons:
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
         """Returns the chosen comparisons, by mask or position."""
-        return Comparisons(
-            self.items[chosen],
-            None if self.similar is None else self.similar[chosen],
-            None if self.weights is None else self.weights[chosen],
-            None if self.margins is None else self.margins[chosen],
-        )
+        return replace(self, **{name: values[chosen] for name, values in vars(self).items() if values is not None})
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
         """Returns those whose rows are all among the chosen of ``count`` rows, with positions counted among these.

@@ -41,8 +41,7 @@ class ITQ(ProjectionHasher):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.where(lengths > 0, lengths, 1.0)
         components, _ = principal_components(rows, n_bits)
-        projection: NDArray[np.float64] = rotation(rows @ components.T, random).T @ components
-        return projection
+        return np.asarray(rotation(rows @ components.T, random).T @ components)
 
 
 def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """A supervised cross-view hasher: Multi-NPP with codes in place of embeddings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.utils import check_random_state
 
 from engine.learners.base import Mask, Rows
 from engine.learners.cancellation import report_progress
-from engine.learners.capabilities import Capabilities
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.hashing.itq import rotation
 from engine.learners.hashing.regression import Regression
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
+from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.problem import draw_rows
 from engine.learners.npp.relations import Similarity, similarity_of
@@ -41,6 +42,7 @@ class _Scaled(NamedTuple):
         return cls(centred / scale, mean, scale)
 
 
+@dataclass(eq=False, repr=False)
 class NPPHash(Hasher):
     """Codes of several views in which similar items differ in few bits and dissimilar ones in half of them.
 
@@ -80,38 +82,18 @@ class NPPHash(Hasher):
     """
 
     name = "npp-hash"
-    capabilities = Capabilities(
-        cross_view=True,
-        needs_labels=True,
-        multilabel=True,
-        takes_neighbors=True,
-        adds_views=True,
-        least_views=2,
-        binary=True,
-        main_parameter="n_bits",
-    )
+    capabilities = replace(MultiNPP.capabilities, binary=True, main_parameter="n_bits")
 
-    weights_: list[Matrix]
-    means_: list[NDArray[np.float64]]
-    offsets_: list[NDArray[np.float64]]
-    objective_: NDArray[np.float64]
-    n_iter_: int
+    weights_: list[Matrix] = field(init=False)
+    means_: list[NDArray[np.float64]] = field(init=False)
+    offsets_: list[NDArray[np.float64]] = field(init=False)
 
-    def __init__(
-        self,
-        n_bits: Bits = 64,
-        eta: Weight = 1e-2,
-        max_iter: Steps = 30,
-        max_rows: PairRows = 4096,
-        random_state: Seed | None = None,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.eta = eta
-        self.max_iter = max_iter
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_bits: Bits = 64
+    eta: Weight = 1e-2
+    max_iter: Steps = 30
+    max_rows: PairRows = 4096
+    random_state: Seed | None = None
+    view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self._learn(*_known(views, given))
@@ -186,8 +168,7 @@ class NPPHash(Hasher):
         return np.asarray(found)
 
     def _scores(self, rows: Rows, view: int) -> Rows:
-        scores: Rows = (rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view]
-        return scores
+        return np.asarray((rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view])
 
 
 def _known(views: list[Rows], given: Supervision) -> tuple[list[Rows], Mask, Similarity]:

@@ -50,8 +50,7 @@ class Regression:
         """
         leverage = 1 / len(rows) + _leverages(rows, which, self.penalty)
         wanted = targets[which] / self.size - self.constants
-        predicted: Rows = wanted - (wanted - rows[which] @ self.weights.T) / (1 - leverage)[:, None]
-        return predicted
+        return np.asarray(wanted - (wanted - rows[which] @ self.weights.T) / (1 - leverage)[:, None])
 
 
 def _leverages(rows: Rows, which: NDArray[np.intp], penalty: float) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
+from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
 from engine.learners.npp.problem import PairRelations
 
@@ -31,9 +32,7 @@ class PairLoss:
     """
 
     def __init__(self, relations: PairRelations) -> None:
-        rows, columns = relations.attracted.shape
-        size = max(1, _PAIRS_AT_ONCE // max(columns, 1))
-        self._slices = [slice(start, start + size) for start in range(0, rows, size)]
+        self._slices = list(slices(*relations.attracted.shape, _PAIRS_AT_ONCE))
         self._near = [np.asarray(relations.attracted.block(block)) for block in self._slices]
         self._weights = 0.5 / max(relations.attracted.size, 1), 0.5 / max(relations.repelled.size, 1)
 

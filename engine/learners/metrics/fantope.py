@@ -1,7 +1,7 @@
 """Metrics of a given rank: Fantope regularisation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -33,6 +33,7 @@ FORMS: Mapping[Form, Callable[[], Parameters]] = {
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 
 
+@dataclass(eq=False, repr=False)
 class Fantope(MetricLearner):
     """Learns one metric per view from comparisons of distances, and leads its rank to a given one.
 
@@ -82,44 +83,27 @@ class Fantope(MetricLearner):
         "stopping": Stopping(),
     }
 
-    rank_: list[int]
-    full_rank_: list[int]
-    objective_: list[float]
-    history_: list[NDArray[np.float64]]
-    converged_: list[bool]
-    steps_: list[int]
+    rank_: list[int] = field(init=False)
+    full_rank_: list[int] = field(init=False)
+    objective_: list[float] = field(init=False)
+    history_: list[NDArray[np.float64]] = field(init=False)
+    converged_: list[bool] = field(init=False)
+    steps_: list[int] = field(init=False)
 
-    def __init__(
-        self,
-        n_components: Dimensions = 32,
-        mu: Weight = 0.01,
-        gamma: Weight = 0.0,
-        frobenius: Weight = 0.0,
-        sampling: Sampling | None = None,
-        bounds: Bounds | None = None,
-        form: Form = "full",
-        start: Start = "pca",
-        solver: Literal["alternate", "admm"] = "alternate",
-        rho: Positive = 1.0,
-        descent: Descent | None = None,
-        stopping: Stopping | None = None,
-        random_state: Seed = 0,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.mu = mu
-        self.gamma = gamma
-        self.frobenius = frobenius
-        self.sampling = sampling
-        self.bounds = bounds
-        self.form = form
-        self.start = start
-        self.solver = solver
-        self.rho = rho
-        self.descent = descent
-        self.stopping = stopping
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_components: Dimensions = 32
+    mu: Weight = 0.01
+    gamma: Weight = 0.0
+    frobenius: Weight = 0.0
+    sampling: Sampling | None = None
+    bounds: Bounds | None = None
+    form: Form = "full"
+    start: Start = "pca"
+    solver: Literal["alternate", "admm"] = "alternate"
+    rho: Positive = 1.0
+    descent: Descent | None = None
+    stopping: Stopping | None = None
+    random_state: Seed = 0
+    view_slices: Sequence[int] | None = None
 
     @property
     def needs_labels(self) -> bool:

@@ -66,8 +66,7 @@ def _worth(
     if strategy == "accuracy":
         return (true - false).astype(np.float64)  # times a constant, plus one
     if strategy == "f_beta":
-        score: NDArray[np.float64] = (1 + beta**2) * true / (beta**2 * true[-1] + true + false)
-        return score
+        return np.asarray((1 + beta**2) * true / (beta**2 * true[-1] + true + false))
     if strategy == "max_tpr":
         return np.where(tnr >= min_rate, tpr, -1.0)
     if strategy == "max_tnr":

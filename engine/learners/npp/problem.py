@@ -62,8 +62,7 @@ class Problem:
 
     def embeddings(self, view: int) -> Rows:
         """Returns the (n_v, D) embeddings of a view."""
-        embedded: Rows = self.views[view].rows @ self.weights[view].T
-        return embedded
+        return np.asarray(self.views[view].rows @ self.weights[view].T)
 
     def objective(self) -> float:
         """Returns the objective's value, with regularisation and all pairs, also those of two views that stay."""

@@ -1,6 +1,7 @@
 """Linear discriminant analysis, view by view."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from engine.learners.supervision import Supervision, rows_of_classes, shared_cla
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
 
+@dataclass(eq=False, repr=False)
 class LinearDiscriminants(LinearLearner, SeparateLearner):
     """Projects each view on the directions that tell its classes apart best; two views' are not comparable.
 
@@ -42,18 +44,11 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
     name = "lda"
     capabilities = Capabilities(needs_labels=True, adds_views=True, main_parameter="n_components")
 
-    classes_: NDArray[Any]
-    shrinkage_: list[float]
+    shrinkage_: list[float] = field(init=False)
 
-    def __init__(
-        self,
-        n_components: Dimensions | None = None,
-        shrinkage: Shrinkage = "auto",
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.view_slices = view_slices
+    n_components: Dimensions | None = None
+    shrinkage: Shrinkage = "auto"
+    view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns the rank of the widest view, and no more than the classes less one."""
@@ -85,8 +80,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
 
 def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:
     members = np.eye(codes.max() + 1)[:, codes]
-    means: Rows = members @ rows / members.sum(axis=1, keepdims=True)
-    return means
+    return np.asarray(members @ rows / members.sum(axis=1, keepdims=True))
 
 
 def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
@@ -98,5 +92,4 @@ def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrin
     whitening = whitener(within, shrinkage)
     _, spreads, directions = np.linalg.svd(np.sqrt(shares)[:, None] * means @ whitening, full_matrices=False)
     rank = int((spreads > max(means.shape) * np.finfo(float).eps * spreads[0]).sum())
-    weights: Rows = directions[: min(count, max(rank, 1))] @ whitening.T
-    return weights
+    return np.asarray(directions[: min(count, max(rank, 1))] @ whitening.T)

@@ -1,6 +1,7 @@
 """Principal component analysis, view by view."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Dimensions
 
 
+@dataclass(eq=False, repr=False)
 class PCA(LinearLearner, SeparateLearner):
     """Projects each view on its own leading principal components; embeddings of two views are not comparable.
 
@@ -28,15 +30,9 @@ class PCA(LinearLearner, SeparateLearner):
     name = "pca"
     capabilities = Capabilities(adds_views=True, main_parameter="n_components")
 
-    def __init__(
-        self,
-        n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None,
-        whiten: bool = False,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
-        self.view_slices = view_slices
+    n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None
+    whiten: bool = False
+    view_slices: Sequence[int] | None = None
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         weights, mean = principal_components(rows, self.n_components, self.whiten)
