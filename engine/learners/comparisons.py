@@ -64,7 +64,7 @@ class Comparisons:
         return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
 
     def agreement(self, embedded: NDArray[Any]) -> float:
-        """Returns how well Euclidean distances agree with them, from 0 to 1, margins aside.
+        """Returns how well Euclidean distances agree with them, from 0 to 1, regardless of margins.
 
         Of triplets and quadruplets the weighted share in the right order; of pairs the area under the ROC curve, NaN
         where all are similar or none is. Equal distances count half.

@@ -16,7 +16,7 @@ class ITQ(ProjectionHasher):
     """Rotates the leading principal components so that rows are near the corners of a cube, and takes the corners.
 
     Gong and Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes" (CVPR 2011), section
-    2.2, on rows of unit length about their mean, since bits tell directions only. FAISS's ITQ (1.15) is not used:
+    2.2, on rows of unit length about their mean, since bits depend on directions only. FAISS's ITQ (1.15) is not used:
     its update multiplies by V where the Procrustes solution has V^T, so it never settles, and it retrieved worse.
 
     Raises:

@@ -61,7 +61,7 @@ class NPPHash(Hasher):
     Args:
         n_bits: bits of a code (B).
         eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
-            decisions, the start alone leaves bits where classes are not told apart.
+            decisions, the start alone leaves bits where classes are not separated.
         max_iter: steps of L-BFGS at most.
         max_rows: rows of a view whose pairs are looked at, drawn by chance where there are more. The regression is on
             all rows, so that time grows with their number only linearly.
@@ -101,24 +101,24 @@ class NPPHash(Hasher):
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
         self._learn_added(*_known(views, given))
 
-    def _learn(self, views: list[Rows], there: Mask, similar: Similarity) -> None:
+    def _learn(self, views: list[Rows], present: Mask, similar: Similarity) -> None:
         random = check_random_state(self.random_state)
-        items, drawn, pairs = self._pairs(there, similar, random)
+        items, drawn, pairs = self._pairs(present, similar, random)
         targets = groups(similar, self.n_bits, random)
-        scaled = [_Scaled.of(rows[these]) for rows, these in zip(views, items, strict=True)]
-        few = [one.rows[these] for one, these in zip(scaled, drawn, strict=True)]
+        scaled = [_Scaled.of(rows[numbers]) for rows, numbers in zip(views, items, strict=True)]
+        few = [one.rows[numbers] for one, numbers in zip(scaled, drawn, strict=True)]
         regressions, predicted = [], []
-        for one, these, chosen in zip(scaled, items, drawn, strict=True):
-            regressions.append(Regression.of(one.rows, targets[these]))
-            predicted.append(regressions[-1].left_out(one.rows, targets[these], chosen))
+        for one, numbers, chosen in zip(scaled, items, drawn, strict=True):
+            regressions.append(Regression.of(one.rows, targets[numbers]))
+            predicted.append(regressions[-1].left_out(one.rows, targets[numbers], chosen))
         losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
         relaxed = RelaxedCodes(few, losses, self.eta, _turned(regressions, np.vstack(predicted), self.n_bits, random))
         self.means_, self.weights_, self.offsets_ = [], [], []
         self._keep(scaled, relaxed)
 
-    def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity) -> None:
+    def _learn_added(self, views: list[Rows], present: Mask, similar: Similarity) -> None:
         new = len(views) - 1
-        items, drawn, pairs = self._pairs(there, similar, check_random_state(self.random_state))
+        items, drawn, pairs = self._pairs(present, similar, check_random_state(self.random_state))
         fixed_codes = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
         sums = sum(
             pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))]))
@@ -137,11 +137,11 @@ class NPPHash(Hasher):
         )
         self._keep([scaled], relaxed)
 
-    def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
+    def _pairs(self, present: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
         """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
-        items = [np.flatnonzero(column) for column in there.T]
-        drawn = [draw_rows(len(these), self.max_rows, random) for these in items]
-        rows = [these[chosen] for these, chosen in zip(items, drawn, strict=True)]
+        items = [np.flatnonzero(column) for column in present.T]
+        drawn = [draw_rows(len(numbers), self.max_rows, random) for numbers in items]
+        rows = [numbers[chosen] for numbers, chosen in zip(items, drawn, strict=True)]
         return items, drawn, pair_relations(similar, rows)
 
     def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes) -> None:
@@ -173,11 +173,11 @@ class NPPHash(Hasher):
 
 def _known(views: list[Rows], given: Supervision) -> tuple[list[Rows], Mask, Similarity]:
     """Returns the items that have a view: others must not change what is drawn."""
-    there, similar = given.mask, similarity_of(given.classes, given.neighbors, len(given.mask))
-    known = np.flatnonzero(there.any(axis=1))
-    if len(known) == len(there):
-        return views, there, similar
-    return [rows[known] for rows in views], there[known], similar.cut(known, known)
+    present, similar = given.mask, similarity_of(given.classes, given.neighbors, len(given.mask))
+    known = np.flatnonzero(present.any(axis=1))
+    if len(known) == len(present):
+        return views, present, similar
+    return [rows[known] for rows in views], present[known], similar.cut(known, known)
 
 
 def _turned(

@@ -1,6 +1,6 @@
 """Metrics of a given rank: Fantope regularisation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, cast
 
@@ -11,7 +11,7 @@ from engine.learners.base import Rows
 from engine.learners.groups import group
 from engine.learners.metrics.admm import Multipliers, alternate
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Descent, Solution, Validation, descend, fitted_attributes
+from engine.learners.metrics.descent import Descent, Solution, Validation, descend
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.growing_subsets import descend_over_growing_subsets
 from engine.learners.metrics.learner import MetricLearner
@@ -24,12 +24,7 @@ from engine.learners.subspace.pca import principal_components
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]
-FORMS: Mapping[Form, Callable[[], Parameters]] = {
-    "full": Full,
-    "diagonal": Diagonal,
-    "factor": LowRank,
-    "low-rank": LowRank,
-}
+FORMS: Mapping[Form, type[Parameters]] = {"full": Full, "diagonal": Diagonal, "factor": LowRank, "low-rank": LowRank}
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 
 
@@ -118,7 +113,8 @@ class Fantope(MetricLearner):
     def _learn(
         self, rows: Rows, constraints: Constraints, validation: Constraints | None
     ) -> tuple[Rows, dict[str, Any]]:
-        self._check_parameters()
+        if self.solver == "admm" and (self.form != "full" or self._stopping.patience is not None):
+            raise ValueError('solver="admm" is for form="full", and without patience')
         features = Differences(rows)
         rank = min(self.n_components, rows.shape[1])
         solution = self._solve(
@@ -129,7 +125,14 @@ class Fantope(MetricLearner):
         factor = spectrum.largest(min(most, spectrum.rank(_ROUNDING))).factor()
         if not len(factor):
             factor = np.zeros((1, rows.shape[1]))
-        return factor, {"rank_": len(factor), "full_rank_": spectrum.rank(), **fitted_attributes(solution)}
+        return factor, {
+            "rank_": len(factor),
+            "full_rank_": spectrum.rank(),
+            "objective_": solution.objective,
+            "history_": np.array(solution.history),
+            "steps_": solution.steps,
+            "converged_": solution.converged,
+        }
 
     def _validation(self, features: Differences, constraints: Constraints | None) -> Validation | None:
         patience = self._stopping.patience
@@ -171,7 +174,3 @@ class Fantope(MetricLearner):
             solver = "covariance_eigh" if len(rows) >= rows.shape[1] else "full"
             return principal_components(rows, rows.shape[1] if self.form == "factor" else rank, solver=solver)[0]
         return np.eye(rank if self.form == "low-rank" else rows.shape[1], rows.shape[1])
-
-    def _check_parameters(self) -> None:
-        if self.solver == "admm" and (self.form != "full" or self._stopping.patience is not None):
-            raise ValueError('solver="admm" is for form="full", and without patience')

@@ -38,7 +38,7 @@ class MetricLearner(ComparisonLearner):
         Args:
             X: (n, d) rows.
             constraints: over the positions of the rows.
-            validation: constraints whose satisfied share stops the fit, where ``patience`` is set; their margins say
+            validation: constraints whose satisfied share stops the fit, where ``patience`` is set; their margins state
                 what counts as satisfied, so 0 for an order and the threshold for pairs.
 
         Raises:
@@ -117,7 +117,7 @@ class MetricLearner(ComparisonLearner):
     ) -> Self:
         """Sets the threshold of a view that verifies known pairs best.
 
-        Give pairs that the metric was not learned from: its own it tears further apart than others.
+        Give pairs that the metric was not learned from: it separates its own further than others.
 
         Args:
             pairs: as in ``pair_distance``.

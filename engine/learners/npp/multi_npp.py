@@ -141,14 +141,14 @@ class MultiNPP(LinearLearner):
             raise ValueError("frozen names every view: leave at least one to learn")
         return sorted(set(given))
 
-    def _learn(self, views: list[Rows], there: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
+    def _learn(self, views: list[Rows], mask: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
         generator = check_random_state(self.random_state)
         frozen = list(fixed) or self._frozen(len(views))
         how = cast(Optimization, group(self, "optimization"))
-        batch = how.batch(there.sum(axis=0).max())
-        items = [np.flatnonzero(column) for column in there.T]
+        batch = how.batch(mask.sum(axis=0).max())
+        items = [np.flatnonzero(column) for column in mask.T]
         k = self._neighborhood.nearest
-        near = None if k is None else attracting(similar, views, there, frozen, k)
+        near = None if k is None else attracting(similar, views, mask, frozen, k)
         drawing = generator if self._neighborhood.pairs == "sampled" and batch is None else None
         self.means_ = [
             fixed[v].mean if v in fixed else _present(x, i).mean(axis=0)

@@ -110,6 +110,6 @@ class KernelMap(Step):
 def _inverse_root(matrix: Rows) -> Rows:
     """Returns V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
-    kept[-1] = True
-    return np.asarray(vectors[:, kept] / np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny)))
+    leading = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
+    leading[-1] = True
+    return np.asarray(vectors[:, leading] / np.sqrt(np.maximum(values[leading], np.finfo(np.float64).tiny)))

@@ -19,7 +19,7 @@ _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
 @dataclass(eq=False, repr=False)
 class LinearDiscriminants(LinearLearner, SeparateLearner):
-    """Projects each view on the directions that tell its classes apart best; two views' are not comparable.
+    """Projects each view on the directions that separate its classes best; embeddings of two views are not comparable.
 
     Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
     the principal directions of the class means. Columns are standardised first, and that covariance S is shrunk to
@@ -66,7 +66,8 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
         scaler = Standardize().fit([rows])
         standard = scaler.transform(rows, view=0)
-        means = _class_means(standard, codes)
+        members = np.eye(codes.max() + 1)[:, codes]
+        means = members @ standard / members.sum(axis=1, keepdims=True)
         within = standard - means[codes]
         shrinkage = shrinkages([within], self._shrinkage(view))[0]
         weights = _discriminants(within, means, np.bincount(codes) / len(codes), shrinkage, count)
@@ -76,11 +77,6 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         if isinstance(self.shrinkage, str | float | int):
             return self.shrinkage
         return self.shrinkage[view] if view < len(self.shrinkage) else "auto"
-
-
-def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:
-    members = np.eye(codes.max() + 1)[:, codes]
-    return np.asarray(members @ rows / members.sum(axis=1, keepdims=True))
 
 
 def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
