@@ -1,7 +1,7 @@
 """The regularised hinge loss of a metric, and the constraints that it has to look at."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,10 +131,9 @@ def gaps(
     metric: Metric, features: Differences, constraints: Constraints, which: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
     """Returns D(k, l) - D(i, j) of all constraints, or of those at the given positions."""
-    near, far = (
-        (constraints.near, constraints.far) if which is None else (constraints.near[which], constraints.far[which])
-    )
-    distances = metric.distances(features, np.concatenate([far, near]))
+    chosen: Any = slice(None) if which is None else which
+    far = constraints.far[chosen]
+    distances = metric.distances(features, np.concatenate([far, constraints.near[chosen]]))
     return distances[: len(far)] - distances[len(far) :]
 
 

@@ -128,7 +128,10 @@ class MuSL(SeparateLearner):
             raise ValueError(f"{category!r} was learned; only categories that were not can be assigned a metric")
         found = self._likeliest(bits, view)
         if category is not None:
-            self._remember(str(category), found, view)
+            names, metrics = self.categories_[view].astype(str), self.assignments_[view]
+            others = names != str(category)
+            self.categories_[view] = np.append(names[others], str(category))
+            self.assignments_[view] = np.append(metrics[others], found)
         return found
 
     def _likeliest(self, bits: Rows, view: int) -> int:
@@ -137,12 +140,6 @@ class MuSL(SeparateLearner):
         pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha, self._total())
         sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
         return int(likelihoods_under(sample, np.arange(width).reshape(self.n_metrics_, -1))[:, 1].argmax())
-
-    def _remember(self, category: str, metric: int, view: int) -> None:
-        names, metrics = self.categories_[view].astype(str), self.assignments_[view]
-        others = names != category
-        self.categories_[view] = np.append(names[others], category)
-        self.assignments_[view] = np.append(metrics[others], metric)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.classes_ = shared_classes(given.classes)

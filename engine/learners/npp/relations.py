@@ -1,6 +1,6 @@
 """Which rows of one view are similar to which rows of another."""
 
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,37 +11,6 @@ from engine.learners.blocks import slices
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
-
-
-class Relation(Protocol):
-    """A set of pairs (row i of one view, row j of another), both counted from 0."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows of the two views."""
-
-    @property
-    def size(self) -> int:
-        """The number of pairs."""
-
-    def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, shape[1])."""
-
-    def transposed(self) -> Self:
-        """Returns the relation seen from the other view."""
-
-    def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation among the given rows."""
-
-
-class Similarity(Relation, Protocol):
-    """A relation of similar rows."""
-
-    def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
-
-    def sums(self, rows: Rows) -> Rows:
-        """Returns, for each row of the first view, the sum of its similar rows of the second, (shape[0], d)."""
 
 
 class _Compared:
@@ -172,7 +141,7 @@ class SharedLabels(_Compared):
 class Others:
     """All pairs that another relation leaves out."""
 
-    def __init__(self, relation: Relation) -> None:
+    def __init__(self, relation: "Relation") -> None:
         self.relation = relation
 
     @property
@@ -196,6 +165,12 @@ class Others:
     def cut(self, first: Numbers, second: Numbers) -> Self:
         """Returns the relation among the given rows."""
         return type(self)(self.relation.cut(first, second))
+
+
+Similarity = SameClass | Listed | SharedLabels
+"""A relation of similar rows: a set of pairs (row i of one view, row j of another), both counted from 0."""
+Relation = Similarity | Others
+"""Any set of such pairs."""
 
 
 def shared_labels(indicator: Any) -> SharedLabels:

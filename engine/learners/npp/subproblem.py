@@ -136,13 +136,10 @@ class Subproblem:
         def split_bound(PN: Matrix) -> tuple[float, Matrix]:
             positive, negative = PN.reshape(2, *shape)
             value, slope = self.bound(positive - negative)
-            return value + weight * float(PN.sum()), np.concatenate(
-                [(slope + weight).ravel(), (weight - slope).ravel()]
-            )
+            return value + weight * float(PN.sum()), np.stack([slope + weight, weight - slope]).ravel()
 
-        start = np.concatenate([np.maximum(self.start, 0).ravel(), np.maximum(-self.start, 0).ravel()])
-        solution = _minimize(split_bound, start, max_iter, tol, progress, nonnegative=True)
-        positive, negative = solution.reshape(2, *shape)
+        start = np.maximum([self.start, -self.start], 0).ravel()
+        positive, negative = _minimize(split_bound, start, max_iter, tol, progress, True).reshape(2, *shape)
         return np.asarray(positive - negative)
 
 

@@ -46,14 +46,9 @@ def principal_components(
 
     ``solver`` is scikit-learn's ``svd_solver``.
     """
-    count = n_components
-    if isinstance(count, int | np.integer) and not isinstance(count, bool):
-        count = min(int(count), *rows.shape)
-    elif count is not None and not 0.0 < count < 1.0:
-        raise ValueError(f"n_components={n_components!r} must be an int >= 1, a share of variance in (0, 1), or None")
-    if count is not None and count <= 0:
-        raise ValueError(f"n_components={n_components!r} must be at least 1")
-    pca = decomposition.PCA(n_components=count, svd_solver=solver).fit(rows)
+    if isinstance(n_components, int | np.integer):
+        n_components = min(int(n_components), *rows.shape)
+    pca = decomposition.PCA(n_components=n_components, svd_solver=solver).fit(rows)
     weights = pca.components_
     if whiten:
         deviation = np.sqrt(pca.explained_variance_)
