@@ -232,8 +232,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             check_consistent_length(*X)
             present = checked_mask(mask, len(X[0]), len(X))
             views = [
-                check_array(_blanked(rows, column), dtype=np.float64, ensure_min_samples=2)
-                for rows, column in zip(X, present.T, strict=True)
+                check_array(rows if has.all() else np.where(has[:, None], rows, 0.0), dtype=float, ensure_min_samples=2)
+                for rows, has in zip(X, present.T, strict=True)
             ]
             self.n_features_in_ = sum(rows.shape[1] for rows in views)
         else:
@@ -331,8 +331,7 @@ class LinearLearner(MultiViewLearner):
     means_: list[NDArray[np.float64]]
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        embeddings: Rows = (rows - self.means_[view]) @ self.weights_[view].T
-        return embeddings
+        return np.asarray((rows - self.means_[view]) @ self.weights_[view].T)
 
 
 def complete(views: list[Rows], mask: Mask) -> list[Rows]:
@@ -341,14 +340,10 @@ def complete(views: list[Rows], mask: Mask) -> list[Rows]:
     Raises:
         ValueError: if they are fewer than two.
     """
-    whole = mask.all(axis=1)
-    if whole.sum() < 2:
-        raise ValueError(f"{whole.sum()} items have all {len(views)} views; at least 2 are needed")
-    return views if whole.all() else [rows[whole] for rows in views]
-
-
-def _blanked(rows: Any, present: Mask) -> Any:
-    return rows if present.all() else np.where(present[:, None], rows, 0.0)
+    complete_items = mask.all(axis=1)
+    if complete_items.sum() < 2:
+        raise ValueError(f"{complete_items.sum()} items have all {len(views)} views; at least 2 are needed")
+    return views if complete_items.all() else [rows[complete_items] for rows in views]
 
 
 def _is_list_of_views(X: Any) -> bool:

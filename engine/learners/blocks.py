@@ -1,16 +1,16 @@
-"""Blocks of rows, so that no matrix of pairs has to be held as a whole."""
+"""Blocks of rows, so that no full matrix of pairs is in memory."""
 
 from collections.abc import Iterator
 
 from engine.learners.cancellation import checkpoint
 
 BLOCK = 1 << 22
-"""Pairs held as a dense block at once: 32 MB of weights."""
+"""Numbers of a dense block of pairs: 32 MB of weights."""
 
 
-def slices(count: int, columns: int) -> Iterator[slice]:
-    """Yields slices of rows, in order, such that a block of each has at most ``BLOCK`` pairs (but at least one row)."""
-    size = max(1, BLOCK // max(columns, 1))
+def slices(count: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
+    """Yields slices of ``count`` rows, in order: each at least one row, and else at most so many numbers."""
+    size = max(1, numbers // max(columns, 1))
     for start in range(0, count, size):
         checkpoint()
         yield slice(start, min(start + size, count))

@@ -1,4 +1,4 @@
-"""Cancellation and progress: long work asks now and then whether somebody still waits, and reports how far it is.
+"""Cancellation and progress: long work checks whether its result is still wanted, and reports how far it is.
 
 The check and the report travel in context variables, so that no function between the caller and a loop has to pass them
 on. Threads that the work starts have a context of their own: check where their results are awaited.
@@ -7,6 +7,7 @@ on. Threads that the work starts have a context of their own: check where their 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 Check = Callable[[], None]
 """Raises an error where the work is no longer wanted. No ValueError: that is how learners refuse their input."""
@@ -19,13 +20,17 @@ _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
 @contextmanager
-def cancellable(check: Check) -> Iterator[None]:
-    """Lets every ``checkpoint`` of the block call the check."""
-    token = _check.set(check)
+def _during(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _check.reset(token)
+        variable.reset(token)
+
+
+def cancellable(check: Check) -> AbstractContextManager[None]:
+    """Lets every ``checkpoint`` of the block call the check."""
+    return _during(_check, check)
 
 
 def checkpoint() -> None:
@@ -43,14 +48,9 @@ def uncancellable() -> AbstractContextManager[None]:
     return cancellable(lambda: None)
 
 
-@contextmanager
-def reporting(report: Report) -> Iterator[None]:
+def reporting(report: Report) -> AbstractContextManager[None]:
     """Lets every ``report_progress`` of the block call the report."""
-    token = _report.set(report)
-    try:
-        yield
-    finally:
-        _report.reset(token)
+    return _during(_report, report)
 
 
 def report_progress(done: int, total: int) -> None:

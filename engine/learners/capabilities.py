@@ -1,4 +1,4 @@
-"""What a learner can do, as far as anything around it asks."""
+"""What a learner can do, for whatever makes pipelines of learners."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

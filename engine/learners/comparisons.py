@@ -47,12 +47,7 @@ class Comparisons:
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
         """Returns the chosen comparisons, by mask or position."""
-        return Comparisons(
-            self.items[chosen],
-            None if self.similar is None else self.similar[chosen],
-            None if self.weights is None else self.weights[chosen],
-            None if self.margins is None else self.margins[chosen],
-        )
+        return replace(self, **{name: values[chosen] for name, values in vars(self).items() if values is not None})
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
         """Returns those whose rows are all among the chosen of ``count`` rows, with positions counted among these.
@@ -69,7 +64,7 @@ class Comparisons:
         return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
 
     def agreement(self, embedded: NDArray[Any]) -> float:
-        """Returns how well Euclidean distances agree with them, from 0 to 1, margins aside.
+        """Returns how well Euclidean distances agree with them, from 0 to 1, regardless of margins.
 
         Of triplets and quadruplets the weighted share in the right order; of pairs the area under the ROC curve, NaN
         where all are similar or none is. Equal distances count half.

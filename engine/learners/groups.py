@@ -26,7 +26,7 @@ def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in params.items():
         if name in learner.groups:
-            found |= {one.name: getattr(group(learner, name), one.name) for one in fields(learner.groups[name])}
+            found |= vars(group(learner, name))
         else:
             found[name] = value
     return found

@@ -104,7 +104,7 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
     Args:
         stages: learners, first to last, with views counted from 0 ("0", "2").
         settings: further parameters of the main stage; one named "kernel__bandwidth" is the parameter "bandwidth" of
-            every "kernel" among the stages. Where neither tells its number of dimensions, the main stage has no fewer
+            every "kernel" among the stages. Where neither states its number of dimensions, the main stage has no fewer
             than an "itq" at the end has bits.
 
     Raises:

@@ -109,7 +109,7 @@ class ClassValidation:
         views: (n, d_v) array per view.
         labels: (n,) classes; folds are stratified where every class has as many members as there are folds.
         measure: what to average.
-        crossings: all (query view, database view) pairs that will be asked for.
+        crossings: all (query view, database view) pairs that will be scored.
         folds: at least 2.
         seed: shuffles the folds.
         unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
@@ -276,16 +276,16 @@ def select(
     if SPEC not in grid:
         raise ValueError('a grid needs "spec", the chains to try')
 
-    def whole(point: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def merged(point: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         settings = {**(fixed or {}), **point}
         return settings.pop(SPEC), settings
 
-    best, score, tried = search(grid, lambda point: validation.score(*whole(point), crossings), exhaustive=exhaustive)
+    best, score, tried = search(grid, lambda point: validation.score(*merged(point), crossings), exhaustive=exhaustive)
     described = [
         {"spec": spec, "settings": settings, "score": one.score} | ({"error": one.error} if one.error else {})
-        for one, (spec, settings) in ((one, whole(one.settings)) for one in tried)
+        for one, (spec, settings) in ((one, merged(one.settings)) for one in tried)
     ]
-    return Selection(*whole(best), score, described)
+    return Selection(*merged(best), score, described)
 
 
 def distances(queries: Rows, items: Rows) -> Rows:

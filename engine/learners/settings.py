@@ -1,7 +1,7 @@
-"""Which values the settings of learners take: what the annotations of their constructors say.
+"""Which values the settings of learners take: what the annotations of their constructors state.
 
 A number may have bounds (``Annotated[float, Between(0, 1)]``), a text is one of a ``Literal``'s, and None, lists and
-unions mean what they say. Whole numbers are numbers too; booleans, NaN and infinity are not.
+unions have their usual meaning. Whole numbers are numbers too; booleans, NaN and infinity are not.
 """
 
 import types
@@ -46,7 +46,7 @@ class ViewNumber:
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays of finite numbers, in a list or by name; ``meaning`` says of what."""
+    """Arrays of finite numbers, in a list or by name; ``meaning`` states of what."""
 
     dimensions: int
     meaning: str

@@ -89,5 +89,4 @@ def _laplacian(values: Values, order: Places, spans: Places, groups: Places) -> 
     running = np.concatenate([[0.0], np.cumsum(values[order])])
     sizes, sums = np.bincount(groups), np.bincount(groups, values)
     degrees = (spans[:, 1] - spans[:, 0]).sum(axis=0) + sizes[groups]
-    product: Values = degrees * values - (running[spans[:, 1]] - running[spans[:, 0]]).sum(axis=0) - sums[groups]
-    return product
+    return np.asarray(degrees * values - (running[spans[:, 1]] - running[spans[:, 0]]).sum(axis=0) - sums[groups])

@@ -1,6 +1,7 @@
 """Relative attributes: one linear score per attribute that orders the classes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _SMALLEST = 1e-9  # a share of a Newton step that changes nothing any more
 _ENOUGH = 1e-4  # of the fall that the slope promises
 
 
+@dataclass(eq=False, repr=False)
 class RelativeAttributes(LinearLearner, SeparateLearner):
     """Embeds a row as its scores of attributes, each learned from an order of the classes; two views' are comparable.
 
@@ -50,20 +52,10 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     name = "attributes"
     capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="C")
 
-    classes_: NDArray[Any]
-    orderings_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        C: Positive = 10.0,
-        orderings: Annotated[Mapping[Any, ArrayLike], Arrays(1, _ORDERINGS)] | None = None,
-        tol: Tolerance = 1e-4,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.C = C
-        self.orderings = orderings
-        self.tol = tol
-        self.view_slices = view_slices
+    C: Positive = 10.0
+    orderings: Annotated[Mapping[Any, ArrayLike], Arrays(1, _ORDERINGS)] | None = None
+    tol: Tolerance = 1e-4
+    view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.classes_ = shared_classes(given.classes)
@@ -133,8 +125,7 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
 def _newton_step(rows: Rows, local: LocalLoss, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
     def hessian_product(along: NDArray[np.float64]) -> NDArray[np.float64]:
         checkpoint()
-        product: NDArray[np.float64] = along + 2 * share * (local.laplacian(rows @ along) @ rows)
-        return product
+        return np.asarray(along + 2 * share * (local.laplacian(rows @ along) @ rows))
 
     step: NDArray[np.float64] = cg(
         LinearOperator((len(slope),) * 2, matvec=hessian_product, dtype=np.float64), -slope, rtol=0.1

@@ -16,7 +16,7 @@ class ITQ(ProjectionHasher):
     """Rotates the leading principal components so that rows are near the corners of a cube, and takes the corners.
 
     Gong and Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes" (CVPR 2011), section
-    2.2, on rows of unit length about their mean, since bits tell directions only. FAISS's ITQ (1.15) is not used:
+    2.2, on rows of unit length about their mean, since bits depend on directions only. FAISS's ITQ (1.15) is not used:
     its update multiplies by V where the Procrustes solution has V^T, so it never settles, and it retrieved worse.
 
     Raises:
@@ -41,8 +41,7 @@ class ITQ(ProjectionHasher):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.where(lengths > 0, lengths, 1.0)
         components, _ = principal_components(rows, n_bits)
-        projection: NDArray[np.float64] = rotation(rows @ components.T, random).T @ components
-        return projection
+        return np.asarray(rotation(rows @ components.T, random).T @ components)
 
 
 def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """A supervised cross-view hasher: Multi-NPP with codes in place of embeddings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.utils import check_random_state
 
 from engine.learners.base import Mask, Rows
 from engine.learners.cancellation import report_progress
-from engine.learners.capabilities import Capabilities
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.hashing.itq import rotation
 from engine.learners.hashing.regression import Regression
 from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
+from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.problem import draw_rows
 from engine.learners.npp.relations import Similarity, similarity_of
@@ -41,6 +42,7 @@ class _Scaled(NamedTuple):
         return cls(centred / scale, mean, scale)
 
 
+@dataclass(eq=False, repr=False)
 class NPPHash(Hasher):
     """Codes of several views in which similar items differ in few bits and dissimilar ones in half of them.
 
@@ -59,7 +61,7 @@ class NPPHash(Hasher):
     Args:
         n_bits: bits of a code (B).
         eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
-            decisions, the start alone leaves bits where classes are not told apart.
+            decisions, the start alone leaves bits where classes are not separated.
         max_iter: steps of L-BFGS at most.
         max_rows: rows of a view whose pairs are looked at, drawn by chance where there are more. The regression is on
             all rows, so that time grows with their number only linearly.
@@ -80,38 +82,18 @@ class NPPHash(Hasher):
     """
 
     name = "npp-hash"
-    capabilities = Capabilities(
-        cross_view=True,
-        needs_labels=True,
-        multilabel=True,
-        takes_neighbors=True,
-        adds_views=True,
-        least_views=2,
-        binary=True,
-        main_parameter="n_bits",
-    )
+    capabilities = replace(MultiNPP.capabilities, binary=True, main_parameter="n_bits")
 
-    weights_: list[Matrix]
-    means_: list[NDArray[np.float64]]
-    offsets_: list[NDArray[np.float64]]
-    objective_: NDArray[np.float64]
-    n_iter_: int
+    weights_: list[Matrix] = field(init=False)
+    means_: list[NDArray[np.float64]] = field(init=False)
+    offsets_: list[NDArray[np.float64]] = field(init=False)
 
-    def __init__(
-        self,
-        n_bits: Bits = 64,
-        eta: Weight = 1e-2,
-        max_iter: Steps = 30,
-        max_rows: PairRows = 4096,
-        random_state: Seed | None = None,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.eta = eta
-        self.max_iter = max_iter
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_bits: Bits = 64
+    eta: Weight = 1e-2
+    max_iter: Steps = 30
+    max_rows: PairRows = 4096
+    random_state: Seed | None = None
+    view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self._learn(*_known(views, given))
@@ -119,24 +101,24 @@ class NPPHash(Hasher):
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
         self._learn_added(*_known(views, given))
 
-    def _learn(self, views: list[Rows], there: Mask, similar: Similarity) -> None:
+    def _learn(self, views: list[Rows], present: Mask, similar: Similarity) -> None:
         random = check_random_state(self.random_state)
-        items, drawn, pairs = self._pairs(there, similar, random)
+        items, drawn, pairs = self._pairs(present, similar, random)
         targets = groups(similar, self.n_bits, random)
-        scaled = [_Scaled.of(rows[these]) for rows, these in zip(views, items, strict=True)]
-        few = [one.rows[these] for one, these in zip(scaled, drawn, strict=True)]
+        scaled = [_Scaled.of(rows[numbers]) for rows, numbers in zip(views, items, strict=True)]
+        few = [one.rows[numbers] for one, numbers in zip(scaled, drawn, strict=True)]
         regressions, predicted = [], []
-        for one, these, chosen in zip(scaled, items, drawn, strict=True):
-            regressions.append(Regression.of(one.rows, targets[these]))
-            predicted.append(regressions[-1].left_out(one.rows, targets[these], chosen))
+        for one, numbers, chosen in zip(scaled, items, drawn, strict=True):
+            regressions.append(Regression.of(one.rows, targets[numbers]))
+            predicted.append(regressions[-1].left_out(one.rows, targets[numbers], chosen))
         losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
         relaxed = RelaxedCodes(few, losses, self.eta, _turned(regressions, np.vstack(predicted), self.n_bits, random))
         self.means_, self.weights_, self.offsets_ = [], [], []
         self._keep(scaled, relaxed)
 
-    def _learn_added(self, views: list[Rows], there: Mask, similar: Similarity) -> None:
+    def _learn_added(self, views: list[Rows], present: Mask, similar: Similarity) -> None:
         new = len(views) - 1
-        items, drawn, pairs = self._pairs(there, similar, check_random_state(self.random_state))
+        items, drawn, pairs = self._pairs(present, similar, check_random_state(self.random_state))
         fixed_codes = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
         sums = sum(
             pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))]))
@@ -155,11 +137,11 @@ class NPPHash(Hasher):
         )
         self._keep([scaled], relaxed)
 
-    def _pairs(self, there: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
+    def _pairs(self, present: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
         """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
-        items = [np.flatnonzero(column) for column in there.T]
-        drawn = [draw_rows(len(these), self.max_rows, random) for these in items]
-        rows = [these[chosen] for these, chosen in zip(items, drawn, strict=True)]
+        items = [np.flatnonzero(column) for column in present.T]
+        drawn = [draw_rows(len(numbers), self.max_rows, random) for numbers in items]
+        rows = [numbers[chosen] for numbers, chosen in zip(items, drawn, strict=True)]
         return items, drawn, pair_relations(similar, rows)
 
     def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes) -> None:
@@ -186,17 +168,16 @@ class NPPHash(Hasher):
         return np.asarray(found)
 
     def _scores(self, rows: Rows, view: int) -> Rows:
-        scores: Rows = (rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view]
-        return scores
+        return np.asarray((rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view])
 
 
 def _known(views: list[Rows], given: Supervision) -> tuple[list[Rows], Mask, Similarity]:
     """Returns the items that have a view: others must not change what is drawn."""
-    there, similar = given.mask, similarity_of(given.classes, given.neighbors, len(given.mask))
-    known = np.flatnonzero(there.any(axis=1))
-    if len(known) == len(there):
-        return views, there, similar
-    return [rows[known] for rows in views], there[known], similar.cut(known, known)
+    present, similar = given.mask, similarity_of(given.classes, given.neighbors, len(given.mask))
+    known = np.flatnonzero(present.any(axis=1))
+    if len(known) == len(present):
+        return views, present, similar
+    return [rows[known] for rows in views], present[known], similar.cut(known, known)
 
 
 def _turned(

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from engine.learners.hashing.stage import StageHasher
 from engine.learners.settings import Bits, Seed
 
 
+@dataclass(eq=False, repr=False)
 class ProjectionHasher(StageHasher):
     """Scores a row x by A (x - m), with A of shape (B, d) and m the mean row.
 
@@ -30,14 +32,11 @@ class ProjectionHasher(StageHasher):
         ValueError: from ``fit``, for ``n_bits`` that is not positive.
     """
 
-    projections_: list[NDArray[np.float64]]
+    projections_: list[NDArray[np.float64]] = field(init=False)
 
-    def __init__(
-        self, n_bits: Bits | None = None, random_state: Seed | None = None, view_slices: Sequence[int] | None = None
-    ) -> None:
-        self.n_bits = n_bits
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_bits: Bits | None = None
+    random_state: Seed | None = None
+    view_slices: Sequence[int] | None = None
 
     @abstractmethod
     def _projection(self, rows: Rows, n_bits: int, random: np.random.RandomState) -> NDArray[np.float64]:
@@ -50,5 +49,4 @@ class ProjectionHasher(StageHasher):
         return fitted | {"projections_": self._projection(rows - fitted["offsets_"], n_bits, random)}
 
     def _scores(self, rows: Rows, view: int) -> Rows:
-        scores: Rows = super()._scores(rows, view) @ self.projections_[self._hash_of(view)].T
-        return scores
+        return np.asarray(super()._scores(rows, view) @ self.projections_[self._hash_of(view)].T)

@@ -15,7 +15,7 @@ _PENALTIES = np.logspace(-5, 1, 13)  # a row
 
 @dataclass(frozen=True)
 class Regression:
-    """Predicts targets, scaled so that predictions, constants aside, have unit mean square.
+    """Predicts targets, scaled so that predictions without their constants have unit mean square.
 
     Attributes:
         weights: (K, d).
@@ -38,7 +38,7 @@ class Regression:
         return cls(weights / size, np.atleast_1d(model.intercept_) / size, float(model.alpha_), size)
 
     def left_out(self, rows: Rows, targets: Rows, which: NDArray[np.intp]) -> Rows:
-        """Returns the predictions of regressions on all rows but one for that one, constants aside.
+        """Returns the predictions of regressions on all rows but one for that one, without the constants.
 
         Args:
             rows: (n, d), centred, as given to ``of``.
@@ -50,8 +50,7 @@ class Regression:
         """
         leverage = 1 / len(rows) + _leverages(rows, which, self.penalty)
         wanted = targets[which] / self.size - self.constants
-        predicted: Rows = wanted - (wanted - rows[which] @ self.weights.T) / (1 - leverage)[:, None]
-        return predicted
+        return np.asarray(wanted - (wanted - rows[which] @ self.weights.T) / (1 - leverage)[:, None])
 
 
 def _leverages(rows: Rows, which: NDArray[np.intp], penalty: float) -> NDArray[np.float64]:

@@ -1,16 +1,16 @@
 """Multi-NPP's objective on relaxed codes: numbers in [-1, 1] whose signs are the bits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
+from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
 from engine.learners.npp.problem import PairRelations
 
 Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _PAIRS_AT_ONCE = 1 << 17  # a block of their distances stays in the processor's cache
 
@@ -31,9 +31,7 @@ class PairLoss:
     """
 
     def __init__(self, relations: PairRelations) -> None:
-        rows, columns = relations.attracted.shape
-        size = max(1, _PAIRS_AT_ONCE // max(columns, 1))
-        self._slices = [slice(start, start + size) for start in range(0, rows, size)]
+        self._slices = list(slices(*relations.attracted.shape, _PAIRS_AT_ONCE))
         self._near = [np.asarray(relations.attracted.block(block)) for block in self._slices]
         self._weights = 0.5 / max(relations.attracted.size, 1), 0.5 / max(relations.repelled.size, 1)
 
@@ -41,23 +39,19 @@ class PairLoss:
         """Returns the loss and its gradients with respect to both, (n, B) and (m, B)."""
         unit = 2.0 * first.shape[1]
         value, slopes = 0.0, (np.empty_like(first), np.zeros_like(second))
-        for block, distance, near in self._distances(first, second):
-            missing = np.maximum(1.0 - distance, 0.0)
-            near_weight, far_weight = self._weights
-            deviation = np.where(near, near_weight * distance, -far_weight * missing)
-            value += float(np.vdot(deviation, np.where(near, distance, -missing)))
-            springs = deviation * (4.0 / unit)
-            slopes[0][block] = springs.sum(axis=1)[:, None] * first[block] - springs @ second
-            slopes[1][:] += springs.sum(axis=0)[:, None] * second - springs.T @ first[block]
-        return value, *slopes
-
-    def _distances(self, first: Rows, second: Rows) -> Iterator[tuple[slice, Rows, Mask]]:
         squares = (second * second).sum(axis=1)
+        near_weight, far_weight = self._weights
         for block, near in zip(self._slices, self._near, strict=True):
             checkpoint()
             part = first[block]
-            distance = (part * part).sum(axis=1)[:, None] + squares - 2.0 * part @ second.T
-            yield block, distance / (2.0 * first.shape[1]), near
+            distance = ((part * part).sum(axis=1)[:, None] + squares - 2.0 * part @ second.T) / unit
+            missing = np.maximum(1.0 - distance, 0.0)
+            deviation = np.where(near, near_weight * distance, -far_weight * missing)
+            value += float(np.vdot(deviation, np.where(near, distance, -missing)))
+            springs = deviation * (4.0 / unit)
+            slopes[0][block] = springs.sum(axis=1)[:, None] * part - springs @ second
+            slopes[1][:] += springs.sum(axis=0)[:, None] * second - springs.T @ part
+        return value, *slopes
 
 
 class RelaxedCodes:

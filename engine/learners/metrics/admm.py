@@ -8,7 +8,7 @@ from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.descent import Solution
-from engine.learners.metrics.features import PairFeatures
+from engine.learners.metrics.features import Differences
 from engine.learners.metrics.objective import Objective
 from engine.learners.metrics.parameters import Full, Symmetric
 from engine.learners.metrics.proximal import proximal_step
@@ -38,7 +38,7 @@ class Multipliers:
 
 
 def alternate(
-    features: PairFeatures, constraints: Constraints, regularizer: Regularizer, theta: Rows, how: Multipliers
+    features: Differences, constraints: Constraints, regularizer: Regularizer, theta: Rows, how: Multipliers
 ) -> Solution:
     """Returns the projection of the last M on the positive semidefinite cone, as Algorithm 2 does.
 

@@ -53,19 +53,19 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
             comparisons = self._of_neighbors(views, given.mask, neighbor_view)
         if comparisons is None:
             return super()._fit_present(views, given, view)
-        there = given.mask[:, view]
-        return self._fit_compared(views[view][there], comparisons.among(there, len(there)), view)
+        present = given.mask[:, view]
+        return self._fit_compared(views[view][present], comparisons.among(present, len(present)), view)
 
     def _of_neighbors(self, views: list[Rows], mask: Mask, view: int) -> Comparisons:
         """Returns comparisons drawn among items that have a view, where nearest neighbours in it are similar."""
         sampling = self._sampling
         if not 0 <= view < len(views):
             raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, from 0")
-        there = np.flatnonzero(mask[:, view])
-        sampler = NearestSampler(views[view][there], NEIGHBORS if sampling.neighbors is None else sampling.neighbors)
+        members = np.flatnonzero(mask[:, view])
+        sampler = NearestSampler(views[view][members], NEIGHBORS if sampling.neighbors is None else sampling.neighbors)
         generator = np.random.default_rng([self.random_state, view])
         items, alike = sampler.draw(sampling.constraints, sampling.n_constraints, generator)
-        return Comparisons(there[items], alike if sampling.constraints == "pairs" else None)
+        return Comparisons(members[items], alike if sampling.constraints == "pairs" else None)
 
     def _fit_compared(self, rows: Rows, comparisons: Comparisons, view: int) -> dict[str, Any]:
         bounds, stopping = self._bounds, self._stopping

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +54,7 @@ class Constraints:
 
     def take(self, which: Indices) -> "Constraints":
         """Returns the constraints at some positions."""
-        return Constraints(self.near[which], self.far[which], self.margins[which], self.weights[which])
+        return Constraints(**{name: values[which] for name, values in vars(self).items()})
 
 
 def quadruplets(items: ArrayLike, margin: ArrayLike = 1.0, weight: ArrayLike = 1.0) -> Constraints:
@@ -117,25 +116,19 @@ def joined(sets: Sequence[Constraints]) -> Constraints:
     """
     if not sets:
         raise ValueError("there are no constraints to learn from; give at least one set")
-    return Constraints(
-        np.concatenate([one.near for one in sets]),
-        np.concatenate([one.far for one in sets]),
-        np.concatenate([one.margins for one in sets]),
-        np.concatenate([one.weights for one in sets]),
-    )
+    return Constraints(**{name: np.concatenate([getattr(one, name) for one in sets]) for name in vars(sets[0])})
 
 
 def _positions(items: ArrayLike, size: int) -> Indices:
     array = np.asarray(items)
     if array.ndim != 2 or array.shape[1] != size:
         raise ValueError(f"tuples of {size} rows have shape (n, {size}), not {array.shape}")
-    if array.size and not np.issubdtype(array.dtype, np.integer) and not _whole(array):
+    integers = np.issubdtype(array.dtype, np.integer) or (
+        np.issubdtype(array.dtype, np.floating) and (np.isfinite(array).all() and (array % 1 == 0).all())
+    )
+    if array.size and not integers:
         raise ValueError("constraints name rows by position, so they must be whole numbers, without NaN")
     return array.astype(np.int64)
-
-
-def _whole(array: NDArray[Any]) -> bool:
-    return bool(np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all() and (array % 1 == 0).all())
 
 
 def _each(value: ArrayLike, count: int, name: str = "weights") -> Values:

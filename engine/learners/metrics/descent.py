@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -120,7 +120,8 @@ class _Run:
         self.first = self.size = how.step * length / (float(np.linalg.norm(self.slope)) or 1.0)
 
     def over(self) -> bool:
-        if self.validation is not None and self._unimproved() >= self.validation.patience:
+        checks_since_best = len(self.scores) - 1 - int(np.argmax(self.scores or [0]))
+        if self.validation is not None and checks_since_best >= self.validation.patience:
             return True
         return self.converged or self.taken >= self.how.max_iter
 
@@ -192,17 +193,3 @@ class _Run:
         if score > self.best[0]:
             self.best = score, self.at
         return added
-
-    def _unimproved(self) -> int:
-        """How many checks ago the best score was."""
-        return len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
-
-
-def fitted_attributes(solution: Solution) -> dict[str, Any]:
-    """Returns what a learner remembers of a solution, by the names of its attributes."""
-    return {
-        "objective_": solution.objective,
-        "history_": np.array(solution.history),
-        "steps_": solution.steps,
-        "converged_": solution.converged,
-    }

@@ -1,7 +1,7 @@
 """Metrics of a given rank: Fantope regularisation."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -11,7 +11,7 @@ from engine.learners.base import Rows
 from engine.learners.groups import group
 from engine.learners.metrics.admm import Multipliers, alternate
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Descent, Solution, Validation, descend, fitted_attributes
+from engine.learners.metrics.descent import Descent, Solution, Validation, descend
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.growing_subsets import descend_over_growing_subsets
 from engine.learners.metrics.learner import MetricLearner
@@ -24,15 +24,11 @@ from engine.learners.subspace.pca import principal_components
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]
-FORMS: Mapping[Form, Callable[[], Parameters]] = {
-    "full": Full,
-    "diagonal": Diagonal,
-    "factor": LowRank,
-    "low-rank": LowRank,
-}
+FORMS: Mapping[Form, type[Parameters]] = {"full": Full, "diagonal": Diagonal, "factor": LowRank, "low-rank": LowRank}
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 
 
+@dataclass(eq=False, repr=False)
 class Fantope(MetricLearner):
     """Learns one metric per view from comparisons of distances, and leads its rank to a given one.
 
@@ -82,44 +78,27 @@ class Fantope(MetricLearner):
         "stopping": Stopping(),
     }
 
-    rank_: list[int]
-    full_rank_: list[int]
-    objective_: list[float]
-    history_: list[NDArray[np.float64]]
-    converged_: list[bool]
-    steps_: list[int]
+    rank_: list[int] = field(init=False)
+    full_rank_: list[int] = field(init=False)
+    objective_: list[float] = field(init=False)
+    history_: list[NDArray[np.float64]] = field(init=False)
+    converged_: list[bool] = field(init=False)
+    steps_: list[int] = field(init=False)
 
-    def __init__(
-        self,
-        n_components: Dimensions = 32,
-        mu: Weight = 0.01,
-        gamma: Weight = 0.0,
-        frobenius: Weight = 0.0,
-        sampling: Sampling | None = None,
-        bounds: Bounds | None = None,
-        form: Form = "full",
-        start: Start = "pca",
-        solver: Literal["alternate", "admm"] = "alternate",
-        rho: Positive = 1.0,
-        descent: Descent | None = None,
-        stopping: Stopping | None = None,
-        random_state: Seed = 0,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.mu = mu
-        self.gamma = gamma
-        self.frobenius = frobenius
-        self.sampling = sampling
-        self.bounds = bounds
-        self.form = form
-        self.start = start
-        self.solver = solver
-        self.rho = rho
-        self.descent = descent
-        self.stopping = stopping
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_components: Dimensions = 32
+    mu: Weight = 0.01
+    gamma: Weight = 0.0
+    frobenius: Weight = 0.0
+    sampling: Sampling | None = None
+    bounds: Bounds | None = None
+    form: Form = "full"
+    start: Start = "pca"
+    solver: Literal["alternate", "admm"] = "alternate"
+    rho: Positive = 1.0
+    descent: Descent | None = None
+    stopping: Stopping | None = None
+    random_state: Seed = 0
+    view_slices: Sequence[int] | None = None
 
     @property
     def needs_labels(self) -> bool:
@@ -134,7 +113,8 @@ class Fantope(MetricLearner):
     def _learn(
         self, rows: Rows, constraints: Constraints, validation: Constraints | None
     ) -> tuple[Rows, dict[str, Any]]:
-        self._check_parameters()
+        if self.solver == "admm" and (self.form != "full" or self._stopping.patience is not None):
+            raise ValueError('solver="admm" is for form="full", and without patience')
         features = Differences(rows)
         rank = min(self.n_components, rows.shape[1])
         solution = self._solve(
@@ -145,7 +125,14 @@ class Fantope(MetricLearner):
         factor = spectrum.largest(min(most, spectrum.rank(_ROUNDING))).factor()
         if not len(factor):
             factor = np.zeros((1, rows.shape[1]))
-        return factor, {"rank_": len(factor), "full_rank_": spectrum.rank(), **fitted_attributes(solution)}
+        return factor, {
+            "rank_": len(factor),
+            "full_rank_": spectrum.rank(),
+            "objective_": solution.objective,
+            "history_": np.array(solution.history),
+            "steps_": solution.steps,
+            "converged_": solution.converged,
+        }
 
     def _validation(self, features: Differences, constraints: Constraints | None) -> Validation | None:
         patience = self._stopping.patience
@@ -187,7 +174,3 @@ class Fantope(MetricLearner):
             solver = "covariance_eigh" if len(rows) >= rows.shape[1] else "full"
             return principal_components(rows, rows.shape[1] if self.form == "factor" else rank, solver=solver)[0]
         return np.eye(rank if self.form == "low-rank" else rows.shape[1], rows.shape[1])
-
-    def _check_parameters(self) -> None:
-        if self.solver == "admm" and (self.form != "full" or self._stopping.patience is not None):
-            raise ValueError('solver="admm" is for form="full", and without patience')

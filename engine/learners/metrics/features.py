@@ -1,50 +1,23 @@
 """What a pair of rows is compared by, and the two sums over pairs that every metric is learned from."""
 
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
+from engine.learners.blocks import slices
 
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-_BLOCK = 1 << 21  # numbers at a time that fit into memory, whatever the constraints
-_CACHE = 1 << 17  # and into a core's own cache, which halves the time of gathering rows
+_CACHE = 1 << 17  # numbers that fit into a core's own cache, which halves the time of gathering rows
 _MANY = 1 << 17  # pairs above which rows are gathered as float32
 
 
-class PairFeatures(Protocol):
-    """A map Phi from pairs of items to vectors of ``width`` numbers.
-
-    The solver asks for nothing else, so features that are no differences of rows only need to be given these methods;
-    scores that are linear in the features are those of a metric which is linear in another parameter.
-    """
-
-    width: int
-
-    def distances(self, factor: Rows, pairs: Pairs) -> Values:
-        """Returns |L Phi|^2 of (n, 2) pairs, for a (r, width) factor L."""
-
-    def forms(self, matrix: Rows, pairs: Pairs) -> Values:
-        """Returns Phi^T M Phi of (n, 2) pairs, for any symmetric (width, width) matrix M."""
-
-    def scatter(self, pairs: Pairs, coefficients: Values) -> Rows:
-        """Returns the (width, width) sum of c Phi Phi^T over (n, 2) pairs with (n,) coefficients c."""
-
-    def squares(self, pairs: Pairs, coefficients: Values) -> Values:
-        """Returns the diagonal of the scatter, (width,), without the rest."""
-
-    def check(self, largest: int) -> None:
-        """Raises ValueError if there is no item at position ``largest``."""
-
-
 class Differences:
-    """Phi(i, j) = x_i - x_j, for the rows of X.
+    """The features of pairs of rows of X: Phi(i, j) = x_i - x_j.
 
     The scatter is X^T (Lap X) with the sparse Laplacian Lap of the pairs' graph, so its cost is that of the rows times
     the square of their width, and of the pairs times the width only. Over more than 131,072 pairs both sums are of
@@ -73,14 +46,12 @@ class Differences:
         """Returns the (d, d) sum of c (x_i - x_j)(x_i - x_j)^T over (n, 2) pairs with (n,) coefficients c."""
         rows, pulled = self._laplacian(pairs, coefficients)
         total: Rows = rows.T @ pulled
-        mean: Rows = (total + total.T) / 2
-        return mean
+        return np.asarray((total + total.T) / 2)
 
     def squares(self, pairs: Pairs, coefficients: Values) -> Values:
         """Returns the diagonal of the scatter, (d,), without the rest."""
         rows, pulled = self._laplacian(pairs, coefficients)
-        diagonal: Values = np.einsum("nd,nd->d", rows, pulled)
-        return diagonal
+        return np.asarray(np.einsum("nd,nd->d", rows, pulled))
 
     def check(self, largest: int) -> None:
         """Checks that there is a row at position ``largest``.
@@ -110,7 +81,7 @@ class Differences:
 
     def _blockwise(self, pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
         found = np.empty(len(pairs))
-        for part in blocks(len(pairs), rows.shape[1], _CACHE):
+        for part in slices(len(pairs), rows.shape[1], _CACHE):
             gaps = rows.take(pairs[part, 0], axis=0)
             gaps -= rows.take(pairs[part, 1], axis=0)
             found[part] = measure(gaps)
@@ -120,11 +91,3 @@ class Differences:
 def _gathered(rows: Rows, pairs: int) -> Rows:
     """Rows of the same differences, as float32 if there are many pairs of them."""
     return rows if pairs <= _MANY else (rows - rows.mean(axis=0)).astype(np.float32)
-
-
-def blocks(count: int, width: int, numbers: int = _BLOCK) -> Iterator[slice]:
-    """Yields slices over ``count`` rows of ``width`` numbers, at most so many at a time, but one row at least."""
-    size = max(numbers // max(width, 1), 1)
-    for start in range(0, count, size):
-        checkpoint()
-        yield slice(start, start + size)

@@ -1,7 +1,7 @@
 """Descent over growing subsets of the constraints, to all of them in the end."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +44,7 @@ def descend_over_growing_subsets(
     steps, stages = 0, STAGES
     for current, following in pairwise(objectives):
         budget = replace(how, max_iter=(how.max_iter - steps) // 2)
-        found = descend(current, theta, budget, Validation(_hundredths(following), _PATIENCE), stages)
+        found = descend(current, theta, budget, Validation(partial(_hundredths, following), _PATIENCE), stages)
         theta, steps, history = found.metric.theta, steps + found.steps, history + found.history
         if stages > 1:
             how, stages = replace(how, smoothing=how.smoothing * SHARPER), stages - 1
@@ -83,10 +83,6 @@ def scaled(objective: Loss, theta: Rows) -> Rows:
     return theta
 
 
-def _hundredths(objective: Loss) -> Callable[[Metric], float]:
-    """A score that rises by one when the objective falls by a hundredth."""
-
-    def score(metric: Metric) -> float:
-        return -float(np.floor(100 * np.log(max(objective.exact(metric), np.finfo(float).tiny))))
-
-    return score
+def _hundredths(objective: Loss, metric: Metric) -> float:
+    """Returns a score that rises by one when the objective falls by a hundredth."""
+    return -float(np.floor(100 * np.log(max(objective.exact(metric), np.finfo(float).tiny))))

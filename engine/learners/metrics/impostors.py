@@ -1,15 +1,16 @@
 """The loss of large margin nearest neighbours, and the impostors that it has to look at."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from engine.learners.base import Rows
+from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
-from engine.learners.metrics.features import Differences, blocks
+from engine.learners.metrics.features import Differences
 from engine.learners.metrics.objective import Evaluation, merged
 from engine.learners.metrics.parameters import Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
@@ -60,6 +61,7 @@ class Targets:
         return np.column_stack([anchors, self.neighbors[anchors, places]])
 
 
+@dataclass(eq=False)
 class Impostors:
     """sum of [margin + D(i, j) - D(i, l)]_+ over target neighbours j of i and rows l of other classes, divided by the
     number of (i, j), and a regulariser, which has the pull.
@@ -77,16 +79,15 @@ class Impostors:
         parameters: what to differentiate with respect to.
     """
 
-    def __init__(
-        self, features: Differences, targets: Targets, margin: float, regularizer: Regularizer, parameters: Parameters
-    ) -> None:
-        self.features = features
-        self.targets = targets
-        self.margin = margin
-        self.regularizer = regularizer
-        self.parameters = parameters
-        self.smoothing = 0.0
-        self._near = targets.pairs
+    features: Differences
+    targets: Targets
+    margin: float
+    regularizer: Regularizer
+    parameters: Parameters
+    smoothing: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._near = self.targets.pairs
         self._keys = np.empty(0, dtype=np.int64)  # i n + l of the active pairs
         self._active = np.empty((0, 2), dtype=np.int64)
 
@@ -158,8 +159,10 @@ class Impostors:
         ones, classes, count = np.ones(len(embedded)), self.targets.classes, len(embedded)
         left = np.column_stack([-2 * embedded, lengths - furthest - rounding, ones]).astype(np.float32)
         right = np.column_stack([embedded, ones, lengths]).astype(np.float32)
-        for part in blocks(count, count, _CACHE):
-            keys = part.start * count + np.flatnonzero(left[part] @ right.T < 0)
+        for part in slices(count, count, _CACHE):
+            with np.errstate(invalid="ignore"):  # few infinite reaches times the zeros that BLAS pads rows with
+                inside = left[part] @ right.T < 0
+            keys = part.start * count + np.flatnonzero(inside)
             anchors, others = np.divmod(keys, count)
             yield keys[classes[anchors] != classes[others]]
 

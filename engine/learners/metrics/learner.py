@@ -38,7 +38,7 @@ class MetricLearner(ComparisonLearner):
         Args:
             X: (n, d) rows.
             constraints: over the positions of the rows.
-            validation: constraints whose satisfied share stops the fit, where ``patience`` is set; their margins say
+            validation: constraints whose satisfied share stops the fit, where ``patience`` is set; their margins state
                 what counts as satisfied, so 0 for an order and the threshold for pairs.
 
         Raises:
@@ -72,8 +72,7 @@ class MetricLearner(ComparisonLearner):
         """Returns M of a view, (d, d), positive semidefinite."""
         check_is_fitted(self)
         weights = self.weights_[view]
-        matrix: NDArray[np.float64] = weights.T @ weights
-        return matrix
+        return np.asarray(weights.T @ weights)
 
     def pair_distance(
         self, pairs: ArrayLike, preprocessor: shapes.Preprocessor | None = None, view: int = 0
@@ -87,8 +86,7 @@ class MetricLearner(ComparisonLearner):
         if items.shape[1] != 2:
             raise ValueError(f"pairs are of 2 rows, not {items.shape[1]}")
         embedded = self.transform(rows, view=view)
-        distances: NDArray[np.float64] = np.linalg.norm(embedded[items[:, 0]] - embedded[items[:, 1]], axis=1)
-        return distances
+        return np.asarray(np.linalg.norm(embedded[items[:, 0]] - embedded[items[:, 1]], axis=1))
 
     def predict_pairs(
         self, pairs: ArrayLike, preprocessor: shapes.Preprocessor | None = None, view: int = 0
@@ -119,7 +117,7 @@ class MetricLearner(ComparisonLearner):
     ) -> Self:
         """Sets the threshold of a view that verifies known pairs best.
 
-        Give pairs that the metric was not learned from: its own it tears further apart than others.
+        Give pairs that the metric was not learned from: it separates its own further than others.
 
         Args:
             pairs: as in ``pair_distance``.

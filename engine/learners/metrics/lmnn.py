@@ -65,6 +65,7 @@ class LMNN(Fantope):
 
     groups: ClassVar[Mapping[str, Any]] = {"descent": Descent(max_iter=1000, smoothing=0.1)}
     solver = "alternate"
+    _sampling, _stopping = Sampling(), Stopping()
 
     def __init__(
         self,
@@ -93,16 +94,8 @@ class LMNN(Fantope):
         self.view_slices = view_slices
 
     @property
-    def _sampling(self) -> Sampling:
-        return Sampling()
-
-    @property
     def _bounds(self) -> Bounds:
         return Bounds(self.margin)
-
-    @property
-    def _stopping(self) -> Stopping:
-        return Stopping()
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         return self._fit_rows(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors), None)

@@ -1,14 +1,14 @@
 """The regularised hinge loss of a metric, and the constraints that it has to look at."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.features import PairFeatures
+from engine.learners.metrics.features import Differences
 from engine.learners.metrics.parameters import Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
 
@@ -47,6 +47,7 @@ class Loss(Protocol):
         """Returns the objective over all constraints, with the hinge itself."""
 
 
+@dataclass(eq=False)
 class Objective:
     """sum of w [margin + D(i, j) - D(k, l)]_+ over the constraints, divided by the sum of w, and a regulariser.
 
@@ -67,17 +68,16 @@ class Objective:
         ValueError: if a constraint names an item that the features do not have.
     """
 
-    def __init__(
-        self, features: PairFeatures, constraints: Constraints, regularizer: Regularizer, parameters: Parameters
-    ) -> None:
-        features.check(int(max(constraints.near.max(), constraints.far.max())))
-        self.features = features
-        self.constraints = constraints
-        self.regularizer = regularizer
-        self.parameters = parameters
-        self.smoothing = 0.0
-        self._costs = constraints.weights / constraints.weights.sum()
-        self._active = np.arange(len(constraints))
+    features: Differences
+    constraints: Constraints
+    regularizer: Regularizer
+    parameters: Parameters
+    smoothing: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self.features.check(int(max(self.constraints.near.max(), self.constraints.far.max())))
+        self._costs = self.constraints.weights / self.constraints.weights.sum()
+        self._active = np.arange(len(self.constraints))
         self._checked = False
 
     def evaluate(self, metric: Metric) -> Evaluation:
@@ -128,17 +128,16 @@ def merged(known: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def gaps(
-    metric: Metric, features: PairFeatures, constraints: Constraints, which: NDArray[np.int64] | None = None
+    metric: Metric, features: Differences, constraints: Constraints, which: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
     """Returns D(k, l) - D(i, j) of all constraints, or of those at the given positions."""
-    near, far = (
-        (constraints.near, constraints.far) if which is None else (constraints.near[which], constraints.far[which])
-    )
-    distances = metric.distances(features, np.concatenate([far, near]))
+    chosen: Any = slice(None) if which is None else which
+    far = constraints.far[chosen]
+    distances = metric.distances(features, np.concatenate([far, constraints.near[chosen]]))
     return distances[: len(far)] - distances[len(far) :]
 
 
-def satisfied(metric: Metric, features: PairFeatures, constraints: Constraints) -> float:
+def satisfied(metric: Metric, features: Differences, constraints: Constraints) -> float:
     """Returns the weighted share of constraints with D(k, l) > D(i, j) + margin.
 
     Strictly, so that the zero metric fulfils nothing; with margin 0 it is the accuracy of the order.

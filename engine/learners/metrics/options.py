@@ -28,7 +28,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What constraints ask of squared distances.
+    """The bounds that constraints set on squared distances.
 
     Attributes:
         margin: of triplets and quadruplets, in squared distance.

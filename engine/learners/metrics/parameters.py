@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from engine.learners.base import Rows
-from engine.learners.metrics.features import PairFeatures, Pairs, Values
+from engine.learners.metrics.features import Differences, Pairs, Values
 from engine.learners.metrics.spectrum import Spectrum
 
 
@@ -30,7 +30,7 @@ class Metric:
         """M by its eigenvalues."""
         return Spectrum.of(self.matrix)
 
-    def distances(self, features: PairFeatures, pairs: Pairs) -> Values:
+    def distances(self, features: Differences, pairs: Pairs) -> Values:
         """Returns the (n,) squared distances of (n, 2) pairs."""
         if self.factor is None:
             return features.forms(self.matrix, pairs)
@@ -43,7 +43,7 @@ class Parameters(Protocol):
     def place(self, theta: Rows) -> Metric:
         """Returns the metric of the allowed parameters nearest to these."""
 
-    def slope(self, metric: Metric, features: PairFeatures, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
         """Returns the gradient, of the parameters' shape, of sum c D(pair) + <added, M>."""
 
     def start(self, factor: Rows) -> Rows:
@@ -61,14 +61,13 @@ class Full:
         metric.__dict__["spectrum"] = spectrum  # known already, and the costliest part of an iteration
         return metric
 
-    def slope(self, metric: Metric, features: PairFeatures, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
         """Returns the (d, d) gradient, equation (12) of the paper."""
         return features.scatter(pairs, coefficients) + added
 
     def start(self, factor: Rows) -> Rows:
         """Returns L^T L."""
-        product: Rows = factor.T @ factor
-        return product
+        return np.asarray(factor.T @ factor)
 
 
 class Symmetric(Full):
@@ -89,14 +88,13 @@ class Diagonal:
         positive = entries > 0
         return Metric(entries, np.diag(entries), np.diag(np.sqrt(entries))[positive])
 
-    def slope(self, metric: Metric, features: PairFeatures, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
         """Returns the (d,) gradient."""
         return features.squares(pairs, coefficients) + np.diag(added)
 
     def start(self, factor: Rows) -> Rows:
         """Returns the diagonal of L^T L."""
-        diagonal: Rows = np.square(factor).sum(axis=0)
-        return diagonal
+        return np.asarray(np.square(factor).sum(axis=0))
 
 
 class LowRank:
@@ -106,10 +104,9 @@ class LowRank:
         """Returns the metric of the factor."""
         return Metric(theta, theta.T @ theta, theta)
 
-    def slope(self, metric: Metric, features: PairFeatures, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
         """Returns the (e, d) gradient 2 L G, with G the gradient with respect to M."""
-        gradient: Rows = 2 * metric.theta @ (features.scatter(pairs, coefficients) + added)
-        return gradient
+        return np.asarray(2 * metric.theta @ (features.scatter(pairs, coefficients) + added))
 
     def start(self, factor: Rows) -> Rows:
         """Returns L."""

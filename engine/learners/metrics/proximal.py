@@ -7,14 +7,14 @@ from scipy.optimize import minimize
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.features import PairFeatures
+from engine.learners.metrics.features import Differences
 from engine.learners.metrics.regularizer import Regularizer
 
 Duals = NDArray[np.float64]
 
 
 def proximal_step(
-    features: PairFeatures, constraints: Constraints, regularizer: Regularizer, duals: Duals, max_iter: int = 100
+    features: Differences, constraints: Constraints, regularizer: Regularizer, duals: Duals, max_iter: int = 100
 ) -> tuple[Rows, Duals]:
     """Returns the symmetric M with the least mean hinge loss plus <M, gamma I + A> + lambda / 2 |M|_F^2, lambda > 0.
 
@@ -40,8 +40,7 @@ def proximal_step(
 
     def primal(shares: Duals) -> Rows:
         pulled = costs * shares
-        matrix: Rows = (constant - features.scatter(pairs, np.concatenate([pulled, -pulled]))) / strength
-        return matrix
+        return np.asarray((constant - features.scatter(pairs, np.concatenate([pulled, -pulled]))) / strength)
 
     def negative_dual(shares: Duals) -> tuple[float, Duals]:
         checkpoint()

@@ -52,7 +52,7 @@ class Regularizer:
         return total
 
     def gradient(self, metric: Metric) -> Rows:
-        """Returns the (d, d) gradient with respect to M, W held fixed."""
+        """Returns the (d, d) gradient with respect to M, for a fixed W."""
         width = len(metric.matrix)
         total = self.trace * np.eye(width)
         if self.fantope:

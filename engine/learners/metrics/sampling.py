@@ -89,16 +89,14 @@ class ClassSampler(Sampler):
             return _picked(self._near[0], rows, generator)
         start, count = self._starts[rows], self._counts[rows]
         shift = generator.integers(1, count)
-        found: Items = self._order[start + (self._place[rows] - start + shift) % count]
-        return found
+        return np.asarray(self._order[start + (self._place[rows] - start + shift) % count])
 
     def _opposites(self, rows: Items, generator: np.random.Generator) -> Items:
         if self._near is not None:
             return _picked(self._near[1], rows, generator)
         total, count = len(self._order), self._counts[rows]
         shift = generator.integers(0, total - count)
-        found: Items = self._order[(self._starts[rows] + count + shift) % total]
-        return found
+        return np.asarray(self._order[(self._starts[rows] + count + shift) % total])
 
 
 class NearestSampler(Sampler):
@@ -121,8 +119,7 @@ class NearestSampler(Sampler):
         self._left_out = np.sort(np.column_stack([self._anchors, self._near]), axis=1)
 
     def _companions(self, rows: Items, generator: np.random.Generator) -> Items:
-        found: Items = self._near[rows, generator.integers(0, self._near.shape[1], len(rows))]
-        return found
+        return np.asarray(self._near[rows, generator.integers(0, self._near.shape[1], len(rows))])
 
     def _opposites(self, rows: Items, generator: np.random.Generator) -> Items:
         found: Items = generator.integers(0, self._beyond, len(rows))
@@ -163,5 +160,4 @@ def _tables(rows: Rows, codes: NDArray[np.intp], neighbors: int) -> tuple[Items,
 
 
 def _picked(table: Items, rows: Items, generator: np.random.Generator) -> Items:
-    found: Items = table[rows, generator.integers(0, (table[rows] >= 0).sum(axis=1))]
-    return found
+    return np.asarray(table[rows, generator.integers(0, (table[rows] >= 0).sum(axis=1))])

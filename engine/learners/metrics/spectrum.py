@@ -46,8 +46,7 @@ class Spectrum:
     def factor(self) -> Rows:
         """Returns L, (r, d), with L^T L the positive semidefinite matrix of the r positive eigenvalues."""
         positive = self.values > 0
-        factor: Rows = np.sqrt(self.values[positive])[:, None] * self.vectors[:, positive].T
-        return factor
+        return np.asarray(np.sqrt(self.values[positive])[:, None] * self.vectors[:, positive].T)
 
     def rank(self, tolerance: float = RANK_TOLERANCE) -> int:
         """Returns how many eigenvalues are above a share of the largest; 0 where none is positive."""
@@ -60,5 +59,4 @@ class Spectrum:
     def projector(self, count: int) -> Rows:
         """Returns W of the paper, equation (7): the projection on the eigenvectors of the smallest eigenvalues."""
         last = self.vectors[:, len(self.values) - count :]
-        product: Rows = last @ last.T
-        return product
+        return np.asarray(last @ last.T)

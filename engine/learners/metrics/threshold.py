@@ -15,7 +15,7 @@ def calibrate(
     """Returns the threshold that separates known pairs best, a pair being taken for similar at or below it.
 
     Exact: every way to cut the sorted distances is looked at. The cut lies halfway between two distances, so pairs of
-    equal distance are never torn apart; of cuts that are equally good the one at the smallest distance is taken. Cuts
+    equal distance are on the same side; of cuts that are equally good the one at the smallest distance is taken. Cuts
     outside all distances lie at the largest, or just below the smallest.
 
     Args:
@@ -34,7 +34,7 @@ def calibrate(
     if not np.isfinite(values).all():
         raise ValueError("distances must be finite, without NaN")
     if alike.all() or not alike.any():
-        raise ValueError("a threshold needs similar and dissimilar pairs to tell apart; y has one kind only")
+        raise ValueError("a threshold needs similar and dissimilar pairs; y has one kind only")
     if beta <= 0 or not 0.0 <= min_rate <= 1.0:
         raise ValueError(f"beta={beta} must be positive and min_rate={min_rate} between 0 and 1")
     steps, places = np.unique(values, return_inverse=True)
@@ -66,8 +66,7 @@ def _worth(
     if strategy == "accuracy":
         return (true - false).astype(np.float64)  # times a constant, plus one
     if strategy == "f_beta":
-        score: NDArray[np.float64] = (1 + beta**2) * true / (beta**2 * true[-1] + true + false)
-        return score
+        return np.asarray((1 + beta**2) * true / (beta**2 * true[-1] + true + false))
     if strategy == "max_tpr":
         return np.where(tnr >= min_rate, tpr, -1.0)
     if strategy == "max_tnr":

@@ -37,7 +37,7 @@ def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tup
             likelihoods, last = likelihoods_under(sample, chosen), sample
         chosen = np.hstack([chosen, np.zeros((metrics, 1), dtype=np.intp)])
         for k, bits in enumerate(chosen):
-            # All pairs weigh the same at first; that shares are computed anew for each metric tells metrics apart.
+            # All pairs weigh the same at first; that shares are computed anew for each metric makes metrics differ.
             bits[-1] = best_candidate(sample, bits[:-1], softmax(r * likelihoods, axis=0)[k])
             likelihoods[k] = sample.pairs.likelihoods(sample.candidates[:, bits])
     return chosen, likelihoods
@@ -66,7 +66,7 @@ def likelihoods_under(sample: Sample, chosen: Chosen) -> Likelihoods:
 def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) -> int:
     """Returns the weak classifier that errs least: the candidate along which the objective rises most.
 
-    As printed, line 4 of the algorithm asks for h = 1 where a pair is positive; h is a distance, so it should be 0.
+    As printed, line 4 of the algorithm has h = 1 where a pair is positive; h is a distance, so it should be 0.
 
     Args:
         sample: what pairs are made of.

@@ -1,7 +1,7 @@
 """Multiple similarity learning: a few binary embeddings, each for a group of classes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ _MOST_BITS = 65_536  # of all metrics
 Odds = Annotated[float, Between(0, 100, above=True)]
 
 
+@dataclass(eq=False, repr=False)
 class MuSL(SeparateLearner):
     """Learns K metrics of T bits each, and which each class uses; a row's embedding is its bits under all metrics.
 
@@ -73,42 +74,25 @@ class MuSL(SeparateLearner):
     name = "musl"
     capabilities = Capabilities(needs_labels=True, adds_views=True, binary=True, main_parameter="n_bits")
 
-    classes_: NDArray[Any]
-    categories_: list[NDArray[Any]]
-    assignments_: list[Codes]
-    n_metrics_: int
-    likelihoods_: list[NDArray[np.float64]]
-    columns_: list[NDArray[np.intp]]
-    thresholds_: list[NDArray[np.float64]]
-    references_: list[NDArray[np.uint8]]
+    categories_: list[NDArray[Any]] = field(init=False)
+    assignments_: list[Codes] = field(init=False)
+    likelihoods_: list[NDArray[np.float64]] = field(init=False)
+    columns_: list[NDArray[np.intp]] = field(init=False)
+    thresholds_: list[NDArray[np.float64]] = field(init=False)
+    references_: list[NDArray[np.uint8]] = field(init=False)
 
-    def __init__(
-        self,
-        n_bits: Bits = 32,
-        n_metrics: Annotated[int, Between(1, 4096)] | Literal["class"] = 5,
-        assignment: Assignment = LEARNED,
-        objective: Literal["balanced", "paper"] = BALANCED,
-        alpha: Odds = 0.6,
-        joint_alpha: Odds = 1.0,
-        r: Annotated[float, Between(0, 1e6, above=True)] | None = None,
-        retrain: bool = True,
-        n_thresholds: Annotated[int, Between(1, 1000)] = 1,
-        max_rows: Annotated[int, Between(4, 16_384)] = 2000,
-        random_state: Seed | np.random.RandomState | None = None,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.n_metrics = n_metrics
-        self.assignment = assignment
-        self.objective = objective
-        self.alpha = alpha
-        self.joint_alpha = joint_alpha
-        self.r = r
-        self.retrain = retrain
-        self.n_thresholds = n_thresholds
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_bits: Bits = 32
+    n_metrics: Annotated[int, Between(1, 4096)] | Literal["class"] = 5
+    assignment: Assignment = LEARNED
+    objective: Literal["balanced", "paper"] = BALANCED
+    alpha: Odds = 0.6
+    joint_alpha: Odds = 1.0
+    r: Annotated[float, Between(0, 1e6, above=True)] | None = None
+    retrain: bool = True
+    n_thresholds: Annotated[int, Between(1, 1000)] = 1
+    max_rows: Annotated[int, Between(4, 16_384)] = 2000
+    random_state: Seed | np.random.RandomState | None = None
+    view_slices: Sequence[int] | None = None
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> Codes:
         """Returns the metrics of (n,) classes in a view; -1 where a class has none there."""
@@ -144,7 +128,10 @@ class MuSL(SeparateLearner):
             raise ValueError(f"{category!r} was learned; only categories that were not can be assigned a metric")
         found = self._likeliest(bits, view)
         if category is not None:
-            self._remember(str(category), found, view)
+            names, metrics = self.categories_[view].astype(str), self.assignments_[view]
+            others = names != str(category)
+            self.categories_[view] = np.append(names[others], str(category))
+            self.assignments_[view] = np.append(metrics[others], found)
         return found
 
     def _likeliest(self, bits: Rows, view: int) -> int:
@@ -153,12 +140,6 @@ class MuSL(SeparateLearner):
         pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha, self._total())
         sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
         return int(likelihoods_under(sample, np.arange(width).reshape(self.n_metrics_, -1))[:, 1].argmax())
-
-    def _remember(self, category: str, metric: int, view: int) -> None:
-        names, metrics = self.categories_[view].astype(str), self.assignments_[view]
-        others = names != category
-        self.categories_[view] = np.append(names[others], category)
-        self.assignments_[view] = np.append(metrics[others], metric)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.classes_ = shared_classes(given.classes)
@@ -172,15 +153,7 @@ class MuSL(SeparateLearner):
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
-        training = Training(
-            rows=rows,
-            codes=codes,
-            stumps=stumps,
-            alpha=self.alpha,
-            total=self._total(),
-            max_rows=self.max_rows,
-            generator=generator,
-        )
+        training = Training(rows, codes, stumps, self.alpha, self._total(), self.max_rows, generator)
         samples, known = training.samples(), self._grouped(training, present)
         chosen, assignment = self._learned(training) if known is None else (None, known)
         if chosen is None or self.retrain:
@@ -226,5 +199,4 @@ class MuSL(SeparateLearner):
         return self.n_bits if self.objective == PAPER else None
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        bits: Rows = Stumps(self.columns_[view], self.thresholds_[view]).bits(rows).astype(np.float64)
-        return bits
+        return np.asarray(Stumps(self.columns_[view], self.thresholds_[view]).bits(rows).astype(np.float64))

@@ -25,7 +25,7 @@ class Sample:
     candidates: Bits
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Training:
     """Rows with classes, and how they are sampled.
 

@@ -1,13 +1,12 @@
 """Algorithm 1 of Multi-NPP: in turn, each view's projection minimises the convex bound of the objective."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.cancellation import checkpoint
+from engine.learners.cancellation import checkpoint, report_progress
 from engine.learners.npp.problem import Problem
 from engine.learners.npp.subproblem import Subproblem
 from engine.learners.settings import Count, Steps, Weight
@@ -76,33 +75,30 @@ class Alternation:
         best = factors[int(np.argmin([self._probe.loss(factor) for factor in factors]))]
         self.problem.weights[:] = [best * W for W in self.problem.weights]
 
-    def run(self, how: Optimization, progress: Callable[[int, int], None] | None) -> NDArray[np.float64]:
+    def run(self, how: Optimization) -> NDArray[np.float64]:
         """Returns the objective, or with batches an estimate from the same rows each time, before and after each turn.
 
         Args:
             how: when to stop; with batches only after all alternations.
-            progress: called with the steps done and in all.
         """
         history = [self._probe.objective()]
         done, total = 0, how.max_iter * len(self.problem.free) * how.inner_iter
+
+        def report(steps: int) -> None:
+            report_progress(done + steps, total)
+
         for _ in range(how.max_iter):
             for view in self.problem.free:
                 checkpoint()
-                report = None if progress is None else _from(progress, done, total)
                 self.problem.weights[view] = self._bound(view).solve(how.inner_iter, how.tol / 10, report)
                 done += how.inner_iter
             history.append(self._probe.objective())
             if self.batch_size is None and history[-2] - history[-1] <= how.tol * abs(history[-2]):
                 break
-        if progress:
-            progress(total, total)
+        report_progress(total, total)
         return np.array(history)
 
     def _bound(self, view: int) -> Subproblem:
         if self.batch_size is None:
             return self.problem.bound(view)
         return self.problem.sampled_bound(view, self.batch_size, _COLUMNS, self.generator)
-
-
-def _from(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:
-    return lambda steps: progress(done + steps, total)

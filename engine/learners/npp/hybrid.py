@@ -1,16 +1,17 @@
 """Hybrid of PCA and Multi-NPP: one view keeps its own geometry, the other is mapped into its space."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
-
-import numpy as np
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from engine.learners.npp.alternation import Optimization
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import Neighborhood
-from engine.learners.settings import Between, Dimensions, OneView, Positive, Seed, Weight
+from engine.learners.npp.start import Start
+from engine.learners.settings import OneView, Positive, Weight
 
 
+@dataclass(eq=False, repr=False)
 class Hybrid(MultiNPP):
     """Multi-NPP whose view ``frozen`` is projected by its PCA (Quadrianto and Lampert, ICML 2011, Algorithm 2).
 
@@ -25,36 +26,11 @@ class Hybrid(MultiNPP):
         "optimization": Optimization(max_iter=1),
     }
 
+    init: Start = field(default="neighbors", init=False)
+    ridge: Weight = field(default=0.1, init=False)
+    frozen: OneView | Sequence[OneView] = 0
+    spread: Positive | None = 0.5
+
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns the rank of the widest view: no view has more principal components to stay at."""
         return max(ranks)
-
-    def __init__(
-        self,
-        n_components: Dimensions = 50,
-        a: Annotated[float, Between(1, 1e3, above=True)] = 3.7,
-        lam: Positive | None = None,
-        eta: Weight = 1e-6,
-        gamma: Weight = 1e-6,
-        penalty: Literal["l2", "l1"] = "l2",
-        neighborhood: Neighborhood | None = None,
-        optimization: Optimization | None = None,
-        frozen: OneView | Sequence[OneView] = 0,
-        spread: Positive | None = 0.5,
-        random_state: Seed | np.random.RandomState | None = None,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        super().__init__(
-            n_components=n_components,
-            a=a,
-            lam=lam,
-            eta=eta,
-            gamma=gamma,
-            penalty=penalty,
-            neighborhood=neighborhood,
-            optimization=optimization,
-            frozen=frozen,
-            spread=spread,
-            random_state=random_state,
-            view_slices=view_slices,
-        )

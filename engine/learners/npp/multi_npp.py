@@ -1,6 +1,7 @@
 """Multi-view neighborhood preserving projections (Multi-NPP)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from engine.learners.base import LinearLearner, Mask, Rows
-from engine.learners.cancellation import report_progress
 from engine.learners.capabilities import Capabilities
 from engine.learners.groups import group
 from engine.learners.npp.alternation import Alternation, Optimization
@@ -34,6 +34,7 @@ class FixedProjection(NamedTuple):
     mean: NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class MultiNPP(LinearLearner):
     """Projects views into one space where similar items are near and dissimilar ones a unit apart, in whichever view.
 
@@ -85,45 +86,25 @@ class MultiNPP(LinearLearner):
     )
     groups: ClassVar[Mapping[str, Any]] = {"neighborhood": Neighborhood(), "optimization": Optimization()}
 
-    objective_: NDArray[np.float64]
-    n_iter_: int
-
     @property
     def needs_labels(self) -> bool:
         """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
         return self._neighborhood.similar == "labels"
 
-    def __init__(
-        self,
-        n_components: Dimensions = 50,
-        a: Annotated[float, Between(1, 1e3, above=True)] = 3.7,
-        lam: Positive | None = None,
-        eta: Weight = 1e-6,
-        gamma: Weight = 1e-6,
-        penalty: Literal["l2", "l1"] = "l2",
-        neighborhood: Neighborhood | None = None,
-        optimization: Optimization | None = None,
-        init: Start | Annotated[Sequence[Any], Arrays(2, _GIVEN)] = "neighbors",
-        ridge: Weight = 0.1,
-        frozen: OneView | Sequence[OneView] | None = None,
-        spread: Positive | None = None,
-        random_state: Seed | np.random.RandomState | None = None,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.a = a
-        self.lam = lam
-        self.eta = eta
-        self.gamma = gamma
-        self.penalty = penalty
-        self.neighborhood = neighborhood
-        self.optimization = optimization
-        self.init = init
-        self.ridge = ridge
-        self.frozen = frozen
-        self.spread = spread
-        self.random_state = random_state
-        self.view_slices = view_slices
+    n_components: Dimensions = 50
+    a: Annotated[float, Between(1, 1e3, above=True)] = 3.7
+    lam: Positive | None = None
+    eta: Weight = 1e-6
+    gamma: Weight = 1e-6
+    penalty: Literal["l2", "l1"] = "l2"
+    neighborhood: Neighborhood | None = None
+    optimization: Optimization | None = None
+    init: Start | Annotated[Sequence[Any], Arrays(2, _GIVEN)] = "neighbors"
+    ridge: Weight = 0.1
+    frozen: OneView | Sequence[OneView] | None = None
+    spread: Positive | None = None
+    random_state: Seed | np.random.RandomState | None = None
+    view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns the ranks of all views together: each may have directions of its own."""
@@ -160,14 +141,14 @@ class MultiNPP(LinearLearner):
             raise ValueError("frozen names every view: leave at least one to learn")
         return sorted(set(given))
 
-    def _learn(self, views: list[Rows], there: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
+    def _learn(self, views: list[Rows], mask: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
         generator = check_random_state(self.random_state)
         frozen = list(fixed) or self._frozen(len(views))
         how = cast(Optimization, group(self, "optimization"))
-        batch = how.batch(there.sum(axis=0).max())
-        items = [np.flatnonzero(column) for column in there.T]
+        batch = how.batch(mask.sum(axis=0).max())
+        items = [np.flatnonzero(column) for column in mask.T]
         k = self._neighborhood.nearest
-        near = None if k is None else attracting(similar, views, there, frozen, k)
+        near = None if k is None else attracting(similar, views, mask, frozen, k)
         drawing = generator if self._neighborhood.pairs == "sampled" and batch is None else None
         self.means_ = [
             fixed[v].mean if v in fixed else _present(x, i).mean(axis=0)
@@ -196,7 +177,7 @@ class MultiNPP(LinearLearner):
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()
-        self.objective_ = turns.run(how, report_progress)
+        self.objective_ = turns.run(how)
         self.n_iter_ = len(self.objective_) - 1
         self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
 

@@ -44,8 +44,3 @@ def nearest(relation: Relation, rows: Rows, present: Mask, k: int) -> Listed:
         np.put_along_axis(chosen, order, True, axis=1)
         near.append(sp.csr_array(chosen & mask))
     return Listed(sp.csr_array(sp.vstack(near)))
-
-
-def either(first: Listed, second: Listed) -> Listed:
-    """Returns the pairs that belong to one of two relations or to both."""
-    return Listed(first.matrix + second.matrix)

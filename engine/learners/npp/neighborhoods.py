@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.learners.base import Mask, Rows
-from engine.learners.npp.nearest import either, nearest
+from engine.learners.npp.nearest import nearest
 from engine.learners.npp.pairs import sampled
 from engine.learners.npp.problem import PairRelations
 from engine.learners.npp.relations import Listed, Numbers, Others, Similarity
@@ -103,11 +103,11 @@ def attracting(
     known = np.asarray(present[:, measuring].all(axis=1))
     chosen_by_first = nearest(similar, rows, known, k)
     chosen_by_second: Listed = nearest(similar.transposed(), rows, known, k).transposed()
-    both = either(chosen_by_first, chosen_by_second)
+    either = Listed(chosen_by_first.matrix + chosen_by_second.matrix)
     found: dict[Between, Similarity] = {}
     for v, w in combinations(range(count), 2):
         alike = (v in frozen) == (w in frozen)
-        found[v, w] = both if alike else chosen_by_first if v in frozen else chosen_by_second
+        found[v, w] = either if alike else chosen_by_first if v in frozen else chosen_by_second
     return found
 
 

@@ -62,8 +62,7 @@ class Problem:
 
     def embeddings(self, view: int) -> Rows:
         """Returns the (n_v, D) embeddings of a view."""
-        embedded: Rows = self.views[view].rows @ self.weights[view].T
-        return embedded
+        return np.asarray(self.views[view].rows @ self.weights[view].T)
 
     def objective(self) -> float:
         """Returns the objective's value, with regularisation and all pairs, also those of two views that stay."""
@@ -75,9 +74,8 @@ class Problem:
         total = 0.0
         for view in range(len(self.views) - 1):
             later = range(view + 1, len(self.views))
-            total += pull([self.relations[view, w].attracted for w in later], embedded[view + 1 :]).value(
-                embedded[view]
-            )
+            attracting = pull([self.relations[view, w].attracted for w in later], embedded[view + 1 :])
+            total += attracting.value(embedded[view])
             total += repulsion(embedded[view], np.vstack(embedded[view + 1 :]), self._pairs(view, later), self.scisd)
         return total
 
@@ -109,15 +107,11 @@ class Problem:
         chosen = draw_rows(len(self.views[view].rows), rows, generator)
         others = [other for other in range(len(self.views)) if other != view]
         embedded = [self.embeddings(other) for other in others]
-        everything = [np.arange(len(one)) for one in embedded]
-        near = [
-            self.relations[view, w].attracted.cut(chosen, these) for w, these in zip(others, everything, strict=True)
-        ]
-        drawn = [draw_rows(len(one), columns, generator) for one in embedded]
-        repelled = Repelled(
-            [self.relations[view, w].repelled.cut(chosen, d) for w, d in zip(others, drawn, strict=True)]
-        )
-        partners = [one[these] for one, these in zip(embedded, drawn, strict=True)]
+        relations = [self.relations[view, other] for other in others]
+        near = [pairs.attracted.cut(chosen, np.arange(len(z))) for pairs, z in zip(relations, embedded, strict=True)]
+        drawn = [draw_rows(len(z), columns, generator) for z in embedded]
+        repelled = Repelled([pairs.repelled.cut(chosen, d) for pairs, d in zip(relations, drawn, strict=True)])
+        partners = [z[d] for z, d in zip(embedded, drawn, strict=True)]
         return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":

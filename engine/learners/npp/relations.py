@@ -1,6 +1,6 @@
 """Which rows of one view are similar to which rows of another."""
 
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,38 +13,27 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-class Relation(Protocol):
-    """A set of pairs (row i of one view, row j of another), both counted from 0."""
+class _Compared:
+    """Pairs of rows that are of the relation because of what each of them has, classes or labels."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.first, self.second = first, second
 
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows of the two views."""
-
-    @property
-    def size(self) -> int:
-        """The number of pairs."""
-
-    def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, shape[1])."""
+        return self.first.shape[0], self.second.shape[0]
 
     def transposed(self) -> Self:
         """Returns the relation seen from the other view."""
+        return type(self)(self.second, self.first)
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
         """Returns the relation among the given rows."""
+        return type(self)(self.first[first], self.second[second])
 
 
-class Similarity(Relation, Protocol):
-    """A relation of similar rows."""
-
-    def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
-
-    def sums(self, rows: Rows) -> Rows:
-        """Returns, for each row of the first view, the sum of its similar rows of the second, (shape[0], d)."""
-
-
-class SameClass:
+class SameClass(_Compared):
     """Pairs of rows of equal class.
 
     Args:
@@ -53,15 +42,9 @@ class SameClass:
     """
 
     def __init__(self, first: Numbers, second: Numbers | None = None) -> None:
-        self.first = first
-        self.second = first if second is None else second
+        super().__init__(first, first if second is None else second)
         classes = int(max(self.first.max(initial=-1), self.second.max(initial=-1))) + 1
         self._counts = [np.bincount(codes, minlength=classes) for codes in (self.first, self.second)]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows of the two views."""
-        return len(self.first), len(self.second)
 
     @property
     def size(self) -> int:
@@ -72,14 +55,6 @@ class SameClass:
         """Returns which pairs of these rows belong, (rows, m)."""
         return np.asarray(self.first[rows, None] == self.second[None, :])
 
-    def transposed(self) -> Self:
-        """Returns the relation seen from the other view."""
-        return type(self)(self.second, self.first)
-
-    def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation among the given rows."""
-        return type(self)(self.first[first], self.second[second])
-
     def holds(self, first: Numbers, second: Numbers) -> Mask:
         """Returns which of the given pairs belong, elementwise."""
         return np.asarray(self.first[first] == self.second[second])
@@ -89,7 +64,7 @@ class SameClass:
         members = sp.csr_array(
             (np.ones(len(rows)), (self.second, np.arange(len(rows)))), (len(self._counts[1]), len(rows))
         )
-        return np.asarray(members @ rows)[self.first]
+        return np.asarray((members @ rows)[self.first])
 
 
 class Listed:
@@ -134,7 +109,7 @@ class Listed:
         return np.asarray(self.matrix.astype(np.float64) @ rows)
 
 
-class SharedLabels:
+class SharedLabels(_Compared):
     """Pairs of rows that share a label.
 
     Args:
@@ -143,13 +118,7 @@ class SharedLabels:
     """
 
     def __init__(self, first: Any, second: Any) -> None:
-        self.first = sp.csr_array(first != 0).astype(np.int64)
-        self.second = sp.csr_array(second != 0).astype(np.int64)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows of the two views."""
-        return self.first.shape[0], self.second.shape[0]
+        super().__init__(*(sp.csr_array(labels != 0).astype(np.int64) for labels in (first, second)))
 
     @property
     def size(self) -> int:
@@ -160,30 +129,19 @@ class SharedLabels:
         """Returns which pairs of these rows belong, (rows, m)."""
         return np.asarray((self.first[rows] @ self.second.T).toarray() > 0)
 
-    def transposed(self) -> Self:
-        """Returns the relation seen from the other view."""
-        return type(self)(self.second, self.first)
-
-    def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation among the given rows."""
-        return type(self)(self.first[first], self.second[second])
-
     def holds(self, first: Numbers, second: Numbers) -> Mask:
         """Returns which of the given pairs belong, elementwise."""
-        return self._shared(first, second) > 0
+        return np.asarray(self.first[first].multiply(self.second[second]).sum(axis=1)).ravel() > 0
 
     def sums(self, rows: Rows) -> Rows:
         """Returns the sum of each row's similar rows of the second view, each as often as labels are shared."""
         return np.asarray(self.first @ (self.second.T @ rows))
 
-    def _shared(self, first: Numbers, second: Numbers) -> Numbers:
-        return np.asarray(self.first[first].multiply(self.second[second]).sum(axis=1)).ravel()
-
 
 class Others:
     """All pairs that another relation leaves out."""
 
-    def __init__(self, relation: Relation) -> None:
+    def __init__(self, relation: "Relation") -> None:
         self.relation = relation
 
     @property
@@ -207,6 +165,12 @@ class Others:
     def cut(self, first: Numbers, second: Numbers) -> Self:
         """Returns the relation among the given rows."""
         return type(self)(self.relation.cut(first, second))
+
+
+Similarity = SameClass | Listed | SharedLabels
+"""A relation of similar rows: a set of pairs (row i of one view, row j of another), both counted from 0."""
+Relation = Similarity | Others
+"""Any set of such pairs."""
 
 
 def shared_labels(indicator: Any) -> SharedLabels:

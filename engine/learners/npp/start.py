@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
-from engine.learners.npp.problem import Problem, View
+from engine.learners.npp.problem import Problem
 from engine.learners.npp.relations import Numbers, Similarity
 from engine.learners.npp.subproblem import squared_distances
 from engine.learners.subspace.cca import whitener
@@ -88,14 +88,10 @@ def start_from_fixed(
     common = min(len(W) for W in projections.values())
     projections = {view: W[:common] for view, W in projections.items()}
     embedded = {view: problem.views[view].rows @ W.T for view, W in projections.items()}
-
-    def started(number: int, view: View) -> Matrix:
-        if number in projections:
-            return projections[number]
+    for number in set(range(len(problem.views))) - set(projections):
         partners = [(rows, problem.relations[number, other].attracted) for other, rows in embedded.items()]
-        return _fitted_to(view.rows, partners, weight)
-
-    return [started(number, view) for number, view in enumerate(problem.views)]
+        projections[number] = _fitted_to(problem.views[number].rows, partners, weight)
+    return [projections[number] for number in range(len(problem.views))]
 
 
 def _fitted_to(rows: Rows, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:

@@ -7,6 +7,7 @@ with which dissimilar pairs would be pulled together.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ def repulsion(first: Rows, second: Rows, repelled: Repelled, scisd: Scisd) -> fl
     return total
 
 
+@dataclass(eq=False)
 class Subproblem:
     """The convex upper bound of the objective in W that touches it at ``start``; regularisation included.
 
@@ -55,32 +57,24 @@ class Subproblem:
         start: (D, d) the projection at which the bound touches.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        attracting: Pull,
-        other: Rows,
-        repelled: Repelled,
-        scisd: Scisd,
-        regularizer: Regularizer,
-        start: Matrix,
-    ) -> None:
-        self.rows = rows
-        self.attracting = attracting
-        self.other = other
-        self.repelled = repelled
-        self.scisd = scisd
-        self.regularizer = regularizer
-        self.start = start
-        embeddings = rows @ start.T
+    rows: Rows
+    attracting: Pull
+    other: Rows
+    repelled: Repelled
+    scisd: Scisd
+    regularizer: Regularizer
+    start: Matrix
+
+    def __post_init__(self) -> None:
+        embeddings = self.rows @ self.start.T
         self._slope = np.empty_like(embeddings)
         self._constant = 0.0
-        self._springs = attracting.weights.copy()  # total weight at each row, at most: bounds the curvature
-        for block, weights in repelled.blocks():
+        self._springs = self.attracting.weights.copy()  # total weight at each row, at most: bounds the curvature
+        for block, weights in self.repelled.blocks():
             part = embeddings[block]
             sums = weights.sum(axis=1)
-            self._slope[block] = 0.5 * (sums[:, None] * part - weights @ other)
-            concave = scisd.concave(np.sqrt(squared_distances(part, other)))
+            self._slope[block] = 0.5 * (sums[:, None] * part - weights @ self.other)
+            concave = self.scisd.concave(np.sqrt(squared_distances(part, self.other)))
             self._constant += 0.5 * float(np.vdot(weights, concave))
             self._springs[block] += 0.5 * sums
         self._constant += float(np.vdot(self._slope, embeddings))
@@ -103,7 +97,7 @@ class Subproblem:
             slope += 2 * self.regularizer.weight * W
         return value, slope
 
-    def solve(self, max_iter: int, tol: float, progress: Progress | None = None) -> Matrix:
+    def solve(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
         """Returns a W at which the bound, hence the objective, is no higher than at ``start``.
 
         Args:
@@ -119,7 +113,7 @@ class Subproblem:
         value, _ = self.bound(W)
         return value + (self.regularizer.value(W) if self.regularizer.penalty == "l1" else 0.0)
 
-    def _solve_smooth(self, max_iter: int, tol: float, progress: Progress | None) -> Matrix:
+    def _solve_smooth(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
         """L-BFGS on V = W L, where L L^T is the curvature if all springs were full: nearly round, so few steps do."""
         curvature = self.rows.T @ (self._springs[:, None] * self.rows)
         ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / len(curvature) + np.finfo(np.float64).tiny
@@ -135,22 +129,18 @@ class Subproblem:
 
         return unscale(_minimize(scaled_bound, (self.start @ lower).ravel(), max_iter, tol, progress))
 
-    def _solve_split(self, max_iter: int, tol: float, progress: Progress | None) -> Matrix:
+    def _solve_split(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
         """L-BFGS on W = P - N with P, N >= 0, where the l1 penalty is linear."""
         shape, weight = self.start.shape, self.regularizer.weight
 
         def split_bound(PN: Matrix) -> tuple[float, Matrix]:
             positive, negative = PN.reshape(2, *shape)
             value, slope = self.bound(positive - negative)
-            return value + weight * float(PN.sum()), np.concatenate(
-                [(slope + weight).ravel(), (weight - slope).ravel()]
-            )
+            return value + weight * float(PN.sum()), np.stack([slope + weight, weight - slope]).ravel()
 
-        start = np.concatenate([np.maximum(self.start, 0).ravel(), np.maximum(-self.start, 0).ravel()])
-        solution = _minimize(split_bound, start, max_iter, tol, progress, nonnegative=True)
-        positive, negative = solution.reshape(2, *shape)
-        W: Matrix = positive - negative
-        return W
+        start = np.maximum([self.start, -self.start], 0).ravel()
+        positive, negative = _minimize(split_bound, start, max_iter, tol, progress, True).reshape(2, *shape)
+        return np.asarray(positive - negative)
 
 
 def _minimize(
@@ -158,24 +148,15 @@ def _minimize(
     start: Matrix,
     max_iter: int,
     tol: float,
-    progress: Progress | None,
+    progress: Progress,
     nonnegative: bool = False,
 ) -> Matrix:
     """L-BFGS from ``start``, until a step lowers the function by less than a share ``tol``."""
     options: Any = {"maxiter": max_iter, "ftol": tol, "gtol": 0.0}
     bounds: Any = scipy.optimize.Bounds(0.0, np.inf) if nonnegative else None
-    minimize: Any = scipy.optimize.minimize
-    steps = 0
-
-    def count(point: Matrix) -> None:
-        nonlocal steps
-        steps += 1
-        if progress:
-            progress(steps)
-
-    how: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": options, "callback": count}
-    found: Matrix = minimize(function, start, **how).x
-    return found
+    steps = count(1)
+    how: Any = {"jac": True, "bounds": bounds, "options": options, "callback": lambda point: progress(next(steps))}
+    return np.asarray(scipy.optimize.minimize(function, start, method="L-BFGS-B", **how).x)
 
 
 def squared_distances(first: Rows, second: Rows) -> Matrix:

@@ -1,7 +1,7 @@
 """Kernel maps: rows as vectors whose inner products are a kernel, so that linear learners become kernel learners."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
 
 
+@dataclass(eq=False, repr=False)
 class KernelMap(Step):
     """Maps each view by its kernel with some of its training rows, the landmarks.
 
@@ -50,24 +51,16 @@ class KernelMap(Step):
     name = "kernel"
     capabilities = replace(Step.capabilities, main_parameter="kernel")
 
-    landmarks_: list[Rows]
-    maps_: list[Rows]
-    scales_: list[float]
+    landmarks_: list[Rows] = field(init=False)
+    maps_: list[Rows] = field(init=False)
+    scales_: list[float] = field(init=False)
 
-    def __init__(
-        self,
-        kernel: Literal["rbf", "chi2", "linear", "precomputed"] = "rbf",
-        n_landmarks: Annotated[int, Between(1, 10_000)] = 1000,
-        bandwidth: Positive = 1.0,
-        random_state: Seed | np.random.RandomState | None = None,
-        views: Sequence[OneView] | None = None,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        super().__init__(views, view_slices)
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.bandwidth = bandwidth
-        self.random_state = random_state
+    kernel: Literal["rbf", "chi2", "linear", "precomputed"] = "rbf"
+    n_landmarks: Annotated[int, Between(1, 10_000)] = 1000
+    bandwidth: Positive = 1.0
+    random_state: Seed | np.random.RandomState | None = None
+    views: Sequence[OneView] | None = None
+    view_slices: Sequence[int] | None = None
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         nothing = np.zeros((0, 0))
@@ -86,8 +79,7 @@ class KernelMap(Step):
         return {"landmarks_": landmarks, "maps_": root, "scales_": scale}
 
     def _map(self, rows: Rows, view: int) -> Rows:
-        mapped: Rows = self._kernel(rows, self.landmarks_[view], self.scales_[view]) @ self.maps_[view]
-        return mapped
+        return np.asarray(self._kernel(rows, self.landmarks_[view], self.scales_[view]) @ self.maps_[view])
 
     def _scale(self, rows: Rows) -> float:
         if self.kernel == "linear":
@@ -118,7 +110,6 @@ class KernelMap(Step):
 def _inverse_root(matrix: Rows) -> Rows:
     """Returns V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
-    kept[-1] = True
-    root: Rows = vectors[:, kept] / np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
-    return root
+    leading = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
+    leading[-1] = True
+    return np.asarray(vectors[:, leading] / np.sqrt(np.maximum(values[leading], np.finfo(np.float64).tiny)))

@@ -1,6 +1,7 @@
 """Canonical correlation analysis of two or more views, solved exactly."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Literal
 
@@ -17,6 +18,7 @@ from engine.learners.supervision import Supervision
 Shrinkage = Literal["auto"] | Share | Sequence[Share]
 
 
+@dataclass(eq=False, repr=False)
 class CanonicalCorrelation(LinearLearner):
     """Projects the views on the directions in which they are most correlated (Hotelling 1936).
 
@@ -42,20 +44,10 @@ class CanonicalCorrelation(LinearLearner):
     name = "cca"
     capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
-    correlations_: NDArray[np.float64]
-    shrinkage_: list[float]
-
-    def __init__(
-        self,
-        n_components: Dimensions = 50,
-        shrinkage: Shrinkage = "auto",
-        power: Annotated[float, Between(0, 100)] = 1.0,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.power = power
-        self.view_slices = view_slices
+    n_components: Dimensions = 50
+    shrinkage: Shrinkage = "auto"
+    power: Annotated[float, Between(0, 100)] = 1.0
+    view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns the rank of the narrowest view."""
@@ -93,5 +85,4 @@ def whitener(centered: Rows, shrinkage: float) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(centered.T @ centered / len(centered))
     values = (1 - shrinkage) * values + shrinkage * values.sum() / columns
     varying = values > columns * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
-    whitening: NDArray[np.float64] = vectors[:, varying] / np.sqrt(values[varying])
-    return whitening
+    return np.asarray(vectors[:, varying] / np.sqrt(values[varying]))

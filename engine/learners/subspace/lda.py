@@ -1,6 +1,7 @@
 """Linear discriminant analysis, view by view."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from engine.learners.supervision import Supervision, rows_of_classes, shared_cla
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
 
+@dataclass(eq=False, repr=False)
 class LinearDiscriminants(LinearLearner, SeparateLearner):
-    """Projects each view on the directions that tell its classes apart best; two views' are not comparable.
+    """Projects each view on the directions that separate its classes best; embeddings of two views are not comparable.
 
     Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
     the principal directions of the class means. Columns are standardised first, and that covariance S is shrunk to
@@ -42,18 +44,11 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
     name = "lda"
     capabilities = Capabilities(needs_labels=True, adds_views=True, main_parameter="n_components")
 
-    classes_: NDArray[Any]
-    shrinkage_: list[float]
+    shrinkage_: list[float] = field(init=False)
 
-    def __init__(
-        self,
-        n_components: Dimensions | None = None,
-        shrinkage: Shrinkage = "auto",
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.view_slices = view_slices
+    n_components: Dimensions | None = None
+    shrinkage: Shrinkage = "auto"
+    view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns the rank of the widest view, and no more than the classes less one."""
@@ -71,7 +66,8 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
         scaler = Standardize().fit([rows])
         standard = scaler.transform(rows, view=0)
-        means = _class_means(standard, codes)
+        members = np.eye(codes.max() + 1)[:, codes]
+        means = members @ standard / members.sum(axis=1, keepdims=True)
         within = standard - means[codes]
         shrinkage = shrinkages([within], self._shrinkage(view))[0]
         weights = _discriminants(within, means, np.bincount(codes) / len(codes), shrinkage, count)
@@ -83,12 +79,6 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         return self.shrinkage[view] if view < len(self.shrinkage) else "auto"
 
 
-def _class_means(rows: Rows, codes: NDArray[np.intp]) -> Rows:
-    members = np.eye(codes.max() + 1)[:, codes]
-    means: Rows = members @ rows / members.sum(axis=1, keepdims=True)
-    return means
-
-
 def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
     """Returns the (D, d) directions, D <= count, given deviations from the class means (n, d) and these (K, d)."""
     if np.abs(within).max() < _ROUNDING:
@@ -98,5 +88,4 @@ def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrin
     whitening = whitener(within, shrinkage)
     _, spreads, directions = np.linalg.svd(np.sqrt(shares)[:, None] * means @ whitening, full_matrices=False)
     rank = int((spreads > max(means.shape) * np.finfo(float).eps * spreads[0]).sum())
-    weights: Rows = directions[: min(count, max(rank, 1))] @ whitening.T
-    return weights
+    return np.asarray(directions[: min(count, max(rank, 1))] @ whitening.T)

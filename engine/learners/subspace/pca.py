@@ -1,6 +1,7 @@
 """Principal component analysis, view by view."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Dimensions
 
 
+@dataclass(eq=False, repr=False)
 class PCA(LinearLearner, SeparateLearner):
     """Projects each view on its own leading principal components; embeddings of two views are not comparable.
 
@@ -28,15 +30,9 @@ class PCA(LinearLearner, SeparateLearner):
     name = "pca"
     capabilities = Capabilities(adds_views=True, main_parameter="n_components")
 
-    def __init__(
-        self,
-        n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None,
-        whiten: bool = False,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
-        self.view_slices = view_slices
+    n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None
+    whiten: bool = False
+    view_slices: Sequence[int] | None = None
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         weights, mean = principal_components(rows, self.n_components, self.whiten)
@@ -50,14 +46,9 @@ def principal_components(
 
     ``solver`` is scikit-learn's ``svd_solver``.
     """
-    count = n_components
-    if isinstance(count, int | np.integer) and not isinstance(count, bool):
-        count = min(int(count), *rows.shape)
-    elif count is not None and not 0.0 < count < 1.0:
-        raise ValueError(f"n_components={n_components!r} must be an int >= 1, a share of variance in (0, 1), or None")
-    if count is not None and count <= 0:
-        raise ValueError(f"n_components={n_components!r} must be at least 1")
-    pca = decomposition.PCA(n_components=count, svd_solver=solver).fit(rows)
+    if isinstance(n_components, int | np.integer):
+        n_components = min(int(n_components), *rows.shape)
+    pca = decomposition.PCA(n_components=n_components, svd_solver=solver).fit(rows)
     weights = pca.components_
     if whiten:
         deviation = np.sqrt(pca.explained_variance_)

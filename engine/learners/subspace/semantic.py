@@ -1,6 +1,7 @@
 """Semantic matching: each view predicts the classes, and the predictions are the shared space."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ _NEVER = -1e9  # a log odds that leaves no chance
 _ROUNDING = 1e-12  # predictions are of order one, so whatever is shorter than this has no direction
 
 
+@dataclass(eq=False, repr=False)
 class SemanticMatching(LinearLearner, SeparateLearner):
     """Regresses each view by itself on the classes and embeds a row as its K predictions, one per class.
 
@@ -54,51 +56,37 @@ class SemanticMatching(LinearLearner, SeparateLearner):
     name = "semantic"
     capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="alpha")
 
-    classes_: NDArray[Any]
-    alphas_: list[float]
-    offsets_: list[NDArray[np.float64]]
-    centers_: list[NDArray[np.float64]]
+    alphas_: list[float] = field(init=False)
+    offsets_: list[NDArray[np.float64]] = field(init=False)
+    centers_: list[NDArray[np.float64]] = field(init=False)
 
-    def __init__(
-        self,
-        regression: Literal["ridge", "logistic"] = "ridge",
-        alpha: Positive | Sequence[Positive] | None = None,
-        standardize: bool = True,
-        center: bool = True,
-        normalize: bool = True,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.regression = regression
-        self.alpha = alpha
-        self.standardize = standardize
-        self.center = center
-        self.normalize = normalize
-        self.view_slices = view_slices
+    regression: Literal["ridge", "logistic"] = "ridge"
+    alpha: Positive | Sequence[Positive] | None = None
+    standardize: bool = True
+    center: bool = True
+    normalize: bool = True
+    view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self._check_alpha(len(views))
+        if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != len(views):
+            raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {len(views)} views")
         self.classes_ = shared_classes(given.classes)
         super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
-        alphas = self._alphas(view + 1)
         regress = _ridge if self.regression == "ridge" else _logistic
-        weights, offsets, alpha = regress((rows - mean) / deviation, codes, len(self.classes_), alphas[view])
+        weights, offsets, alpha = regress((rows - mean) / deviation, codes, len(self.classes_), self._alpha(view))
         weights = weights / deviation
         center = self._activate((rows - mean) @ weights.T + offsets).mean(axis=0)
         return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
 
-    def _check_alpha(self, count: int) -> None:
-        if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != count:
-            raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {count} views")
-
-    def _alphas(self, count: int) -> list[float | None]:
-        """Returns the penalties of so many views; None for those that were not given one."""
-        given: Any = self.alpha
-        each: list[float | None] = list(given) if isinstance(given, Sequence | np.ndarray) else [given] * count
-        return each + [None] * (count - len(each))
+    def _alpha(self, view: int) -> float | None:
+        """Returns the penalty of a view; None where none is given."""
+        if isinstance(self.alpha, Sequence | np.ndarray):
+            return self.alpha[view] if view < len(self.alpha) else None
+        return self.alpha
 
     def _activate(self, predictions: Rows) -> Rows:
         return softmax(predictions, axis=1) if self.regression == "logistic" else predictions

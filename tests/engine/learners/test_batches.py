@@ -61,7 +61,7 @@ def test_batches_lower_the_objective():
     whole = problem(200)
     whole.free = [1]
     before, frozen = whole.objective(), whole.weights[0].copy()
-    Alternation(whole, 64, np.random.RandomState(0)).run(Optimization(max_iter=2, inner_iter=10), None)
+    Alternation(whole, 64, np.random.RandomState(0)).run(Optimization(max_iter=2, inner_iter=10))
     assert whole.objective() < before
     np.testing.assert_array_equal(whole.weights[0], frozen)
 

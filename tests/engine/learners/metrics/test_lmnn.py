@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import peers
-from engine.learners.metrics import features
+from engine.learners.metrics import impostors
 from engine.learners.metrics.constraints import triplets
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.impostors import Impostors, Targets
@@ -63,7 +63,7 @@ def test_loss_is_the_sum_over_triplets(seed, count, neighbors, block):
     factor = np.random.default_rng(seed).normal(size=(4, 4)) / 2
     theta = factor.T @ factor
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "_BLOCK", block)
+        patch.setattr(impostors, "_CACHE", block)
         loss = Impostors(Differences(rows), Targets.nearest(rows, labels, neighbors), 1.0, Regularizer(), Full())
         metric = loss.parameters.place(theta)
         loss.recheck(metric)
