@@ -14,7 +14,6 @@ from server import pages
 from server.batches import batches, merged
 from server.cache import OpenCollections
 from server.convert import (
-    from_deleted,
     from_item,
     from_report,
     readable_entries,
@@ -26,8 +25,9 @@ from server.convert import (
 )
 from server.convert_embeddings import from_item_embeddings
 from server.convert_evaluation import from_evaluation, to_evaluation_request
-from server.convert_info import from_collection, from_space, from_view
+from server.convert_info import from_collection, from_space
 from server.convert_training import to_recipe
+from server.fields import to_message
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
@@ -72,7 +72,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def AddView(self, request: pb.AddViewRequest, context: grpc.ServicerContext) -> types_pb2.View:
         """A further view."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_view(collection.add_view(request.spec))
+            return to_message(types_pb2.View, collection.add_view(request.spec))
 
     def FitViews(
         self, request_iterator: Iterator[pb.FitViewsRequest], context: grpc.ServicerContext
@@ -95,7 +95,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 workers=self.workers,
                 refit=first.refit,
             )
-        return pb.FitViewsResponse(views=map(from_view, views))
+        return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
 
     def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Adds or updates a batch of items."""
@@ -119,7 +119,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         with self.collections.use(parse_collection(request.parent)) as collection:
             found = [one for one in collection.deleted_pictures() if one.key > after]
         return pb.ListDeletedItemsResponse(
-            items=map(from_deleted, found[:size]),
+            items=[to_message(pb.DeletedItem, one) for one in found[:size]],
             next_page_token=pages.to_token(found[size - 1].key) if len(found) > size else "",
         )
 

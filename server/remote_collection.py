@@ -34,15 +34,15 @@ from server.convert import (
     from_picture,
     from_row,
     from_update,
-    to_deleted,
     to_item,
     to_report,
 )
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import from_evaluation_request, to_evaluation
-from server.convert_info import to_collection, to_space, to_view
+from server.convert_info import to_collection, to_space
 from server.convert_search import from_query, from_search_request, to_embeddings, to_hit_lists
 from server.convert_training import from_recipe
+from server.fields import to_value
 from server.names import collection_name, item_name, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import search_pb2
@@ -78,7 +78,7 @@ class RemoteCollection:
         request = pb.ListDeletedItemsRequest(parent=self.resource, page_size=pages.LARGEST_SIZE)
         while True:
             page = self.connection.call(self._stub.ListDeletedItems, request)
-            found += map(to_deleted, page.items)
+            found += [to_value(DeletedPicture, item) for item in page.items]
             if not page.next_page_token:
                 return found
             request.page_token = page.next_page_token
@@ -139,7 +139,9 @@ class RemoteCollection:
 
     def add_view(self, spec: str) -> ViewInfo:
         """Adds a view."""
-        return to_view(self.connection.call(self._stub.AddView, pb.AddViewRequest(parent=self.resource, spec=spec)))
+        return to_value(
+            ViewInfo, self.connection.call(self._stub.AddView, pb.AddViewRequest(parent=self.resource, spec=spec))
+        )
 
     def fit_views(
         self,
@@ -157,7 +159,7 @@ class RemoteCollection:
                 yield pb.FitViewsRequest(pictures=batch)
 
         answer = self.connection.call(self._stub.FitViews, requests())
-        return tuple(map(to_view, answer.views))
+        return tuple(to_value(ViewInfo, view) for view in answer.views)
 
     def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
         """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
