@@ -3,25 +3,12 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    opened_backend,
-    opened_collection,
-    print_json,
-    shortened,
-    show,
-    size,
-    table,
-    tuning,
-)
+from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 
 if TYPE_CHECKING:
@@ -56,18 +43,17 @@ class ItemSelection:
 def list_(
     selection: ItemSelection,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
     """List collections, or the items of one."""
     check_format(as_json, as_csv)
     if name is None:
-        _list_collections(home, server, as_json, as_csv)
+        _list_collections(connection, as_json, as_csv)
         return
     condition = selection.filter()
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         if as_csv:
             print_csv(COLUMNS, _lines(collection, selection))
             return
@@ -79,13 +65,13 @@ def list_(
         _print_items(items, total)
 
 
-def _list_collections(home: Path | None, server: str | None, as_json: bool, as_csv: bool) -> None:
-    with opened_backend(home, server) as backend:
+def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool) -> None:
+    with connection.backend() as backend:
         found = backend.names()
-    if server is None and not found:
+    if connection.server is None and not found:
         from engine.home import Home
 
-        typer.echo(f"note: {Home(home).emptiness()}", err=True)
+        typer.echo(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
         print_json(found)
     elif as_csv:
@@ -115,12 +101,11 @@ def _print_items(items: "list[Item]", total: int) -> None:
 def show_(
     name: NameArgument,
     item: Annotated[str | None, typer.Option(metavar="KEY", help="Describe this item instead.")] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Describe a collection, or one of its items."""
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         if item is not None:
             found = collection.item(item)
             print_json(found) if as_json else _show_item(found)

@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-    show,
-    table,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.progress import progress_bar
 from server.commands.query import QueryOptions
 
@@ -46,8 +37,7 @@ def embed(
             help="Write (n, D) float32 vectors, or uint8 codes, packed; with --all also to FILE.npz, FILE.parquet.",
         ),
     ] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Print the vectors or codes of queries in a space.
@@ -60,12 +50,12 @@ def embed(
             raise typer.BadParameter("--all embeds the items: leave out IMAGE, --text, --key and --vector")
         if out is None:
             raise typer.BadParameter("--all writes a file: give --out FILE.npy, FILE.npz or FILE.parquet")
-        with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+        with connection.collection(name) as collection, progress_bar(not as_json) as progress:
             written = _write_all(collection, query, out, progress)
         _report(written, as_json)
         return
     queries = query.queries()
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         found = collection.embed(queries, targets=names(query.targets), space=query.space)
     if out is not None:
         _report(_write(out, found), as_json)

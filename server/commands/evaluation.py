@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.evaluation import LENGTHS, EvaluationRequest
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-    show,
-    table,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.query import TargetsOption
 
@@ -82,8 +73,7 @@ def read_constraints(path: Path | None) -> "ItemComparisons | None":
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
@@ -93,7 +83,7 @@ def evaluate(
     """
     check_format(as_json, as_csv)
     request = options.request()
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         found = collection.evaluate(request)
     if as_json:
         print_json(found)

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-    shortened,
-    show,
-    table,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_json, shortened, show, table
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
 from server.commands.query import QueryOptions
@@ -89,8 +79,7 @@ def search(
     name: NameArgument,
     query: QueryOptions,
     options: SearchOptions,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
@@ -104,7 +93,7 @@ def search(
 
         check_sheet(options.sheet)
     request = options.request(query)
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         found = collection.search(request)
         if options.sheet is not None:
             from server.drawing.results import strips
