@@ -117,10 +117,10 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         """A page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = [one for one in collection.deleted_pictures() if one.key > after]
+            deleted = [one for one in collection.deleted_pictures() if one.key > after]
         return pb.ListDeletedItemsResponse(
-            items=[to_message(pb.DeletedItem, one) for one in found[:size]],
-            next_page_token=pages.to_token(found[size - 1].key) if len(found) > size else "",
+            items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
+            next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",
         )
 
     def CheckCollection(
@@ -246,16 +246,16 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         """A page of the vectors of items."""
         after = pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = collection.embed_items(
+            embeddings = collection.embed_items(
                 request.view,
                 space=request.space,
                 target=request.target,
                 after=after,
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
-        return from_item_embeddings(found)
+        return from_item_embeddings(embeddings)
 
 
 def _activate(request: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool:
-    """Whether the space is to answer searches; where the request leaves it open, it is."""
+    """Whether the space becomes the active one; yes where the request leaves it open."""
     return request.activate if request.HasField("activate") else True

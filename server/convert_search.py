@@ -62,12 +62,12 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
 
 def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:
     """The vectors of queries."""
-    return [_to_embedding(found) for found in message.results]
+    return [_to_embedding(one) for one in message.results]
 
 
-def from_embeddings(found: Iterable[Embedding]) -> search_pb2.EmbedResponse:
+def from_embeddings(embeddings: Iterable[Embedding]) -> search_pb2.EmbedResponse:
     """The message of the vectors of queries."""
-    return search_pb2.EmbedResponse(results=map(_from_embedding, found))
+    return search_pb2.EmbedResponse(results=map(_from_embedding, embeddings))
 
 
 def _to_embedding(message: search_pb2.Embedding) -> Embedding:
@@ -77,10 +77,10 @@ def _to_embedding(message: search_pb2.Embedding) -> Embedding:
     return Embedding(message.query, message.target, to_row(message.vector))
 
 
-def _from_embedding(found: Embedding) -> search_pb2.Embedding:
-    if found.bits:
-        code = types_pb2.Code(packed=found.vector.tobytes(), bits=found.bits)
-        return search_pb2.Embedding(query=found.query, target=found.target, code=code)
+def _from_embedding(embedding: Embedding) -> search_pb2.Embedding:
+    if embedding.bits:
+        code = types_pb2.Code(packed=embedding.vector.tobytes(), bits=embedding.bits)
+        return search_pb2.Embedding(query=embedding.query, target=embedding.target, code=code)
     return search_pb2.Embedding(
-        query=found.query, target=found.target, vector=from_row(found.vector.astype(np.float32))
+        query=embedding.query, target=embedding.target, vector=from_row(embedding.vector.astype(np.float32))
     )

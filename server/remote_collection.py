@@ -74,14 +74,9 @@ class RemoteCollection:
 
     def deleted_pictures(self) -> list[DeletedPicture]:
         """The pictures whose items were deleted, in the order of keys."""
-        found: list[DeletedPicture] = []
-        request = pb.ListDeletedItemsRequest(parent=self.resource, page_size=pages.LARGEST_SIZE)
-        while True:
-            page = self.connection.call(self._stub.ListDeletedItems, request)
-            found += [to_value(DeletedPicture, item) for item in page.items]
-            if not page.next_page_token:
-                return found
-            request.page_token = page.next_page_token
+        request = pb.ListDeletedItemsRequest(parent=self.resource)
+        responses = self.connection.pages(self._stub.ListDeletedItems, request)
+        return [to_value(DeletedPicture, item) for page in responses for item in page.items]
 
     def views(self) -> tuple[ViewInfo, ...]:
         """Its views."""
@@ -89,8 +84,8 @@ class RemoteCollection:
 
     def spaces(self) -> tuple[SpaceInfo, ...]:
         """Its spaces."""
-        answer = self.connection.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
-        return tuple(map(to_space, answer.spaces))
+        response = self.connection.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
+        return tuple(map(to_space, response.spaces))
 
     def space(self, name: str) -> SpaceInfo:
         """One space."""
@@ -158,8 +153,8 @@ class RemoteCollection:
             for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
                 yield pb.FitViewsRequest(pictures=batch)
 
-        answer = self.connection.call(self._stub.FitViews, requests())
-        return tuple(to_value(ViewInfo, view) for view in answer.views)
+        response = self.connection.call(self._stub.FitViews, requests())
+        return tuple(to_value(ViewInfo, view) for view in response.views)
 
     def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
         """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""

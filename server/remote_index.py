@@ -54,7 +54,7 @@ def index(
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels)
-    found = walk(paths)
+    walked = walk(paths)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
     aliases = _aliases(known)
@@ -63,13 +63,13 @@ def index(
         aliases[root] = free_alias(wanted, aliases.values())
         return aliases[root]
 
-    matched = match_files(found.files, found.folders, sources, aliases, add_alias)
+    matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
     if not options.include_deleted:
         left_out = deleted_before(keyed, known, collection.deleted_pictures())
         keyed = {key: file for key, file in keyed.items() if key not in left_out}
-        found.skipped[DELETED] += len(left_out)
+        walked.skipped[DELETED] += len(left_out)
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
         report = _send(collection, keyed, known, annotations, progress, committed)
@@ -79,7 +79,7 @@ def index(
         report,
         failures=(*report.failures, *unused, *unfit),
         seconds=time.monotonic() - began,
-        skipped=dict(+found.skipped),
+        skipped=dict(+walked.skipped),
         gone=matched.gone,
         moved=moved_items(matched.gone, content, keyed),
         notes=label_notes(annotations, keyed),

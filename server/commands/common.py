@@ -76,7 +76,7 @@ def utf8(value: _Value) -> _Value:
 
 
 def describe(error: Exception) -> str:
-    """One line that says what went wrong."""
+    """One line that states what went wrong."""
     from engine.errors import CrossviewError
     from features.errors import ImageError
 
@@ -98,19 +98,19 @@ def names(text: str | None) -> tuple[str, ...]:
 
 def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
     """The values of ``key=value`` options: JSON where they are, else text."""
-    return {key: _value(text) for key, text in _parted(pairs, option)}
+    return {key: _value(text) for key, text in _split(pairs, option)}
 
 
 def choices(pairs: list[str] | None, option: str) -> dict[str, tuple[Any, ...]]:
     """The values of ``key=value,value`` options, or of ``key=[value, value]``: JSON where they are, else text."""
-    found: dict[str, tuple[Any, ...]] = {}
-    for key, text in _parted(pairs, option):
-        whole = _value(text)
-        found[key] = tuple(whole) if isinstance(whole, list) else tuple(map(_value, names(text)))
-    return found
+    values: dict[str, tuple[Any, ...]] = {}
+    for key, text in _split(pairs, option):
+        value = _value(text)
+        values[key] = tuple(value) if isinstance(value, list) else tuple(map(_value, names(text)))
+    return values
 
 
-def _parted(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
+def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:

@@ -67,17 +67,17 @@ def list_(
 
 def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool) -> None:
     with connection.backend() as backend:
-        found = backend.names()
-    if connection.server is None and not found:
+        names = backend.names()
+    if connection.server is None and not names:
         from engine.home import Home
 
         typer.echo(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
-        print_json(found)
+        print_json(names)
     elif as_csv:
-        print_csv(["name"], ([one] for one in found))
+        print_csv(["name"], ([one] for one in names))
     else:
-        typer.echo("\n".join(found) if found else "no collections; create one with: crossview create NAME")
+        typer.echo("\n".join(names) if names else "no collections; create one with: crossview create NAME")
 
 
 def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:
@@ -107,8 +107,8 @@ def show_(
     """Describe a collection, or one of its items."""
     with connection.collection(name) as collection:
         if item is not None:
-            found = collection.item(item)
-            print_json(found) if as_json else _show_item(found)
+            chosen = collection.item(item)
+            print_json(chosen) if as_json else _show_item(chosen)
             return
         info, findings = collection.info(), collection.findings()
     if as_json:

@@ -130,15 +130,15 @@ def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | Non
 
 
 def _stop(committed: int, server: str | None) -> NoReturn:
-    kept = f"{committed} items were committed and are kept" if committed else "nothing was committed"
+    committed_items = f"{committed} items were committed and are kept" if committed else "nothing was committed"
     open_batch = ", except perhaps the batch being sent" if server is not None else ""
-    typer.echo(f"stopped; {kept}{open_batch}. Run the same command again to continue.", err=True)
+    typer.echo(f"stopped; {committed_items}{open_batch}. Run the same command again to continue.", err=True)
     raise typer.Exit(INTERRUPTED) from None
 
 
 def _summarize(report: "ImportReport", name: str) -> None:
-    found = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
-    if found or report.gone:
+    files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
+    if files or report.gone:
         show_report(report, name)
         return
     from features.formats import KNOWN
