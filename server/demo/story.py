@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +14,12 @@ from engine.home import Home
 from engine.item import IndexOptions
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
+from server.backend import Backend, CollectionBackend
 from server.demo.captions import caption, write_captions
 from server.demo.pictures import STYLES, write_pictures
 from server.drawing.results import strips
 from server.drawing.sheet import Strip, write_sheet
 from server.errors import ServerUnavailableError
-
-if TYPE_CHECKING:
-    from server.backend import Backend, CollectionBackend
 
 NAME = "demo"
 CAPTIONS = "captions.csv"
@@ -43,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 Echo = Callable[[str], None]
 """Prints a line."""
-Connect = Callable[[str], AbstractContextManager["Backend"]]
+Connect = Callable[[str], AbstractContextManager[Backend]]
 """Reaches the server at an address ``HOST:PORT``."""
 
 
@@ -105,7 +102,7 @@ def _served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
             server.terminate()
 
 
-def _search(collection: "CollectionBackend", address: str, folder: Path, echo: Echo) -> list[Strip]:
+def _search(collection: CollectionBackend, address: str, folder: Path, echo: Echo) -> list[Strip]:
     example = folder / "leaves" / "leaves-00.jpg"
     _command(echo, f"search {NAME} {example} --view color --targets sift -k {HITS} --server {address}")
     rows: list[Strip] = []
@@ -126,7 +123,7 @@ def _search(collection: "CollectionBackend", address: str, folder: Path, echo: E
     return rows
 
 
-def _search_texts(collection: "CollectionBackend", address: str, echo: Echo) -> list[Strip]:
+def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
     """Searches pictures by captions that none of them has."""
     rng = np.random.default_rng(1)
     captions = [(name, caption(name, rng)) for name in STYLES for _ in range(QUERIES_PER_CLASS)]
@@ -142,7 +139,7 @@ def _search_texts(collection: "CollectionBackend", address: str, echo: Echo) -> 
     return strips(collection, queries, results[-1:], truth=TEXT_QUERY[0])
 
 
-def _evaluate(collection: "CollectionBackend", address: str, echo: Echo) -> None:
+def _evaluate(collection: CollectionBackend, address: str, echo: Echo) -> None:
     echo("")
     for view in VIEWS:
         echo(f"$ crossview evaluate {NAME} --view {view} -k 5,10 --server {address}")
