@@ -6,7 +6,7 @@ estimators, are in ``crossview.learners``.
 >>> import crossview
 >>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
 ...     flowers.train(crossview.Recipe(spec="cca", views=("color", "sift")))
-...     (found,) = flowers.search(crossview.SearchRequest([crossview.Query("color", key="rose")], targets=("sift",)))
+...     (hits,) = flowers.search(crossview.SearchRequest([crossview.Query("color", key="rose")], targets=("sift",)))
 """
 
 from collections.abc import Sequence

@@ -24,7 +24,6 @@ from server.commands import (
 )
 from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
-from server.commands.remote import timed
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 
@@ -80,7 +79,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "learners": learners.learners,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(reported(timed(expanded(command))))
+    app.command(name)(reported(expanded(command)))
 
 
 def main() -> None:

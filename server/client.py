@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from server import pages
 from server.connection import Connection
 from server.names import collection_name, parse_collection
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -18,14 +17,8 @@ class Client(Connection):
 
     def names(self) -> list[str]:
         """Names of the collections, in order."""
-        names: list[str] = []
-        request = pb.ListCollectionsRequest(page_size=pages.LARGEST_SIZE)
-        while True:
-            page = self.call(self.collections.ListCollections, request)
-            names += [parse_collection(collection.name) for collection in page.collections]
-            if not page.next_page_token:
-                return names
-            request.page_token = page.next_page_token
+        pages = self.pages(self.collections.ListCollections, pb.ListCollectionsRequest())
+        return [parse_collection(collection.name) for page in pages for collection in page.collections]
 
     def create(self, name: str, views: Sequence[str] = (), description: str = "") -> "RemoteCollection":
         """A new, empty collection; without views it has color, sift and gist."""

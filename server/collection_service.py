@@ -14,7 +14,6 @@ from server import pages
 from server.batches import batches, merged
 from server.cache import OpenCollections
 from server.convert import (
-    from_deleted,
     from_item,
     from_report,
     readable_entries,
@@ -26,8 +25,9 @@ from server.convert import (
 )
 from server.convert_embeddings import from_item_embeddings
 from server.convert_evaluation import from_evaluation, to_evaluation_request
-from server.convert_info import from_collection, from_space, from_view
+from server.convert_info import from_collection, from_space
 from server.convert_training import to_recipe
+from server.fields import to_message
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
@@ -72,7 +72,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
     def AddView(self, request: pb.AddViewRequest, context: grpc.ServicerContext) -> types_pb2.View:
         """A further view."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_view(collection.add_view(request.spec))
+            return to_message(types_pb2.View, collection.add_view(request.spec))
 
     def FitViews(
         self, request_iterator: Iterator[pb.FitViewsRequest], context: grpc.ServicerContext
@@ -95,7 +95,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
                 workers=self.workers,
                 refit=first.refit,
             )
-        return pb.FitViewsResponse(views=map(from_view, views))
+        return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
 
     def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Adds or updates a batch of items."""
@@ -117,10 +117,10 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         """A page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = [one for one in collection.deleted_pictures() if one.key > after]
+            deleted = [one for one in collection.deleted_pictures() if one.key > after]
         return pb.ListDeletedItemsResponse(
-            items=map(from_deleted, found[:size]),
-            next_page_token=pages.to_token(found[size - 1].key) if len(found) > size else "",
+            items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
+            next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",
         )
 
     def CheckCollection(
@@ -246,16 +246,16 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         """A page of the vectors of items."""
         after = pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = collection.embed_items(
+            embeddings = collection.embed_items(
                 request.view,
                 space=request.space,
                 target=request.target,
                 after=after,
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
-        return from_item_embeddings(found)
+        return from_item_embeddings(embeddings)
 
 
 def _activate(request: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool:
-    """Whether the space is to answer searches; where the request leaves it open, it is."""
+    """Whether the space becomes the active one; yes where the request leaves it open."""
     return request.activate if request.HasField("activate") else True

@@ -1,13 +1,13 @@
 """The connection to a server: its channel and stubs, and calls whose failures are raised as the engine's errors."""
 
 import math
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 import grpc
 
 from engine.errors import InvalidInputError
+from server import pages
 from server.limits import MESSAGE_BYTES
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2_grpc
 from server.status import error_of
@@ -16,7 +16,7 @@ OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", MESSAGE_BYTES),
 )
-_Answer = TypeVar("_Answer")
+_Response = TypeVar("_Response")
 
 
 class Connection:
@@ -40,12 +40,22 @@ class Connection:
         self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
         self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
 
-    def call(self, method: Callable[..., _Answer], request: Any) -> _Answer:
+    def call(self, method: Callable[..., _Response], request: Any) -> _Response:
         """Calls a method of the server, its failures raised as errors."""
         try:
             return method(request, timeout=self.timeout)
         except grpc.RpcError as failure:
             raise error_of(failure, self.address, self._name_of(method), self.timeout) from failure
+
+    def pages(self, method: Callable[..., _Response], request: Any) -> Iterator[_Response]:
+        """Yields the largest pages of a list, one after the other; raises what ``call`` raises."""
+        request.page_size = pages.LARGEST_SIZE
+        while True:
+            page: Any = self.call(method, request)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     def _name_of(self, method: Callable[..., Any]) -> str:
         stubs = {**vars(self.collections), **vars(self.searches)}
@@ -58,7 +68,5 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
-from engine.item import DeletedPicture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.query import Filter
+from server.fields import to_message, to_value
 from server.names import item_name
 from server.pb.crossview.v1 import collections_pb2, types_pb2
 from server.structs import from_struct, to_struct
@@ -39,82 +40,42 @@ def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
 
 def to_filter(message: types_pb2.Filter) -> Filter:
     """An absent filter is the empty one: every item."""
-    return Filter(
-        labels=tuple(message.labels),
-        without_labels=tuple(message.without_labels),
-        keys=tuple(message.keys),
-        key_prefix=message.key_prefix,
-        attributes=from_struct(message.attributes),
-    )
+    return to_value(Filter, message)
 
 
 def from_filter(condition: Filter) -> types_pb2.Filter:
     """The message of a filter."""
-    return types_pb2.Filter(
-        labels=condition.labels,
-        without_labels=condition.without_labels,
-        keys=condition.keys,
-        key_prefix=condition.key_prefix,
-        attributes=to_struct(condition.attributes),
-    )
+    return to_message(types_pb2.Filter, condition)
 
 
 def to_item(message: types_pb2.Item) -> Item:
     """The item of a message."""
-    return Item(
-        key=message.key,
-        labels=tuple(message.labels),
-        attributes=from_struct(message.attributes),
-        text=message.text,
-        source=message.source,
-        content_hash=message.content_hash,
-        width=message.width,
-        height=message.height,
-        views=tuple(message.views),
-    )
+    return to_value(Item, message)
 
 
 def from_item(collection: str, item: Item) -> types_pb2.Item:
     """The message of an item of a collection."""
-    return types_pb2.Item(
-        name=item_name(collection, item.key),
-        key=item.key,
-        labels=item.labels,
-        attributes=to_struct(item.attributes),
-        text=item.text,
-        source=item.source,
-        content_hash=item.content_hash,
-        width=item.width,
-        height=item.height,
-        views=item.views,
-    )
+    return to_message(types_pb2.Item, item, name=item_name(collection, item.key))
 
 
 def to_new_item(message: collections_pb2.NewItem) -> NewItem:
     """An item to import; without image bytes it has no picture."""
-    return NewItem(
-        key=message.key,
-        image=message.image or None,
-        rows={view: to_row(row) for view, row in message.rows.items()},
-        source=message.source,
-        **_to_annotations(message),
-    )
+    rows = {view: to_row(row) for view, row in message.rows.items()}
+    return to_value(NewItem, message, image=message.image or None, rows=rows, **_to_annotations(message))
 
 
 def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
     """A change of an item."""
-    removed = tuple(message.removed_attributes)
-    return ItemUpdate(key=message.key, removed_attributes=removed, **_to_annotations(message))
+    return to_value(ItemUpdate, message, **_to_annotations(message))
 
 
 def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
-    """Labels, attributes and text of a message, None for what it leaves out."""
+    """Labels and attributes of a message, None for what it leaves out."""
     if message.labels and message.clear_labels:
         raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
     return {
         "labels": tuple(message.labels) if message.labels or message.clear_labels else None,
         "attributes": from_struct(message.attributes) if message.HasField("attributes") else None,
-        "text": message.text if message.HasField("text") else None,
         "labels_given": not message.default_labels,
     }
 
@@ -146,20 +107,13 @@ def to_picture(message: collections_pb2.Picture) -> Picture:
 
 def from_new_item(item: NewItem) -> collections_pb2.NewItem:
     """The message of an item to import."""
-    return collections_pb2.NewItem(
-        key=item.key,
-        image=item.image or b"",
-        rows={view: from_row(row) for view, row in item.rows.items()},
-        source=item.source,
-        **_from_annotations(item),
-    )
+    rows = {view: from_row(row) for view, row in item.rows.items()}
+    return to_message(collections_pb2.NewItem, item, rows=rows, **_from_annotations(item))
 
 
 def from_update(update: ItemUpdate) -> collections_pb2.ItemUpdate:
     """The message of a change of an item."""
-    return collections_pb2.ItemUpdate(
-        key=update.key, removed_attributes=update.removed_attributes, **_from_annotations(update)
-    )
+    return to_message(collections_pb2.ItemUpdate, update, **_from_annotations(update))
 
 
 def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
@@ -167,39 +121,16 @@ def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
         "labels": item.labels or (),
         "clear_labels": item.labels == (),
         "attributes": None if item.attributes is None else to_struct(item.attributes),
-        "text": item.text,
         "default_labels": not item.labels_given,
     }
 
 
-def to_deleted(message: collections_pb2.DeletedItem) -> DeletedPicture:
-    """What is remembered of an item that was deleted."""
-    return DeletedPicture(key=message.key, source=message.source, content_hash=message.content_hash, size=message.size)
-
-
-def from_deleted(one: DeletedPicture) -> collections_pb2.DeletedItem:
-    """The message of what is remembered of an item that was deleted."""
-    return collections_pb2.DeletedItem(key=one.key, source=one.source, content_hash=one.content_hash, size=one.size)
-
-
 def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:
     """What an import did."""
-    failures = tuple(Failure(failure.key, failure.reason) for failure in message.failures)
-    return ImportReport(
-        added=message.added,
-        updated=message.updated,
-        unchanged=message.unchanged,
-        failures=failures,
-        seconds=message.seconds,
-    )
+    return to_value(ImportReport, message, failures=tuple(to_value(Failure, one) for one in message.failures))
 
 
 def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
     """The message of what an import did."""
-    return collections_pb2.ImportItemsResponse(
-        added=report.added,
-        updated=report.updated,
-        unchanged=report.unchanged,
-        failures=[types_pb2.Failure(key=failure.key, reason=failure.reason) for failure in report.failures],
-        seconds=report.seconds,
-    )
+    failures = [to_message(types_pb2.Failure, failure) for failure in report.failures]
+    return to_message(collections_pb2.ImportItemsResponse, report, failures=failures)

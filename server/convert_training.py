@@ -6,39 +6,32 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.learners.comparisons import KINDS, Comparisons
 from engine.recipe import FOLDS, LEARNER, MEASURES, Pair, Recipe, Tune
+from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
-from server.structs import from_struct, to_struct
+from server.structs import from_struct
 
 
 def to_recipe(message: pb.TrainRequest) -> Recipe:
     """Raises InvalidInputError where the columns of comparisons disagree."""
-    return Recipe(
+    return to_value(
+        Recipe,
+        message,
         spec=message.learner or LEARNER,
-        views=tuple(message.views),
-        dim=message.dim if message.HasField("dim") else None,
-        settings=from_struct(message.settings),
-        holdout=message.holdout,
-        seed=message.seed,
-        pairs=tuple(Pair(pair.first, pair.second, pair.line) for pair in message.pairs),
+        pairs=tuple(to_value(Pair, pair) for pair in message.pairs),
         tune=to_tune(message.tune) if message.HasField("tune") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
-        rerank=message.rerank,
     )
 
 
 def from_recipe(recipe: Recipe) -> pb.TrainRequest:
     """The message of a recipe, for any collection and space."""
-    return pb.TrainRequest(
+    return to_message(
+        pb.TrainRequest,
+        recipe,
         learner=recipe.spec,
-        views=recipe.views,
-        dim=recipe.dim,
-        settings=to_struct(recipe.settings),
-        holdout=recipe.holdout,
-        seed=recipe.seed,
-        pairs=[pb.Pair(first=pair.first, second=pair.second, line=pair.line) for pair in recipe.pairs],
-        tune=None if recipe.tune is None else from_tune(recipe.tune),
+        pairs=[to_message(pb.Pair, pair) for pair in recipe.pairs],
+        tune=None if recipe.tune is None else to_message(pb.Tune, recipe.tune),
         constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
-        rerank=recipe.rerank,
     )
 
 
@@ -49,11 +42,6 @@ def to_tune(message: pb.Tune) -> Tune:
         for name, value in from_struct(message.values).items()
     }
     return Tune(values, message.measure or MEASURES[0], message.folds or FOLDS)
-
-
-def from_tune(tune: Tune) -> pb.Tune:
-    """The message of how settings are to be chosen."""
-    return pb.Tune(values=to_struct(tune.values), measure=tune.measure, folds=tune.folds)
 
 
 def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
@@ -73,15 +61,7 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
 
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
     """The message of comparisons of items."""
-    columns = {
-        "similar": given.comparisons.similar,
-        "weights": given.comparisons.weights,
-        "margins": given.comparisons.margins,
-    }
-    return pb.Comparisons(
-        keys=given.keys,
-        size=given.comparisons.items.shape[1],
-        items=given.comparisons.items.ravel().tolist(),
-        lines=None if given.lines is None else given.lines.tolist(),
-        **{name: None if column is None else column.tolist() for name, column in columns.items()},
-    )
+    columns = {**vars(given.comparisons), "lines": given.lines}
+    size = columns["items"].shape[1]
+    lists = {name: None if column is None else column.ravel().tolist() for name, column in columns.items()}
+    return pb.Comparisons(keys=given.keys, size=size, **lists)

@@ -1,6 +1,6 @@
 """What surrounds every call of the server: decoding, the status and the log of a call, and its cancellation.
 
-Methods that answer with a stream (health, reflection) are left as they are.
+Methods that respond with a stream (health, reflection) are left as they are.
 """
 
 import logging
@@ -56,12 +56,12 @@ class RequestInterceptor(_Interceptor):
         call = _Call(method, handler.request_deserializer)
         try:
             request = call.stream(received) if handler.request_streaming else call.decoded(received)
-            answer: bytes = handler.response_serializer(_run(handler)(request, context))
+            response: bytes = handler.response_serializer(_run(handler)(request, context))
         except Exception as error:  # noqa: BLE001  # every error becomes a status
             call.log(status_of(error) or grpc.StatusCode.INTERNAL)
             abort(context, error)
-        call.log(grpc.StatusCode.OK, len(answer))
-        return answer
+        call.log(grpc.StatusCode.OK, len(response))
+        return response
 
 
 class CancellationInterceptor(_Interceptor):
@@ -152,6 +152,6 @@ class _Call:
 def _collection(request: Message) -> str:
     """Returns the collection that a request names, else "-". Only a valid name is logged: it cannot break the line."""
     for name in ("collection", "parent", "name", "collection_id"):
-        if found := _COLLECTION.fullmatch(getattr(request, name, "")):
-            return found[1]
+        if match := _COLLECTION.fullmatch(getattr(request, name, "")):
+            return match[1]
     return "-"

@@ -4,9 +4,7 @@ import re
 
 from engine.errors import InvalidInputError
 
-COLLECTION = re.compile(r"collections/(?P<collection>[^/\s]+)")
-ITEM = re.compile(r"collections/(?P<collection>[^/\s]+)/items/(?P<key>.+)", re.DOTALL)
-SPACE = re.compile(r"collections/(?P<collection>[^/\s]+)/spaces/(?P<space>[^/\s]+)")
+_COLLECTION = r"collections/([^/\s]+)"
 
 
 def collection_name(collection: str) -> str:
@@ -26,23 +24,23 @@ def space_name(collection: str, space: str) -> str:
 
 def parse_collection(name: str) -> str:
     """Returns the collection of a resource name; raises InvalidInputError for a name of another form."""
-    return _match(COLLECTION, name, "collections/COLLECTION")["collection"]
+    return _groups(_COLLECTION, name, "collections/COLLECTION")[0]
 
 
 def parse_item(name: str) -> tuple[str, str]:
     """Returns collection and key of a resource name; raises InvalidInputError for a name of another form."""
-    match = _match(ITEM, name, "collections/COLLECTION/items/KEY")
-    return match["collection"], match["key"]
+    collection, key = _groups(f"{_COLLECTION}/items/(.+)", name, "collections/COLLECTION/items/KEY")
+    return collection, key
 
 
 def parse_space(name: str) -> tuple[str, str]:
     """Returns collection and space of a resource name; raises InvalidInputError for a name of another form."""
-    match = _match(SPACE, name, "collections/COLLECTION/spaces/SPACE")
-    return match["collection"], match["space"]
+    collection, space = _groups(rf"{_COLLECTION}/spaces/([^/\s]+)", name, "collections/COLLECTION/spaces/SPACE")
+    return collection, space
 
 
-def _match(pattern: re.Pattern[str], name: str, form: str) -> re.Match[str]:
-    match = pattern.fullmatch(name)
+def _groups(pattern: str, name: str, form: str) -> tuple[str, ...]:
+    match = re.fullmatch(pattern, name, re.DOTALL)
     if match is None:
         raise InvalidInputError(f"invalid resource name {name!r}; it must have the form {form}")
-    return match
+    return match.groups()

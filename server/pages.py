@@ -9,14 +9,14 @@ DEFAULT_SIZE = 100
 LARGEST_SIZE = 1000
 
 
-def page_size(asked: int) -> int:
+def page_size(requested: int) -> int:
     """Returns how many entries a page has: the default for 0, and at most LARGEST_SIZE.
 
     Raises InvalidInputError for a negative size.
     """
-    if asked < 0:
-        raise InvalidInputError(f"page_size is {asked}; it must be 0, for {DEFAULT_SIZE}, or more")
-    return min(asked or DEFAULT_SIZE, LARGEST_SIZE)
+    if requested < 0:
+        raise InvalidInputError(f"page_size is {requested}; it must be 0, for {DEFAULT_SIZE}, or more")
+    return min(requested or DEFAULT_SIZE, LARGEST_SIZE)
 
 
 def to_token(last: str) -> str:

@@ -34,15 +34,15 @@ from server.convert import (
     from_picture,
     from_row,
     from_update,
-    to_deleted,
     to_item,
     to_report,
 )
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import from_evaluation_request, to_evaluation
-from server.convert_info import to_collection, to_space, to_view
+from server.convert_info import to_collection, to_space
 from server.convert_search import from_query, from_search_request, to_embeddings, to_hit_lists
 from server.convert_training import from_recipe
+from server.fields import to_value
 from server.names import collection_name, item_name, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import search_pb2
@@ -74,14 +74,9 @@ class RemoteCollection:
 
     def deleted_pictures(self) -> list[DeletedPicture]:
         """The pictures whose items were deleted, in the order of keys."""
-        found: list[DeletedPicture] = []
-        request = pb.ListDeletedItemsRequest(parent=self.resource, page_size=pages.LARGEST_SIZE)
-        while True:
-            page = self.connection.call(self._stub.ListDeletedItems, request)
-            found += map(to_deleted, page.items)
-            if not page.next_page_token:
-                return found
-            request.page_token = page.next_page_token
+        request = pb.ListDeletedItemsRequest(parent=self.resource)
+        responses = self.connection.pages(self._stub.ListDeletedItems, request)
+        return [to_value(DeletedPicture, item) for page in responses for item in page.items]
 
     def views(self) -> tuple[ViewInfo, ...]:
         """Its views."""
@@ -89,8 +84,8 @@ class RemoteCollection:
 
     def spaces(self) -> tuple[SpaceInfo, ...]:
         """Its spaces."""
-        answer = self.connection.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
-        return tuple(map(to_space, answer.spaces))
+        response = self.connection.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
+        return tuple(map(to_space, response.spaces))
 
     def space(self, name: str) -> SpaceInfo:
         """One space."""
@@ -139,7 +134,9 @@ class RemoteCollection:
 
     def add_view(self, spec: str) -> ViewInfo:
         """Adds a view."""
-        return to_view(self.connection.call(self._stub.AddView, pb.AddViewRequest(parent=self.resource, spec=spec)))
+        return to_value(
+            ViewInfo, self.connection.call(self._stub.AddView, pb.AddViewRequest(parent=self.resource, spec=spec))
+        )
 
     def fit_views(
         self,
@@ -156,8 +153,8 @@ class RemoteCollection:
             for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
                 yield pb.FitViewsRequest(pictures=batch)
 
-        answer = self.connection.call(self._stub.FitViews, requests())
-        return tuple(map(to_view, answer.views))
+        response = self.connection.call(self._stub.FitViews, requests())
+        return tuple(to_value(ViewInfo, view) for view in response.views)
 
     def import_items(self, items: Iterable[NewItem], workers: int = 1) -> ImportReport:
         """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""

@@ -1,15 +1,17 @@
 """Indexing pictures of this machine on a server: walk here, leave out what the server has, send the rest in batches."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from engine.catalog.extractors import inputs_of
 from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
+from engine.info import ViewInfo
 from engine.ingest.annotations import Annotations
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
@@ -18,10 +20,9 @@ from engine.ingest.indexing import DELETED, label_notes
 from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.updating import changed_record
 from engine.ingest.walk import SourceFile, readable, walk
-from engine.item import Failure, ImportReport, IndexOptions, Item, ItemUpdate, NewItem, Picture
+from engine.item import DeletedPicture, Failure, ImportReport, IndexOptions, Item, ItemUpdate, NewItem, Picture
 from engine.progress import Progress
 from features.errors import ImageError
-from server.backend import CollectionBackend
 from server.batches import batches, merged
 from server.limits import MESSAGE_BYTES
 from server.pages import LARGEST_SIZE
@@ -33,8 +34,19 @@ _Entry = NewItem | ItemUpdate | None
 """What is sent of a file; None: nothing."""
 
 
+class _Collection(Protocol):
+    """A collection on a server."""
+
+    def items(self, *, after: str, limit: int) -> list[Item]: ...
+    def deleted_pictures(self) -> list[DeletedPicture]: ...
+    def views(self) -> tuple[ViewInfo, ...]: ...
+    def fit_views(self, images: Iterable[Picture], views: Sequence[str] | None = None, seed: int = 0) -> object: ...
+    def import_items(self, items: Sequence[NewItem]) -> ImportReport: ...
+    def update_items(self, updates: Sequence[ItemUpdate]) -> ImportReport: ...
+
+
 def index(
-    collection: CollectionBackend,
+    collection: _Collection,
     paths: Sequence[Path | str],
     options: IndexOptions,
     progress: Progress | None,
@@ -42,7 +54,7 @@ def index(
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels)
-    found = walk(paths)
+    walked = walk(paths)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
     aliases = _aliases(known)
@@ -51,13 +63,13 @@ def index(
         aliases[root] = free_alias(wanted, aliases.values())
         return aliases[root]
 
-    matched = match_files(found.files, found.folders, sources, aliases, add_alias)
+    matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
     if not options.include_deleted:
         left_out = deleted_before(keyed, known, collection.deleted_pictures())
         keyed = {key: file for key, file in keyed.items() if key not in left_out}
-        found.skipped[DELETED] += len(left_out)
+        walked.skipped[DELETED] += len(left_out)
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
         report = _send(collection, keyed, known, annotations, progress, committed)
@@ -67,14 +79,14 @@ def index(
         report,
         failures=(*report.failures, *unused, *unfit),
         seconds=time.monotonic() - began,
-        skipped=dict(+found.skipped),
+        skipped=dict(+walked.skipped),
         gone=matched.gone,
         moved=moved_items(matched.gone, content, keyed),
         notes=label_notes(annotations, keyed),
     )
 
 
-def _known(collection: CollectionBackend) -> dict[str, Item]:
+def _known(collection: _Collection) -> dict[str, Item]:
     """Every item of the collection by key."""
     items: dict[str, Item] = {}
     after = ""
@@ -95,7 +107,7 @@ def _aliases(known: Mapping[str, Item]) -> dict[str, str]:
 
 
 def _fit(
-    collection: CollectionBackend,
+    collection: _Collection,
     keyed: Mapping[str, SourceFile],
     annotations: Annotations,
     progress: Progress | None,
@@ -119,7 +131,7 @@ def _fit(
     collection.fit_views(pictures(), views=names, seed=seed)
 
 
-def _fit_texts(collection: CollectionBackend) -> list[Failure]:
+def _fit_texts(collection: _Collection) -> list[Failure]:
     """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
     views = collection.views()
     waiting = {kind: view.name for view in views if not view.fitted for kind in inputs_of(view)}
@@ -132,7 +144,7 @@ def _fit_texts(collection: CollectionBackend) -> list[Failure]:
 
 
 def _send(
-    collection: CollectionBackend,
+    collection: _Collection,
     keyed: Mapping[str, SourceFile],
     known: Mapping[str, Item],
     annotations: Annotations,

@@ -1,4 +1,4 @@
-"""The search service: one request, one call of the engine, one answer."""
+"""The search service: one request, one call of the engine, one response."""
 
 import grpc
 

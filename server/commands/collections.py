@@ -4,16 +4,8 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_backend,
-    opened_collection,
-    print_json,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_result
+from server.commands.connection import HERE, ConnectionOptions
 
 
 def create(
@@ -22,36 +14,28 @@ def create(
         str, typer.Option(metavar="VIEWS", help="Views, such as color,sift:words=200,text or clip=vectors:dim=512.")
     ] = "color,sift,gist",
     description: Annotated[str, typer.Option(help="What the collection holds.")] = "",
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Create an empty collection."""
     if not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")
-    with opened_backend(home, server) as backend:
+    with connection.backend() as backend:
         collection = backend.create(name, views=names(views), description=description)
         try:
             info = collection.info()
         finally:
             collection.close()
-    if as_json:
-        print_json(info)
-    else:
-        typer.echo(f"created {name} with views {', '.join(view.name for view in info.views)}")
+    print_result(info, f"created {name} with views {', '.join(view.name for view in info.views)}", as_json)
 
 
 def add_view(
     name: NameArgument,
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="The view, such as text, gist or sift2=sift:words=1000.")],
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Add a view to a collection; index again afterwards to compute its rows."""
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         view = collection.add_view(spec)
-    if as_json:
-        print_json(view)
-    else:
-        typer.echo(f"added view {view.name}: {view.extractor}, {view.dim} numbers per row")
+    print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)

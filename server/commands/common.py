@@ -1,4 +1,4 @@
-"""What the commands share: options, the choice of backend, errors on one line, printing."""
+"""What the commands share: options, errors on one line, printing."""
 
 import dataclasses
 import functools
@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, cast
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from engine.info import Tuning
-    from server.backend import Backend, CollectionBackend
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -25,21 +23,11 @@ INTERRUPTED = 130
 TEXT_SHOWN = 60
 """Characters of an item's text in a table."""
 
-HomeOption = Annotated[
-    Path | None,
-    typer.Option("--home", metavar="DIR", help="Where collections live (else $CROSSVIEW_HOME, else ~/.crossview)."),
-]
-ServerOption = Annotated[
-    str | None, typer.Option("--server", metavar="HOST:PORT", help="Work on the collections of a running server.")
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
 
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
-
-timeout: ContextVar[float | None] = ContextVar("timeout", default=None)
-"""Seconds that each call of a server may take."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -88,7 +76,7 @@ def utf8(value: _Value) -> _Value:
 
 
 def describe(error: Exception) -> str:
-    """One line that says what went wrong."""
+    """One line that states what went wrong."""
     from engine.errors import CrossviewError
     from features.errors import ImageError
 
@@ -103,35 +91,6 @@ def describe(error: Exception) -> str:
     return " ".join(text.split())
 
 
-@contextmanager
-def opened_backend(home: Path | None, server: str | None) -> Iterator["Backend"]:
-    """The home or server of these options; naming both is a usage error."""
-    if home is not None and server is not None:
-        raise typer.BadParameter("a server has its own home: give --home or --server, not both")
-    if server is None and timeout.get() is not None:
-        raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
-    if server is None:
-        from engine.home import Home
-
-        yield Home(home)
-        return
-    from server.client import Client
-
-    with Client(server, timeout.get()) as client:
-        yield client
-
-
-@contextmanager
-def opened_collection(name: str, home: Path | None, server: str | None) -> Iterator["CollectionBackend"]:
-    """A collection of the home or server of these options."""
-    with opened_backend(home, server) as backend:
-        collection = backend.open(name)
-        try:
-            yield collection
-        finally:
-            collection.close()
-
-
 def names(text: str | None) -> tuple[str, ...]:
     """The names of a list such as ``color,sift``."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
@@ -139,19 +98,19 @@ def names(text: str | None) -> tuple[str, ...]:
 
 def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
     """The values of ``key=value`` options: JSON where they are, else text."""
-    return {key: _value(text) for key, text in _parted(pairs, option)}
+    return {key: _value(text) for key, text in _split(pairs, option)}
 
 
 def choices(pairs: list[str] | None, option: str) -> dict[str, tuple[Any, ...]]:
     """The values of ``key=value,value`` options, or of ``key=[value, value]``: JSON where they are, else text."""
-    found: dict[str, tuple[Any, ...]] = {}
-    for key, text in _parted(pairs, option):
-        whole = _value(text)
-        found[key] = tuple(whole) if isinstance(whole, list) else tuple(map(_value, names(text)))
-    return found
+    values: dict[str, tuple[Any, ...]] = {}
+    for key, text in _split(pairs, option):
+        value = _value(text)
+        values[key] = tuple(value) if isinstance(value, list) else tuple(map(_value, names(text)))
+    return values
 
 
-def _parted(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
+def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
@@ -173,6 +132,14 @@ def tuning(made: "Tuning") -> str:
         f"tuned to {chosen} ({made.measure} {made.score:.3f}, the best of {len(made.tried)} candidates "
         f"by {made.folds}-fold cross-validation on {made.items} items)"
     )
+
+
+def print_result(value: Any, sentence: str, as_json: bool) -> None:
+    """Prints a value as JSON, or a sentence on it."""
+    if as_json:
+        print_json(value)
+    else:
+        typer.echo(sentence)
 
 
 def print_json(value: Any) -> None:

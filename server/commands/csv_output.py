@@ -15,7 +15,7 @@ SEPARATOR = ";"
 
 
 def check_format(as_json: bool, as_csv: bool) -> None:
-    """Raises BadParameter where both are asked for."""
+    """Raises BadParameter where both are given."""
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv exclude each other: give one of them")
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.commands.common import HomeOption, NameArgument, ServerOption, fail, opened_backend, opened_collection
+from server.commands.common import NameArgument, fail
+from server.commands.connection import HERE, ConnectionOptions
 
 if TYPE_CHECKING:
     from server.backend import CollectionBackend
@@ -22,7 +23,7 @@ class PartOptions:
     view: Annotated[str | None, typer.Option(metavar="VIEW", help="Delete this view, not the collection.")] = None
 
     def check(self, keys: list[str] | None) -> None:
-        """Refuses several deletions at once, a generation of no space, and items not both asked for and named."""
+        """Refuses several deletions at once, a generation of no space, and items without --items, or the reverse."""
         if self.items + (self.space is not None) + (self.view is not None) > 1:
             raise typer.BadParameter("--items, --space and --view exclude each other: delete one after the other")
         if self.generation is not None and self.space is None:
@@ -38,8 +39,7 @@ def delete(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection, a space or a view.")
     ] = False,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
 ) -> None:
     """Delete a collection, or some of its items, a space or a view.
 
@@ -47,13 +47,13 @@ def delete(
     """
     part.check(keys)
     if part == PartOptions():
-        with opened_backend(home, server) as backend:
+        with connection.backend() as backend:
             if not yes and name in backend.names():
                 _confirm(f"{name} with all its items")
             backend.delete(name)
         typer.echo(f"deleted {name}")
         return
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         if part.space is not None:
             _delete_space(collection, part.space, part.generation, yes)
         elif part.view is not None:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import fail, opened_backend
+from server.commands.common import fail
+from server.commands.connection import ConnectionOptions
 
 SHEET = "sheet.png"
 
@@ -22,7 +23,9 @@ def demo(
     """
     from server.demo.story import run_demo
 
-    run = partial(run_demo, sheet=out / SHEET, echo=typer.echo, connect=partial(opened_backend, None))
+    run = partial(
+        run_demo, sheet=out / SHEET, echo=typer.echo, connect=lambda at: ConnectionOptions(server=at).backend()
+    )
     out.mkdir(parents=True, exist_ok=True)
     if not keep:
         with tempfile.TemporaryDirectory(prefix="crossview-demo-") as scratch:

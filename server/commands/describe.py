@@ -3,25 +3,12 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    opened_backend,
-    opened_collection,
-    print_json,
-    shortened,
-    show,
-    size,
-    table,
-    tuning,
-)
+from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 
 if TYPE_CHECKING:
@@ -56,18 +43,17 @@ class ItemSelection:
 def list_(
     selection: ItemSelection,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
     """List collections, or the items of one."""
     check_format(as_json, as_csv)
     if name is None:
-        _list_collections(home, server, as_json, as_csv)
+        _list_collections(connection, as_json, as_csv)
         return
     condition = selection.filter()
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         if as_csv:
             print_csv(COLUMNS, _lines(collection, selection))
             return
@@ -79,19 +65,19 @@ def list_(
         _print_items(items, total)
 
 
-def _list_collections(home: Path | None, server: str | None, as_json: bool, as_csv: bool) -> None:
-    with opened_backend(home, server) as backend:
-        found = backend.names()
-    if server is None and not found:
+def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool) -> None:
+    with connection.backend() as backend:
+        names = backend.names()
+    if connection.server is None and not names:
         from engine.home import Home
 
-        typer.echo(f"note: {Home(home).emptiness()}", err=True)
+        typer.echo(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
-        print_json(found)
+        print_json(names)
     elif as_csv:
-        print_csv(["name"], ([one] for one in found))
+        print_csv(["name"], ([one] for one in names))
     else:
-        typer.echo("\n".join(found) if found else "no collections; create one with: crossview create NAME")
+        typer.echo("\n".join(names) if names else "no collections; create one with: crossview create NAME")
 
 
 def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:
@@ -115,15 +101,14 @@ def _print_items(items: "list[Item]", total: int) -> None:
 def show_(
     name: NameArgument,
     item: Annotated[str | None, typer.Option(metavar="KEY", help="Describe this item instead.")] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Describe a collection, or one of its items."""
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         if item is not None:
-            found = collection.item(item)
-            print_json(found) if as_json else _show_item(found)
+            chosen = collection.item(item)
+            print_json(chosen) if as_json else _show_item(chosen)
             return
         info, findings = collection.info(), collection.findings()
     if as_json:

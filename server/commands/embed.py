@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-    show,
-    table,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.progress import progress_bar
 from server.commands.query import QueryOptions
 
@@ -46,8 +37,7 @@ def embed(
             help="Write (n, D) float32 vectors, or uint8 codes, packed; with --all also to FILE.npz, FILE.parquet.",
         ),
     ] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Print the vectors or codes of queries in a space.
@@ -60,19 +50,19 @@ def embed(
             raise typer.BadParameter("--all embeds the items: leave out IMAGE, --text, --key and --vector")
         if out is None:
             raise typer.BadParameter("--all writes a file: give --out FILE.npy, FILE.npz or FILE.parquet")
-        with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+        with connection.collection(name) as collection, progress_bar(not as_json) as progress:
             written = _write_all(collection, query, out, progress)
         _report(written, as_json)
         return
     queries = query.queries()
-    with opened_collection(name, home, server) as collection:
-        found = collection.embed(queries, targets=names(query.targets), space=query.space)
+    with connection.collection(name) as collection:
+        embeddings = collection.embed(queries, targets=names(query.targets), space=query.space)
     if out is not None:
-        _report(_write(out, found), as_json)
+        _report(_write(out, embeddings), as_json)
     elif as_json:
-        print_json({"results": [_described(one) for one in found]})
+        print_json({"results": [_described(one) for one in embeddings]})
     else:
-        _print(found)
+        _print(embeddings)
 
 
 def _write_all(
@@ -106,18 +96,18 @@ def _report(written: "Written", as_json: bool) -> None:
     typer.echo(f"wrote {written.rows} {what} to {written.path}{keys}")
 
 
-def _write(path: Path, found: "Sequence[Embedding]") -> "Written":
+def _write(path: Path, embeddings: "Sequence[Embedding]") -> "Written":
     import numpy as np
 
     from engine.spaces.embedding_files import Written
 
-    made = sorted({one.target for one in found})
+    made = sorted({one.target for one in embeddings})
     if len(made) > 1:
         raise typer.BadParameter(f"a file holds the rows of one target: choose it with --targets, of {', '.join(made)}")
-    rows = np.stack([one.vector for one in found])
+    rows = np.stack([one.vector for one in embeddings])
     with path.open("wb") as file:
         np.save(file, rows)
-    return Written(path, len(rows), rows.shape[1], found[0].bits)
+    return Written(path, len(rows), rows.shape[1], embeddings[0].bits)
 
 
 def _described(one: "Embedding") -> dict[str, Any]:
@@ -128,9 +118,9 @@ def _described(one: "Embedding") -> dict[str, Any]:
     return {**about, "vector": one.vector.tolist()}
 
 
-def _print(found: "Sequence[Embedding]") -> None:
+def _print(embeddings: "Sequence[Embedding]") -> None:
     rows = table(">query", "target", ">size", "begins")
-    for one in found:
+    for one in embeddings:
         size, first = f"{len(one.vector)} numbers", " ".join(f"{value:.4g}" for value in one.vector[:SHOWN])
         if one.bits:
             size, first = f"{one.bits} bits", one.vector[:SHOWN].tobytes().hex()

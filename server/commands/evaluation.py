@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.evaluation import LENGTHS, EvaluationRequest
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-    show,
-    table,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.query import TargetsOption
 
@@ -82,8 +73,7 @@ def read_constraints(path: Path | None) -> "ItemComparisons | None":
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
@@ -93,44 +83,44 @@ def evaluate(
     """
     check_format(as_json, as_csv)
     request = options.request()
-    with opened_collection(name, home, server) as collection:
-        found = collection.evaluate(request)
+    with connection.collection(name) as collection:
+        evaluation = collection.evaluate(request)
     if as_json:
-        print_json(found)
+        print_json(evaluation)
     elif as_csv:
-        _print_csv(found)
+        _print_csv(evaluation)
     else:
-        _print(found)
+        _print(evaluation)
 
 
-def _print(found: "Evaluation") -> None:
+def _print(evaluation: "Evaluation") -> None:
     """Prints the figures of one space or several, and how they were measured."""
-    spaces = list(dict.fromkeys(row.space for row in found.rows))
-    if len(spaces) > 1 or found.comparisons:
-        _print_spaces(found, spaces)
+    spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
+    if len(spaces) > 1 or evaluation.comparisons:
+        _print_spaces(evaluation, spaces)
     else:
         rows = table("query", "database", "metric", ">k", ">value")
-        for row in found.rows:
+        for row in evaluation.rows:
             rows.add_row(row.query_view, row.database_view, row.metric, str(row.k or ""), f"{row.value:.3f}")
         show(rows)
-    measured = f"{found.queries} queries, {found.database} items to find"
-    if found.comparisons:
-        measured = f"{found.comparisons} comparisons"
-    typer.echo(f"{measured}, {found.seconds:.1f} s")
-    typer.echo("; ".join(sentence for sentence in (found.protocol, found.codebook) if sentence))
+    measured = f"{evaluation.queries} queries, {evaluation.database} items to find"
+    if evaluation.comparisons:
+        measured = f"{evaluation.comparisons} comparisons"
+    typer.echo(f"{measured}, {evaluation.seconds:.1f} s")
+    typer.echo("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence))
 
 
-def _print_spaces(found: "Evaluation", spaces: list[str]) -> None:
+def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     """Prints a column for each space: its figures, and of all but the first the paired differences to the first."""
-    cells = {_key(row): _number(row.value, row.standard_error) for row in found.rows}
-    for one in found.differences:
+    cells = {_key(row): _number(row.value, row.standard_error) for row in evaluation.rows}
+    for one in evaluation.differences:
         cells[_key(one)] += f" ({_number(one.value, one.standard_error, '+')})"
     rows = table("query", "database", "metric", ">k", *(f">{space}" for space in spaces))
-    for query, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, found.rows)):
+    for query, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, evaluation.rows)):
         values = [cells.get((space, query, database, metric, k), "-") for space in spaces]
         rows.add_row(query, database, metric, str(k or ""), *values)
     show(rows)
-    brackets = f"; in brackets the difference to {spaces[0]}, paired" if found.differences else ""
+    brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
     typer.echo(f"means \u00b1 standard errors{brackets}")
 
 
@@ -142,10 +132,11 @@ def _number(value: float, error: float | None, sign: str = "") -> str:
     return f"{value:{sign}.3f}" + ("" if error is None else f" \u00b1 {error:.3f}")
 
 
-def _print_csv(found: "Evaluation") -> None:
+def _print_csv(evaluation: "Evaluation") -> None:
     """Prints a line for each figure of each space."""
-    differences = {_key(one): (one.value, one.standard_error) for one in found.differences}
+    differences = {_key(one): (one.value, one.standard_error) for one in evaluation.differences}
+    none = (None, None)
     print_csv(
         COLUMNS,
-        ((*_key(row), row.value, row.standard_error, *differences.get(_key(row), (None, None))) for row in found.rows),
+        ((*_key(one), one.value, one.standard_error, *differences.get(_key(one), none)) for one in evaluation.rows),
     )

@@ -18,15 +18,15 @@ AttributeOption = Annotated[
 
 def attributes(pairs: list[str] | None) -> dict[str, Any]:
     """The values of these options by key."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs or []:
         key, equals, text = pair.partition("=")
         if not equals:
             raise typer.BadParameter(f"--filter-attribute takes KEY=VALUE, not {pair!r}")
-        if key in found:
+        if key in values:
             raise typer.BadParameter(f"--filter-attribute {key} is given twice, but an attribute has one value")
-        found[key] = _value(text)
-    return found
+        values[key] = _value(text)
+    return values
 
 
 def _value(text: str) -> Any:

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from server.commands.common import (
-    INTERRUPTED,
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-)
+from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.label import AnnotationFiles
 from server.commands.progress import progress_bar
 from server.commands.report import show_report
@@ -89,8 +81,7 @@ def index(
         Path | None,
         typer.Option(metavar="FILE", help="Write every file that could not be used, and the reason, as JSON lines."),
     ] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Index new and changed pictures, or give a view rows from outside (--vectors).
@@ -103,7 +94,7 @@ def index(
 
     try:
         bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
-        with opened_collection(name, home, server) as collection, bar as progress:
+        with connection.collection(name) as collection, bar as progress:
             if rows.view is not None and rows.vectors is not None:
                 annotations = AnnotationFiles(options.labels, options.captions)  # checked before anything is written
                 report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
@@ -112,7 +103,7 @@ def index(
             else:
                 report = collection.index(paths or [], IndexOptions(**vars(options)), progress=progress)
     except KeyboardInterrupt as interrupt:
-        _stop(getattr(interrupt, "committed", 0), server)
+        _stop(getattr(interrupt, "committed", 0), connection.server)
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
         failures.write_text("".join(lines), encoding="utf-8")
@@ -139,15 +130,15 @@ def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | Non
 
 
 def _stop(committed: int, server: str | None) -> NoReturn:
-    kept = f"{committed} items were committed and are kept" if committed else "nothing was committed"
+    committed_items = f"{committed} items were committed and are kept" if committed else "nothing was committed"
     open_batch = ", except perhaps the batch being sent" if server is not None else ""
-    typer.echo(f"stopped; {kept}{open_batch}. Run the same command again to continue.", err=True)
+    typer.echo(f"stopped; {committed_items}{open_batch}. Run the same command again to continue.", err=True)
     raise typer.Exit(INTERRUPTED) from None
 
 
 def _summarize(report: "ImportReport", name: str) -> None:
-    found = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
-    if found or report.gone:
+    files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
+    if files or report.gone:
         show_report(report, name)
         return
     from features.formats import KNOWN
@@ -175,8 +166,7 @@ def fit(
     paths: PathsArgument = None,
     labels: LabelsOption = None,
     workers: WorkersOption = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Fit views: visual words on a sample of pictures, text views on the texts of the items.
@@ -194,7 +184,7 @@ def fit(
     if paths and not files:
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         fitted = collection.fit_views(
             (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
             views=names(options.views) or None,
@@ -202,8 +192,5 @@ def fit(
             workers=workers,
             refit=options.refit,
         )
-    if as_json:
-        print_json(fitted)
-    else:
-        revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
-        typer.echo((f"read {len(sample)} pictures; " if sample else "") + f"views: {revisions}")
+    revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
+    print_result(fitted, (f"read {len(sample)} pictures; " if sample else "") + f"views: {revisions}", as_json)

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    fail,
-    opened_collection,
-    print_json,
-    settings,
-)
+from server.commands.common import JsonOption, NameArgument, fail, print_json, settings
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.report import show_report
 
 if TYPE_CHECKING:
@@ -56,8 +48,7 @@ def label(
     replace_labels: Annotated[
         bool, typer.Option("--replace-labels", help="Clear the labels of items that --from gives none.")
     ] = False,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Set labels, captions and attributes of any items from a CSV file.
@@ -73,7 +64,7 @@ def label(
     from server.batches import merged
 
     files = AnnotationFiles(file, captions)
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         report = merged(files.write(collection, replace_labels))
     if as_json:
         print_json(report)
@@ -119,8 +110,7 @@ def set_(
     name: NameArgument,
     changes: Changes,
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The items.")],
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Set labels, attributes and text of a few items; what is not named stays as it is.
@@ -132,7 +122,7 @@ def set_(
         raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
     from engine.item import ItemUpdate
 
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         report = collection.update_items([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
     if as_json:
         print_json(report)

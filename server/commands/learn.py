@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    choices,
-    names,
-    opened_collection,
-    print_json,
-    settings,
-    tuning,
-)
+from server.commands.common import JsonOption, NameArgument, choices, names, print_json, print_result, settings, tuning
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.evaluation import read_constraints
 from server.commands.option_groups import flags_given
 from server.commands.progress import numbered, progress_bar
@@ -116,8 +106,7 @@ def train(
     ] = None,
     space: Annotated[str | None, typer.Option(metavar="SPACE", help="Name of the space (else the learner's).")] = None,
     activate: Annotated[bool, typer.Option(help="Let the new space answer searches.")] = True,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Learn a space, to search across views.
@@ -128,7 +117,7 @@ def train(
     if extend is not None and (given := flags_given(options)):
         raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(given)}")
     recipe = options.recipe()
-    with opened_collection(name, home, server) as collection, progress_bar(not as_json) as progress:
+    with connection.collection(name) as collection, progress_bar(not as_json) as progress:
         if extend is None:
             made = collection.train(recipe, space=space, activate=activate, progress=progress)
         else:
@@ -136,7 +125,7 @@ def train(
     if as_json:
         print_json(made)
         return
-    if server is not None and made.tuning is not None:  # one answer, so the candidates come all at once
+    if connection.server is not None and made.tuning is not None:  # one answer, so the candidates come all at once
         for number, trial in enumerate(made.tuning.tried, 1):
             note = trial.sentence(made.tuning.measure)
             typer.echo(numbered("tuning", number, len(made.tuning.tried), note), err=True)
@@ -161,17 +150,13 @@ def assign(
     name: NameArgument,
     space: Annotated[str, typer.Argument(metavar="SPACE", help="A space of several metrics, as musl makes them.")],
     label: Annotated[str, typer.Argument(metavar="LABEL", help="A label that it was not trained on.")],
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Choose the metric for a new label by the items that have it, without training."""
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         made = collection.assign(space, label)
-    if as_json:
-        print_json(made)
-    else:
-        typer.echo(f"{label} has a metric in {made.name} generation {made.generation}")
+    print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
 
 
 def activate(
@@ -180,14 +165,10 @@ def activate(
     generation: Annotated[
         int | None, typer.Option(min=1, help="One of its generations (else the one that answered last).")
     ] = None,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Choose the space that answers searches."""
-    with opened_collection(name, home, server) as collection:
+    with connection.collection(name) as collection:
         made = collection.activate(space, generation)
-    if as_json:
-        print_json(made)
-    else:
-        typer.echo(f"active: {made.name} generation {made.generation}")
+    print_result(made, f"active: {made.name} generation {made.generation}", as_json)

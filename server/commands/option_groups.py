@@ -13,7 +13,7 @@ def expanded(command: Command) -> Command:
     """Return a command with the fields of its dataclass parameters in their place, as typer reads them.
 
     A field is annotated as a parameter of a typer command would be, ``Annotated[type, typer.Option(...)]``; the command
-    gets the groups whole.
+    receives the groups.
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {

@@ -41,25 +41,22 @@ class QueryOptions:
             raise typer.BadParameter("give exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
         from engine.query import Query
 
-        if self.image is not None:
-            return [Query(self.view, image=self.image.read_bytes())]
-        if self.text is not None:
-            return [Query(self.view, text=self.text)]
-        if self.key is not None:
-            return [Query(self.view, key=self.key)]
-        return [Query(self.view, vector=row) for row in _rows(self.vector)]
+        if self.vector is not None:
+            return [Query(self.view, vector=row) for row in _rows(self.vector)]
+        image = None if self.image is None else self.image.read_bytes()
+        return [Query(self.view, image=image, text=self.text, key=self.key)]
 
 
-def _rows(path: Path | None) -> "Sequence[Sequence[float]]":
+def _rows(path: Path) -> "Sequence[Sequence[float]]":
     import numpy as np
 
     from engine.errors import InvalidInputError
     from engine.ingest.vectors import no_array
 
     try:
-        rows = np.load(str(path), allow_pickle=False)
+        rows = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise no_array(Path(str(path)), error) from error
+        raise no_array(path, error) from error
     if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "fiu":
         raise InvalidInputError(f"{path} must hold one array of numbers: write it with numpy.save")
     if rows.ndim not in (1, 2):

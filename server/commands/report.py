@@ -14,7 +14,8 @@ SHOWN = 20
 
 def show_report(report: "ImportReport", name: str) -> None:
     """Prints counts, what was left out and why, and how to delete items whose files are gone."""
-    rate = _rate(report)
+    read = report.added + report.updated
+    rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
     typer.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
@@ -32,14 +33,9 @@ def show_report(report: "ImportReport", name: str) -> None:
         _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)
 
 
-def _rate(report: "ImportReport") -> str:
-    read = report.added + report.updated
-    return f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
-
-
 def _list(lines: Iterable[str]) -> None:
-    found = list(lines)
-    for line in found[:SHOWN]:
+    lines = list(lines)
+    for line in lines[:SHOWN]:
         typer.echo(f"  {line}")
-    if len(found) > SHOWN:
-        typer.echo(f"  and {len(found) - SHOWN} more; --json lists them all")
+    if len(lines) > SHOWN:
+        typer.echo(f"  and {len(lines) - SHOWN} more; --json lists them all")

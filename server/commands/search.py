@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from server.commands.common import (
-    HomeOption,
-    JsonOption,
-    NameArgument,
-    ServerOption,
-    names,
-    opened_collection,
-    print_json,
-    shortened,
-    show,
-    table,
-)
+from server.commands.common import JsonOption, NameArgument, names, print_json, shortened, show, table
+from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
 from server.commands.query import QueryOptions
@@ -89,8 +79,7 @@ def search(
     name: NameArgument,
     query: QueryOptions,
     options: SearchOptions,
-    home: HomeOption = None,
-    server: ServerOption = None,
+    connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
@@ -104,19 +93,19 @@ def search(
 
         check_sheet(options.sheet)
     request = options.request(query)
-    with opened_collection(name, home, server) as collection:
-        found = collection.search(request)
+    with connection.collection(name) as collection:
+        results = collection.search(request)
         if options.sheet is not None:
             from server.drawing.results import strips
             from server.drawing.sheet import write_sheet
 
-            _warn(write_sheet(options.sheet, strips(collection, request.queries, found, options.truth)))
+            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth)))
     if as_json:
-        print_json({"results": [asdict(hits) for hits in found]})
+        print_json({"results": [asdict(hit_list) for hit_list in results]})
     elif as_csv:
-        print_csv(COLUMNS, _lines(found))
+        print_csv(COLUMNS, _lines(results))
     else:
-        _print(request.queries, found)
+        _print(request.queries, results)
         if options.sheet is not None:
             typer.echo(f"wrote {options.sheet}")
 
@@ -132,21 +121,21 @@ def _warn(unknown: str) -> None:
 
 
 def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
-    for found in results:
-        for rank, hit in enumerate(found.hits, 1):
-            yield found.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
+    for hit_list in results:
+        for rank, hit in enumerate(hit_list.hits, 1):
+            yield hit_list.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
 
 
 def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
-    for found in results:
-        query = queries[found.query]
-        number = f"query {found.query}: " if len(queries) > 1 else ""
-        title = f"{number}{query.view} query -> {found.target or 'all targets, merged'}"
-        merged = ["target"] if not found.target else []
-        texts = ["text"] if any(hit.text for hit in found.hits) else []
-        sources = ["source"] if any(hit.source for hit in found.hits) else []
+    for hit_list in results:
+        query = queries[hit_list.query]
+        number = f"query {hit_list.query}: " if len(queries) > 1 else ""
+        title = f"{number}{query.view} query -> {hit_list.target or 'all targets, merged'}"
+        merged = ["target"] if not hit_list.target else []
+        texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
+        sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
         rows = table(">rank", ">distance", "key", "labels", *merged, *texts, *sources, title=title)
-        for rank, hit in enumerate(found.hits, 1):
+        for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
             rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *more)
         show(rows)

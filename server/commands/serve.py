@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import HomeOption
+from server.commands.connection import HomeOption
 from server.settings import ServerSettings
 
 

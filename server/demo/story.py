@@ -102,20 +102,20 @@ def _served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
             server.terminate()
 
 
-def _search(collection: CollectionBackend, address: str, queries: Path, echo: Echo) -> list[Strip]:
-    example = queries / "leaves" / "leaves-00.jpg"
+def _search(collection: CollectionBackend, address: str, folder: Path, echo: Echo) -> list[Strip]:
+    example = folder / "leaves" / "leaves-00.jpg"
     _command(echo, f"search {NAME} {example} --view color --targets sift -k {HITS} --server {address}")
     rows: list[Strip] = []
     correct = dict.fromkeys(((view, target) for view in VIEWS for target in VIEWS), 0)
-    for path in sorted(queries.rglob("*.jpg")):
+    for path in sorted(folder.rglob("*.jpg")):
         name = path.parent.name
-        asked = [Query(view, image=path.read_bytes()) for view in VIEWS]
-        found = collection.search(SearchRequest(asked, k=HITS))
-        for answer in found:
-            correct[asked[answer.query].view, answer.target] += sum(name in hit.labels for hit in answer.hits)
+        queries = [Query(view, image=path.read_bytes()) for view in VIEWS]
+        results = collection.search(SearchRequest(queries, k=HITS))
+        for hit_list in results:
+            correct[queries[hit_list.query].view, hit_list.target] += sum(name in hit.labels for hit in hit_list.hits)
         if path.stem.endswith("-00"):
-            shown = [answer for answer in found if asked[answer.query].view == SHOWN.get(name)]
-            rows += strips(collection, asked, shown, truth=name)
+            shown = [hit_list for hit_list in results if queries[hit_list.query].view == SHOWN.get(name)]
+            rows += strips(collection, queries, shown, truth=name)
     pictures = len(STYLES) * QUERIES_PER_CLASS
     echo(f"share of {HITS} hits in the query's class, over {pictures} pictures that are not indexed:")
     for (view, target), count in correct.items():
@@ -127,14 +127,16 @@ def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> li
     """Searches pictures by captions that none of them has."""
     rng = np.random.default_rng(1)
     captions = [(name, caption(name, rng)) for name in STYLES for _ in range(QUERIES_PER_CLASS)]
-    asked = [Query("text", text=text) for _, text in (*captions, TEXT_QUERY)]
+    queries = [Query("text", text=text) for _, text in (*captions, TEXT_QUERY)]
     where = f"--view text --targets color --space {WORDS} -k {HITS}"
-    _command(echo, f'search {NAME} --text "{asked[-1].text}" {where} --server {address}')
-    found = collection.search(SearchRequest(asked, targets=("color",), k=HITS, space=WORDS))
-    correct = sum(name in hit.labels for (name, _), answer in zip(captions, found, strict=False) for hit in answer.hits)
+    _command(echo, f'search {NAME} --text "{queries[-1].text}" {where} --server {address}')
+    results = collection.search(SearchRequest(queries, targets=("color",), k=HITS, space=WORDS))
+    correct = sum(
+        name in hit.labels for (name, _), hit_list in zip(captions, results, strict=False) for hit in hit_list.hits
+    )
     echo(f"share of {HITS} hits in the class that a caption was made for, over {len(captions)} new captions:")
     echo(f"  text -> color  {correct / (HITS * len(captions)):4.0%}")
-    return strips(collection, asked, found[-1:], truth=TEXT_QUERY[0])
+    return strips(collection, queries, results[-1:], truth=TEXT_QUERY[0])
 
 
 def _evaluate(collection: CollectionBackend, address: str, echo: Echo) -> None:

@@ -25,11 +25,11 @@ def strips(
     """Returns a row for each list of hits; ``truth`` is the class of queries that are not items."""
     pictures: dict[str, bytes | None] = {}
     rows = []
-    for found in results:
-        query = queries[found.query]
+    for hit_list in results:
+        query = queries[hit_list.query]
         labels, tile = _query_tile(collection, query, truth)
-        hits = [_hit_tile(collection, hit, labels, pictures) for hit in found.hits]
-        rows.append(Strip(f"{query.view} query -> {found.target or 'merged'} database", tile, hits))
+        hits = [_hit_tile(collection, hit, labels, pictures) for hit in hit_list.hits]
+        rows.append(Strip(f"{query.view} query -> {hit_list.target or 'merged'} database", tile, hits))
     return rows
 
 

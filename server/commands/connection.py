@@ -1,0 +1,67 @@
+"""The options by which commands reach collections."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from server.backend import Backend, CollectionBackend
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Where collections live (else $CROSSVIEW_HOME, else ~/.crossview)."),
+]
+
+
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """A home on this machine, or a server and the seconds that each of its calls may take."""
+
+    home: HomeOption = None
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="HOST:PORT", help="Work on the collections of a running server.")
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", help="With --server: give up a call that takes longer."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not 0 < self.timeout < math.inf:
+            raise typer.BadParameter(f"--timeout takes a positive number of seconds, not {self.timeout:g}")
+
+    @contextmanager
+    def backend(self) -> Iterator["Backend"]:
+        """The home or server; naming both is a usage error."""
+        if self.home is not None and self.server is not None:
+            raise typer.BadParameter("a server has its own home: give --home or --server, not both")
+        if self.server is None and self.timeout is not None:
+            raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
+        if self.server is None:
+            from engine.home import Home
+
+            yield Home(self.home)
+            return
+        from server.client import Client
+
+        with Client(self.server, self.timeout) as client:
+            yield client
+
+    @contextmanager
+    def collection(self, name: str) -> Iterator["CollectionBackend"]:
+        """A collection of the home or server."""
+        with self.backend() as backend:
+            collection = backend.open(name)
+            try:
+                yield collection
+            finally:
+                collection.close()
+
+
+HERE = ConnectionOptions()
+"""The home where none is named."""
