@@ -30,7 +30,7 @@ def test_both_tell_the_same(server: RunningServer) -> None:
     home = server.collections.home
     with Client(server.address) as client, home.open("drawn") as local:
         remote = client.open("drawn")
-        assert client.names() == home.names() == ["drawn"]
+        assert "drawn" in client.names() == home.names()
         assert remote.info() == local.info()
         assert remote.views() == local.views()
         assert remote.spaces() == local.spaces()
@@ -138,7 +138,7 @@ def test_a_collection_lives_through_either(backend: Backend, pictures: Path, tmp
     finally:
         one.close()
         backend.delete("other")
-    assert backend.names() == ["drawn"]
+    assert "drawn" in backend.names()
 
 
 def test_rows_and_pictures_are_imported(backend: Backend, pictures: Path) -> None:
