@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from engine.learners.base import MultiViewLearner  # noqa: E402
 from engine.learners.registry import LEARNERS  # noqa: E402
-from engine.learners.settings import kinds, words  # noqa: E402
+from engine.learners.settings import setting_types, words  # noqa: E402
 from engine.training.grids import GRIDS, KERNEL  # noqa: E402
 from engine.training.guide import FILE  # noqa: E402
 
@@ -76,7 +76,7 @@ def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
                 "default": usual.settings()[name],
                 "tuned": list(grid.get(name, ())),
             }
-            for name, kind in kinds(learner).items()
+            for name, kind in setting_types(learner).items()
             if name not in HIDDEN
         ],
     }

@@ -96,14 +96,14 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
         ValueError: for the first that its constructor's annotations do not allow, naming it and what it must be.
     """
     values = learner.settings()
-    for name, kind in kinds(type(learner)).items():
+    for name, kind in setting_types(type(learner)).items():
         if not takes(kind, values[name]):
             bounds = takes(kind, values[name], bounds=False)  # where the type is wrong, bounds would only distract
             called = (names or {}).get(name, name)
             raise ValueError(f"{called} must be {words(kind, bounds)}, not {_shown(values[name])}")
 
 
-def kinds(learner: Any) -> dict[str, Any]:
+def setting_types(learner: Any) -> dict[str, Any]:
     """Returns the annotations of the settings of a learner's class by name, in their order."""
     hints = get_type_hints(learner.__init__, include_extras=True)
     found: dict[str, Any] = {}
