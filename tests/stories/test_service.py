@@ -32,11 +32,14 @@ def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert (
         protoc.main(["", f"-I{proto}", f"-I{include}", f"--python_out={out}", f"--grpc_python_out={out}", *files]) == 0
     )
+    (tmp_path / "stubs" / "crossview" / "__init__.py").touch()  # or this project's package of the name would be found
+    ours = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "crossview"}
     monkeypatch.syspath_prepend(out)
     names = ("types_pb2", "collections_pb2", "collections_pb2_grpc", "search_pb2", "search_pb2_grpc")
     yield [importlib.import_module(f"crossview.v1.{name}") for name in names]
     for name in [name for name in sys.modules if name.split(".")[0] == "crossview"]:
         del sys.modules[name]
+    sys.modules.update(ours)
 
 
 def spaces(stub, pb) -> list[str]:
