@@ -26,7 +26,8 @@ INTRODUCTION = """# Benchmarks
 <!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->
 
 Every chapter is the report of one run; its last line has the command, the commit and the machine. Published figures
-stand beside ours; where they were measured on other data, the chapter says so."""
+stand beside ours; where they were measured on other data, the chapter says so. Seconds are those of the run, beside
+whatever else the machine did; only the benchmarks of speed compare times."""
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:

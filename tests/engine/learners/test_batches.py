@@ -67,19 +67,19 @@ def test_batches_lower_the_objective():
 
 
 def test_same_seed_same_projections():
-    """What is drawn depends on the seed alone, and progress is told from the first step to the last."""
+    """What is drawn depends on the seed alone, and progress is reports from the first step to the last."""
     views, labels = two_views(300, 2)
-    fitted, told = [], []
+    fitted, reports = [], []
     for seed in (0, 0, 1):
-        told.append([])
+        reports.append([])
         learner = MultiNPP(5, random_state=seed).set_params(batch_size=100)
-        with reporting(lambda *at: told[-1].append(at)):
+        with reporting(lambda *at: reports[-1].append(at)):
             fitted.append(learner.fit(views, labels))
     np.testing.assert_array_equal(fitted[0].weights_[0], fitted[1].weights_[0])
     assert not np.array_equal(fitted[0].weights_[0], fitted[2].weights_[0])
-    assert told[0] == sorted(told[0])
-    assert {total for _, total in told[0]} == {60}
-    assert (told[0][0], told[0][-1]) == ((1, 60), (60, 60))
+    assert reports[0] == sorted(reports[0])
+    assert {total for _, total in reports[0]} == {60}
+    assert (reports[0][0], reports[0][-1]) == ((1, 60), (60, 60))
 
 
 @pytest.mark.slow
