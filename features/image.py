@@ -1,4 +1,4 @@
-"""Working images: what they are, and the geometry that decoding and thumbnails share."""
+"""Working images: what they are, the geometry that decoding and thumbnails share, and thumbnails."""
 
 import cv2
 import numpy as np
@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 Image = NDArray[np.uint8]
 """A picture in memory: (height, width, 3), blue green red, 0 to 255."""
+THUMBNAIL_SIDE, _QUALITY = 128, 85
 
 
 def check_image(image: Image) -> Image:
@@ -40,3 +41,16 @@ def turn(image: Image, orientation: int) -> Image:
         image = image[:, ::-1] if orientation in (6, 7) else image
         image = image[::-1] if orientation in (7, 8) else image
     return np.ascontiguousarray(image)
+
+
+def thumbnail(image: Image, side: int = THUMBNAIL_SIDE) -> bytes:
+    """JPEG bytes of the image with its longest side at most ``side`` pixels (never enlarged).
+
+    Raises ValueError for anything but a (height, width, 3) uint8 image and a side of at least 1.
+    """
+    if side < 1:
+        raise ValueError(f"a thumbnail's side must be at least 1 pixel, not {side}")
+    done, encoded = cv2.imencode(".jpg", shrink(check_image(image), side), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    if not done:
+        raise ValueError(f"an image of {image.shape} could not be written as JPEG")
+    return encoded.tobytes()

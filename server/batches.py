@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from engine.item import ImportReport
-from server.limits import BATCH_BYTES, BATCH_ITEMS
 
+BATCH_BYTES = 8 * 2**20
+"""Size up to which a client fills a message; a larger picture is sent alone."""
+BATCH_ITEMS = 64
+"""Largest number of items in a message: each message is one change on disk and one step of the progress."""
 _Entry = TypeVar("_Entry")
 
 

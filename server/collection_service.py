@@ -89,11 +89,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
 
         with self.collections.use(parse_collection(first.parent)) as collection:
             views = collection.fit_views(
-                pictures(),
-                views=tuple(first.views) or None,
-                seed=first.seed,
-                workers=self.workers,
-                refit=first.refit,
+                pictures(), views=tuple(first.views) or None, seed=first.seed, workers=self.workers, refit=first.refit
             )
         return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
 
@@ -192,10 +188,7 @@ class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
             made = collection.extend(
-                space,
-                tuple(request.views),
-                name=request.space_id or None,
-                activate=_activate(request),
+                space, tuple(request.views), name=request.space_id or None, activate=_activate(request)
             )
         return from_space(name, made)
 

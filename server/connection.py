@@ -8,14 +8,11 @@ import grpc
 
 from engine.errors import InvalidInputError
 from server import pages
-from server.limits import MESSAGE_BYTES
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2_grpc
+from server.settings import MESSAGE_BYTES
 from server.status import error_of
 
-OPTIONS = (
-    ("grpc.max_receive_message_length", MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MESSAGE_BYTES),
-)
+OPTIONS = (("grpc.max_receive_message_length", MESSAGE_BYTES), ("grpc.max_send_message_length", MESSAGE_BYTES))
 _Response = TypeVar("_Response")
 
 

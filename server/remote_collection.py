@@ -28,15 +28,7 @@ from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from server import pages
 from server.batches import batches, merged
 from server.connection import Connection
-from server.convert import (
-    from_filter,
-    from_new_item,
-    from_picture,
-    from_row,
-    from_update,
-    to_item,
-    to_report,
-)
+from server.convert import from_filter, from_new_item, from_picture, from_row, from_update, to_item, to_report
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import from_evaluation_request, to_evaluation
 from server.convert_info import to_collection, to_space

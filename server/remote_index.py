@@ -24,8 +24,8 @@ from engine.item import DeletedPicture, Failure, ImportReport, IndexOptions, Ite
 from engine.progress import Progress
 from features.errors import ImageError
 from server.batches import batches, merged
-from server.limits import MESSAGE_BYTES
 from server.pages import LARGEST_SIZE
+from server.settings import MESSAGE_BYTES
 
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
 """What fits into a message beside the item's other fields."""
@@ -46,10 +46,7 @@ class _Collection(Protocol):
 
 
 def index(
-    collection: _Collection,
-    paths: Sequence[Path | str],
-    options: IndexOptions,
-    progress: Progress | None,
+    collection: _Collection, paths: Sequence[Path | str], options: IndexOptions, progress: Progress | None
 ) -> ImportReport:
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import InvalidInputError
-from server.limits import MESSAGE_BYTES
 
+MESSAGE_BYTES = 64 * 2**20
+"""Size of the largest message that is received or sent; a camera's photograph fits."""
 _RANGES = {
     "port": (0, 65_535),
     "workers": (1, math.inf),

@@ -91,6 +91,8 @@ def test_what_exceeds_a_limit_is_named(tmp_path):
         "def long():\n" + "    pass\n" * 60 + f"def wide({nine}): pass\n"
         f"def _private({nine}): pass\n"
         f"class Learner(BaseEstimator):\n    def __init__({sixteen}): pass\n    def fit({nine[4:]}): pass\n"
+        "@dataclass(eq=False)\nclass Other(Learner):\n    name: ClassVar[str]\n    found_: int = field(init=False)\n"
+        + "".join(f"    {name}: int = 0\n" for name in sixteen.split(", "))
     )
     (tmp_path / "tests/test_one.py").write_text("pass\n" * 401)
     assert excesses(Checkout(tmp_path)) == [
@@ -98,6 +100,7 @@ def test_what_exceeds_a_limit_is_named(tmp_path):
         "engine/one.py:long: 61 lines, at most 60",
         "engine/one.py:wide: 9 parameters, at most 8",
         "engine/one.py:Learner.__init__: 16 parameters, at most 15",
+        "engine/one.py:Other: 17 parameters, at most 15",
     ]
 
 

@@ -41,7 +41,7 @@ class Function:
 
     Attributes:
         place: file and qualified name.
-        lines: from ``def`` to its end.
+        lines: from ``def`` to its end; 0 for the constructor of a dataclass, which has none.
         parameters: ``self`` included, ``*args`` and ``**kwargs`` not.
         public: whether neither it nor what it is in has a name that begins with an underscore; constructors are.
         estimator: whether it is the constructor of a scikit-learn estimator.
@@ -88,7 +88,7 @@ class Checkout:
 
     @cached_property
     def functions(self) -> list[Function]:
-        """Every function and method of the sources, those inside functions included."""
+        """Every function, method and dataclass of an estimator in the sources, those inside functions included."""
         return [found for path, tree in self.trees.items() for found in self._functions(tree, f"{path}:")]
 
     def _functions(self, parent: ast.AST, place: str, public: bool = True) -> Iterator[Function]:
@@ -107,6 +107,9 @@ class Checkout:
                     estimator=node.name == "__init__" and _name(parent) in self.estimators,
                 )
                 shown = False
+            elif _is_dataclass(node) and node.name in self.estimators:
+                fields = sum(map(_is_parameter, node.body))
+                yield Function(place=name, lines=0, parameters=1 + fields, public=shown, estimator=True)
             yield from self._functions(node, name, shown)
 
     @cached_property
@@ -173,6 +176,17 @@ def _name(node: ast.AST) -> str:
     return str(getattr(node, "name", getattr(node, "attr", getattr(node, "id", ""))))
 
 
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    return any(_name(one.func if isinstance(one, ast.Call) else one) == "dataclass" for one in node.decorator_list)
+
+
+def _is_parameter(node: ast.stmt) -> bool:
+    """Whether a statement in a dataclass is a field that its constructor takes."""
+    if not isinstance(node, ast.AnnAssign) or _name(node.annotation) == "ClassVar":
+        return False
+    return "init" not in {one.arg for one in getattr(node.value, "keywords", ())}
+
+
 def _parameters(node: Definition) -> int:
     arguments = node.args
     return len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs)
@@ -220,7 +234,7 @@ def floors(graph: Graph) -> dict[str, int]:
 
 def figures(checkout: Checkout) -> dict[str, float]:
     """The figures of the table, by their names."""
-    lines, functions = checkout.lines, [function.lines for function in checkout.functions]
+    lines, functions = checkout.lines, [function.lines for function in checkout.functions if function.lines]
     files = [lines[path] for path in checkout.sources]
     tests = [lines[path] for path in checkout.tests]
     return {

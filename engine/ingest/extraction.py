@@ -24,7 +24,7 @@ from engine.item import Failure, PictureRecord
 from features.base import ImageExtractor
 from features.decode import decode
 from features.errors import ImageError, ImageTooLargeError, NotAnImageError
-from features.thumbnail import thumbnail
+from features.image import thumbnail
 from features.worker import become_worker
 
 Result = TypeVar("Result")

@@ -162,12 +162,7 @@ _PLAIN: Mapping[Any, Callable[[Any], bool]] = {
     bool: lambda value: isinstance(value, bool | np.bool_),
     Any: lambda value: True,
 }
-_WORDS: Mapping[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    types.NoneType: "null",
-}
+_WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "null"}
 
 
 def _in_words(number: float) -> str:

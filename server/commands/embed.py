@@ -26,10 +26,7 @@ SHOWN = 4
 def embed(
     name: NameArgument,
     query: QueryOptions,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="Embed every item that has the view, in order of key."),
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Embed every item that has the view, in order of key.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(

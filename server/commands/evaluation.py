@@ -33,8 +33,7 @@ class EvaluationOptions:
         str, typer.Option(metavar="SPACE,...", help="The space, or several side by side (else the active one).")
     ] = ""
     constraints: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed."),
+        Path | None, typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed.")
     ] = None
     k: Annotated[str, typer.Option("-k", "--k", metavar="K,...", help="Lengths of the hit lists.")] = ",".join(
         map(str, LENGTHS)

@@ -10,9 +10,8 @@ from engine.recipe import Recipe
 from server.backend import Backend
 from server.client import Client
 from server.demo.pictures import STYLES, write_pictures
-from server.limits import MESSAGE_BYTES
 from server.listen import RunningServer
-from server.settings import ServerSettings
+from server.settings import MESSAGE_BYTES, ServerSettings
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6

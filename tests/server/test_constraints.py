@@ -14,7 +14,7 @@ from engine.home import Home
 from engine.item import NewItem
 from engine.learners.comparisons import Comparisons
 from server.convert_training import from_comparisons
-from server.limits import MESSAGE_BYTES
+from server.settings import MESSAGE_BYTES
 
 COUNT = 50
 WIDTH = 5

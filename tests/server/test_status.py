@@ -11,10 +11,10 @@ from engine import errors
 from features.errors import ImageError, TruncatedImageError
 from server.client import Client
 from server.errors import ServerFaultError, ServerUnavailableError
-from server.limits import MESSAGE_BYTES
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
+from server.settings import MESSAGE_BYTES
 from server.status import MESSAGE_LIMIT, STATUSES, status_of
 
 NAME = "collections/drawn"
