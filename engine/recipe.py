@@ -9,9 +9,8 @@ from engine.learners.stage import parse_stages
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
 
-LEARNER = "sqrt,kernel:rbf,multi-npp"
-"""The learner where none is named. The chi-squared kernel is a point more accurate on photographs' histograms (5-NN,
-across views, development splits), but this one takes rows of any sign."""
+DEFAULT = "default"
+"""In place of a learner: the one that suits what is known of the items, and the name of its space."""
 FOLDS = 3
 ORDER = "order"
 MEASURES = ("map", "accuracy", ORDER)
@@ -43,8 +42,8 @@ class Tune:
 class Recipe:
     """What a training is to learn, and from what."""
 
-    spec: str = LEARNER
-    """A learner or a pipeline of them, such as ``sqrt,cca``."""
+    spec: str = DEFAULT
+    """A learner or a pipeline of them, such as ``sqrt,cca``; or "default"."""
     views: tuple[str, ...]
     """Learned from are the items that have at least one of these."""
     dim: int | None = None

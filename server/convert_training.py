@@ -5,7 +5,7 @@ import numpy as np
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.learners.comparisons import KINDS, Comparisons
-from engine.recipe import FOLDS, LEARNER, MEASURES, Pair, Recipe, Tune
+from engine.recipe import DEFAULT, FOLDS, MEASURES, Pair, Recipe, Tune
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.structs import from_struct
@@ -16,7 +16,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
     return to_value(
         Recipe,
         message,
-        spec=message.learner or LEARNER,
+        spec=message.learner or DEFAULT,
         pairs=tuple(to_value(Pair, pair) for pair in message.pairs),
         tune=to_tune(message.tune) if message.HasField("tune") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,

@@ -43,6 +43,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         n_features_in_: int, the sum of the widths.
         n_metrics_: int, how many metrics there are; an embedding is the columns of one after those of another, equally
             many each.
+        left_out_: list of (n_v, D) arrays, one per view: what embeds the training rows that have the view, in their
+            order, when each is left out of the training; empty where a learner knows none. A chain uses them.
     """
 
     name: ClassVar[str]
@@ -54,6 +56,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     view_widths_: list[int]
     n_features_in_: int
     n_metrics_: int = 1
+    left_out_: Sequence[NDArray[np.float32]] = ()
 
     @property
     def needs_labels(self) -> bool:

@@ -5,26 +5,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.learners.base import MultiView, MultiViewLearner, Rows
 from engine.learners.capabilities import Capabilities, composed, main_position
+from engine.learners.known_rows import Fingerprints, KnownRows, fingerprints
 from engine.learners.supervision import Supervision
 
 
 class Chain(MultiViewLearner):
     """Fits each learner on the embeddings of the one before it.
 
+    Where a learner has embeddings of its training rows that leave them out (``left_out_``), rows that equal a training
+    row are embedded so, and later learners are fitted on these: rows that were learned from are placed among new ones
+    as if they were new, too.
+
     Args:
         steps: fitted or unfitted learners, first to last; ``fit`` fits these very objects. With none, rows stay.
         view_slices: widths of the views in a 2-D ``X``; None: as a learner with the same number of views would cut it.
+
+    Attributes:
+        known_rows_: list of (n_v,) uint64 arrays, fingerprints of the training rows of each view where a step has
+            ``left_out_``; else empty.
     """
 
     name = "chain"
 
+    known_rows_: Sequence[Fingerprints] = ()
+
     def __init__(self, steps: Sequence[MultiViewLearner] = (), view_slices: Sequence[int] | None = None) -> None:
         self.steps = steps
         self.view_slices = view_slices
+        self._known: dict[int, KnownRows] = {}
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]  # a chain knows only once it has its steps
@@ -75,12 +88,20 @@ class Chain(MultiViewLearner):
         return hasher.transform(rows, view=view), hasher.unhashed(rows, view)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
+        first = list(views)
         self._run("fit", self.steps, views, given)
+        if any(step.left_out_ for step in self.steps):
+            self.know_rows([rows[present] for rows, present in zip(first, given.mask.T, strict=True)])
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
         steps = copy.deepcopy(list(self.steps))  # one that refuses must not leave those before it changed
         self._run("add_view", steps, views, given)
         self.steps = steps
+
+    def know_rows(self, views: Sequence[NDArray[Any]]) -> None:
+        """Remembers the (n_v, d_v) rows of further views, as the first step takes them, in their order in training."""
+        self.known_rows_ = [*self.known_rows_, *map(fingerprints, views)]
+        self._known = {}
 
     def _run(self, method: str, steps: Sequence[MultiViewLearner], views: list[Rows], given: Supervision) -> None:
         for number, step in enumerate(steps):
@@ -88,6 +109,8 @@ class Chain(MultiViewLearner):
                 views = getattr(step, method)(views, self._given_to(number, given)).transform(views)
             except (ValueError, ArithmeticError) as error:
                 raise ValueError(f"{_described(step)} cannot be fitted: {error}") from error
+            for rows, present, left_out in zip(views, given.mask.T, step.left_out_, strict=False):
+                rows[present] = left_out
 
     def _given_to(self, number: int, given: Supervision) -> Supervision:
         """Returns what one step learns from; comparisons are for the last that takes them."""
@@ -105,20 +128,36 @@ class Chain(MultiViewLearner):
         return any(step._needs_classes(self._given_to(number, given)) for number, step in enumerate(self.steps))
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        for step in self.steps:
-            rows = step.transform(rows, view=view)
-        return rows
+        return self._after(self.steps, rows, view)
 
     def _before_last(self, X: ArrayLike, view: int) -> Rows:
         """Returns rows of one view as the last step takes them."""
         rows: Rows = self._checked_rows(X, view).astype(float, copy=False)
-        for step in self.steps[:-1]:
+        return self._after(self.steps[:-1], rows, view)
+
+    def _after(self, steps: Sequence[MultiViewLearner], rows: Rows, view: int) -> Rows:
+        """Returns rows of one view after some of the steps, from the first on."""
+        positions = self._positions(rows, view)
+        known = np.flatnonzero(positions >= 0)
+        for step in steps:
             rows = step.transform(rows, view=view)
+            if len(known) and step.left_out_:
+                rows[known] = step.left_out_[view][positions[known]]
         return rows
+
+    def _positions(self, rows: Rows, view: int) -> NDArray[np.intp]:
+        """Returns the positions of rows among the training rows of a view; -1 where they are none of them."""
+        if view >= len(self.known_rows_):
+            return np.full(len(rows), -1)
+        if view not in self._known:
+            self._known[view] = KnownRows(self.known_rows_[view])
+        return self._known[view].positions(rows)
 
     def to_state(self) -> dict[str, Any]:
         """Returns the states of the steps, by position, and the widths of the views."""
         fitted = {"view_widths_": self.view_widths_, "n_features_in_": self.n_features_in_}
+        if self.known_rows_:
+            fitted["known_rows_"] = list(self.known_rows_)
         steps = {str(i): step.to_state() for i, step in enumerate(self.steps)}
         return {"learner": self.name, "params": {"view_slices": self.view_slices}, "fitted": fitted, "steps": steps}
 

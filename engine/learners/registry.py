@@ -28,6 +28,7 @@ from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
 from engine.learners.subspace.pls import PartialLeastSquares
+from engine.learners.subspace.posteriors import ClassPosteriors
 from engine.learners.subspace.semantic import SemanticMatching
 
 LEARNERS: dict[str, type[MultiViewLearner]] = {
@@ -54,6 +55,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         ITQ,
         MuSL,
         NPPHash,
+        ClassPosteriors,
     )
 }
 

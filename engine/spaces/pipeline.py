@@ -82,6 +82,9 @@ def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], steps: Sequence[st
         raise InvalidInputError(f"the view cannot be added: {error}") from error
     extended = Chain([*own.steps, *chain.steps])
     extended.view_widths_, extended.n_features_in_ = chain.view_widths_, chain.n_features_in_
+    if chain.known_rows_:
+        extended.known_rows_ = chain.known_rows_
+        extended.know_rows([own_rows])
     return extended
 
 

@@ -16,6 +16,7 @@ from engine.learners.settings import MOST_DIMENSIONS
 from engine.progress import Progress
 from engine.recipe import Recipe
 from engine.spaces.space import Space
+from engine.training.default_learner import with_learner
 from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
 from engine.training.learning import learn
@@ -37,6 +38,7 @@ def check_space_name(name: str) -> str:
 
 def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress: Progress | None = None) -> Space:
     """Return a space fitted by the recipe on what the catalog holds; the raised errors name what is missing."""
+    recipe = with_learner(tx, recipe)
     steps = own_steps([find_view(tx, view) for view in recipe.views])
     pipeline = _checked_pipeline(tx, recipe, steps)  # mistakes are reported before any row is read
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)

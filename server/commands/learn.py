@@ -25,7 +25,7 @@ class RecipeOptions:
     learner: Annotated[
         str | None,
         typer.Option(
-            help="A learner or a pipeline, such as sqrt,cca or multi-npp,itq:32 (else sqrt,kernel:rbf,multi-npp)."
+            help="A learner or a pipeline, such as sqrt,cca or multi-npp,itq:32 (else one that suits what is known)."
         ),
     ] = None
     dim: Annotated[int | None, typer.Option(min=1, help="Dimension of the embeddings.")] = None

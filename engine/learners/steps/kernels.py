@@ -72,10 +72,10 @@ class KernelMap(Step):
         if self.kernel == "precomputed":
             if rows.shape[1] != len(rows):
                 raise ValueError(f"a precomputed kernel of {len(rows)} rows is square, not {rows.shape}")
-            return {"landmarks_": chosen, "maps_": _inverse_root(rows[np.ix_(chosen, chosen)]), "scales_": 1.0}
+            return {"landmarks_": chosen, "maps_": inverse_root(rows[np.ix_(chosen, chosen)]), "scales_": 1.0}
         landmarks = rows[chosen]
         scale = self._scale(landmarks)
-        root = _inverse_root(self._kernel(landmarks, landmarks, scale))
+        root = inverse_root(self._kernel(landmarks, landmarks, scale))
         return {"landmarks_": landmarks, "maps_": root, "scales_": scale}
 
     def _map(self, rows: Rows, view: int) -> Rows:
@@ -107,7 +107,7 @@ class KernelMap(Step):
         return tags
 
 
-def _inverse_root(matrix: Rows) -> Rows:
+def inverse_root(matrix: Rows) -> Rows:
     """Returns V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
     values, vectors = np.linalg.eigh(matrix)
     leading = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)

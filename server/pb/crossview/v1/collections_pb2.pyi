@@ -936,7 +936,9 @@ class TrainRequest(_message.Message):
     RERANK_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
-    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: "sqrt,kernel:rbf,multi-npp"."""
+    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits what is known of the items:
+    "posteriors,dot" by labels, "sqrt,kernel:rbf,multi-npp" by pairs, "sqrt,kernel:rbf,cca" by neither.
+    """
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""
     space_id: _builtins.str

@@ -1,0 +1,214 @@
+"""Class posteriors: each view predicts how likely a row is of each class, and these probabilities are the space."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from engine.learners.base import Rows, SeparateLearner
+from engine.learners.cancellation import checkpoint
+from engine.learners.capabilities import Capabilities
+from engine.learners.settings import Between, Positive, Seed
+from engine.learners.steps.kernels import inverse_root
+from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
+from engine.learners.subspace.ridge_path import RidgePath
+from engine.learners.subspace.row_kernel import FittedKernel, RowKernel, Scaling, candidates
+from engine.learners.supervision import Supervision, shared_classes
+
+_PENALTIES = np.logspace(-7, 1, 17)
+"""Per row, in units of a row's mean squared length."""
+_TRIAL_ROWS = 500
+"""Rows by which kernels are compared, drawn by chance where there are more."""
+
+
+@dataclass(eq=False, repr=False)
+class ClassPosteriors(SeparateLearner):
+    """Embeds a row as the probabilities that it is of each class, by a kernel ridge regression for each view.
+
+    The inner product of two such embeddings is the probability that the rows are of the same class, and to rank by it
+    is best for retrieval (the probability ranking principle, Robertson 1977): end a pipeline in ``dot`` for that, as
+    in "posteriors,dot". The regressions predict one-hot classes (semantic matching, Rasiwasia et al., ACM MM 2010); a
+    softmax of the predictions makes the probabilities. Every choice is made view by view and by predictions that leave
+    the predicted row out, in closed form: the penalty by squared error; the temperature of the softmax by log loss; and
+    the kernel, by log loss too, as the simplest within one standard error of the best: linear before Gaussian ones,
+    wider before narrower ones, columns as they are before scaled ones.
+
+    Rows that were learned from are known too well. In a pipeline they are embedded as by a regression that leaves them
+    out, so that a database of learned and of new items is fair to both.
+
+    Items of several labels have the probability of each; it is a logistic function then, with even odds at a score of
+    one half. Rows alone in their class, as unlabelled items are, are left out.
+
+    Args:
+        bandwidth: of the Gaussian kernel, in units of the mean squared distance; "linear" for inner products; None: of
+            linear, 2, 1, 0.5 and 0.25.
+        scaling: of the columns: "none", "sqrt", signed square roots, or "standardize", to unit variance; None: one of
+            them.
+        alpha: the ridge's penalty per row, in units of a row's mean squared length; None: of 17 from 1e-7 to 10.
+        n_landmarks: rows that others are compared with, drawn by chance where there are more.
+        random_state: seed of the draws.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        classes_: (K,) the classes, in the order of the embedding's columns.
+        scalings_: list of the scalings, one per view.
+        bandwidths_: list of the bandwidths, None for linear.
+        alphas_: list of the penalties.
+        factors_: list of the inverse temperatures.
+        losses_: list of the mean log losses of training rows that were left out.
+        centers_, deviations_: lists of (d_v,) arrays: what columns are standardised by.
+        landmarks_: list of (m, d_v) scaled rows; (0, d_v) for linear.
+        widths_: list of the factors of squared distances; 0 for linear.
+        weights_: list of (K, m) arrays, (K, d_v) for linear.
+        offsets_: list of (K,) arrays.
+        left_out_: list of (n_v, K) embeddings of the training rows that have the view, each left out.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, or fewer than two classes of two rows.
+    """
+
+    name = "posteriors"
+    capabilities = Capabilities(
+        cross_view=True, needs_labels=True, multilabel=True, adds_views=True, main_parameter="bandwidth"
+    )
+
+    classes_: NDArray[Any] = field(init=False)
+    exclusive_: bool = field(init=False)
+    scalings_: list[Scaling] = field(init=False)
+    bandwidths_: list[float | None] = field(init=False)
+    alphas_: list[float] = field(init=False)
+    factors_: list[float] = field(init=False)
+    losses_: list[float] = field(init=False)
+    centers_: list[NDArray[np.float64]] = field(init=False)
+    deviations_: list[NDArray[np.float64]] = field(init=False)
+    landmarks_: list[Rows] = field(init=False)
+    widths_: list[float] = field(init=False)
+    weights_: list[NDArray[np.float64]] = field(init=False)
+    offsets_: list[NDArray[np.float64]] = field(init=False)
+    left_out_: list[NDArray[np.float32]] = field(init=False)
+
+    bandwidth: Positive | Literal["linear"] | None = None
+    scaling: Scaling | None = None
+    alpha: Positive | None = None
+    n_landmarks: Annotated[int, Between(2, 10_000)] = 1000
+    random_state: Seed | np.random.RandomState | None = None
+    view_slices: Sequence[int] | None = None
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self.exclusive_ = np.ndim(given.classes) == 1
+        if self.exclusive_:
+            self.classes_ = shared_classes(given.classes)
+        else:
+            self.classes_ = np.flatnonzero(given.classes.sum(axis=0) > 1)
+        super()._fit(views, given)
+
+    def _fit_view(self, rows: Rows, labels: Any, view: int) -> dict[str, Any]:
+        targets = self._targets(labels)
+        known = np.flatnonzero(targets.any(axis=1))
+        if len(np.unique(targets[known], axis=0)) < 2:
+            raise ValueError("the rows of a view are of fewer than 2 classes")
+        random = check_random_state(self.random_state)
+        kernel = self._best_kernel(rows[known], targets[known], random)
+        landmarks = _drawn(len(known), self.n_landmarks, random)
+        model = _Model.of(kernel, rows[known], targets[known], landmarks, self.alpha)
+        factor = best_factor(model.left_out, targets[known], self.exclusive_)
+        fitted = model.kernel
+        weights, offsets = model.weights()
+        left_out = posteriors(fitted.features(rows) @ weights.T + offsets, factor, self.exclusive_)
+        left_out[known] = posteriors(model.left_out, factor, self.exclusive_)
+        return {
+            "scalings_": kernel.scaling,
+            "bandwidths_": kernel.bandwidth,
+            "alphas_": model.alpha,
+            "factors_": factor,
+            "losses_": float(log_losses(model.left_out, targets[known], factor, self.exclusive_).mean()),
+            "centers_": fitted.center,
+            "deviations_": fitted.deviation,
+            "landmarks_": fitted.landmarks,
+            "widths_": fitted.width,
+            "weights_": weights,
+            "offsets_": offsets,
+            "left_out_": left_out.astype(np.float32),
+        }
+
+    def _targets(self, labels: Any) -> Rows:
+        """Returns (n, K), 1 where a row is of a class."""
+        if not self.exclusive_:
+            return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
+        return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
+
+    def _best_kernel(self, rows: Rows, targets: Rows, random: np.random.RandomState) -> RowKernel:
+        """Returns the simplest kernel whose log loss is within one standard error of the least."""
+        tried = candidates(self.scaling, self.bandwidth)
+        if len(tried) == 1:
+            return tried[0]
+        chosen = _drawn(len(rows), _TRIAL_ROWS, random)
+        losses = np.array([self._losses(kernel, rows[chosen], targets[chosen]) for kernel in tried])
+        behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
+        errors = behind.std(axis=1) / np.sqrt(len(chosen))
+        return tried[int(np.argmax(behind.mean(axis=1) <= errors))]
+
+    def _losses(self, kernel: RowKernel, rows: Rows, targets: Rows) -> NDArray[np.float64]:
+        checkpoint()
+        left_out = _Model.of(kernel, rows, targets, np.arange(len(rows)), self.alpha).left_out
+        return log_losses(left_out, targets, best_factor(left_out, targets, self.exclusive_), self.exclusive_)
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        kernel = FittedKernel(
+            self.scalings_[view],
+            self.centers_[view],
+            self.deviations_[view],
+            self.landmarks_[view],
+            self.widths_[view],
+        )
+        scores = kernel.features(rows) @ self.weights_[view].T + self.offsets_[view]
+        return posteriors(scores, self.factors_[view], self.exclusive_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A regression of one view, with the features by which rows are described: those of the kernel times ``root``."""
+
+    kernel: FittedKernel
+    root: Rows | None
+    features: Rows
+    path: RidgePath
+    penalty: float
+    alpha: float
+    left_out: Rows
+
+    @classmethod
+    def of(
+        cls, kernel: RowKernel, rows: Rows, targets: Rows, landmarks: NDArray[np.intp], alpha: float | None
+    ) -> "_Model":
+        fitted = FittedKernel.of(kernel, rows, landmarks)
+        features, root = fitted.features(rows), None
+        every = len(landmarks) == len(rows)
+        if fitted.width and not every:
+            root = inverse_root(features[landmarks])
+            features = features @ root
+        gram = bool(fitted.width) and every
+        path = RidgePath.of_gram(features, targets) if gram else RidgePath.of_rows(features, targets)
+        unit = float(path.values.sum()) or 1.0  # n times the mean squared length of centred rows
+        penalty = path.best_penalty(_PENALTIES * unit) if alpha is None else alpha * unit
+        return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty))
+
+    def weights(self) -> tuple[Rows, NDArray[np.float64]]:
+        """Returns (K, m) weights of the kernel's features and (K,) offsets."""
+        coefficients = self.path.coefficients(self.penalty)
+        if self.kernel.width and self.root is None:  # coefficients add up to 0, so a row's mean does not matter
+            return coefficients.T, self.path.means - self.features.mean(axis=0) @ coefficients
+        mean = self.features.mean(axis=0)
+        weights = (self.features - mean).T @ coefficients
+        offsets = self.path.means - mean @ weights
+        return (weights if self.root is None else self.root @ weights).T, offsets
+
+
+def _drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
+    """Returns the positions of all of ``count`` rows, or of so many drawn by chance, ascending."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(random.permutation(count)[:most])

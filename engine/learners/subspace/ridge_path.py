@@ -1,0 +1,66 @@
+"""Ridge regression for every penalty by one eigendecomposition, with predictions that leave rows out."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+
+_ROUNDING = 1e-12
+"""Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
+
+
+@dataclass(frozen=True, eq=False)
+class RidgePath:
+    """Ridge regressions, each with a constant, of (n, K) targets on n rows that are given by their inner products.
+
+    Attributes:
+        values: (r,) eigenvalues, above 0, of the inner products of the centred rows.
+        vectors: (n, r) their eigenvectors.
+        targets: (n, K) centred.
+        means: (K,) of the targets.
+    """
+
+    values: NDArray[np.float64]
+    vectors: Rows
+    targets: Rows
+    means: NDArray[np.float64]
+
+    @classmethod
+    def of_gram(cls, gram: Rows, targets: Rows) -> Self:
+        """Returns the path for the (n, n) inner products of the rows."""
+        means = gram.mean(axis=0)
+        values, vectors = np.linalg.eigh(gram - means[None, :] - means[:, None] + means.mean())
+        kept = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
+        return cls(values[kept], vectors[:, kept], targets - targets.mean(axis=0), targets.mean(axis=0))
+
+    @classmethod
+    def of_rows(cls, rows: Rows, targets: Rows) -> Self:
+        """Returns the path for (n, d) rows."""
+        centered = rows - rows.mean(axis=0)
+        if rows.shape[1] >= len(rows):
+            return cls.of_gram(centered @ centered.T, targets)
+        values, directions = np.linalg.eigh(centered.T @ centered)
+        kept = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
+        vectors = centered @ (directions[:, kept] / np.sqrt(values[kept]))
+        return cls(values[kept], vectors, targets - targets.mean(axis=0), targets.mean(axis=0))
+
+    def left_out(self, penalty: float) -> Rows:
+        """Returns, for each row, the prediction of the regression on all other rows, (n, K)."""
+        shares = self.values / (self.values + penalty)
+        fitted = self.vectors @ (shares[:, None] * (self.vectors.T @ self.targets))
+        leverages = 1 / len(self.targets) + self.vectors**2 @ shares
+        residuals = (self.targets - fitted) / np.maximum(1 - leverages, np.finfo(np.float64).eps)[:, None]
+        return np.asarray(self.targets + self.means - residuals)
+
+    def best_penalty(self, penalties: NDArray[np.float64]) -> float:
+        """Returns the penalty with the least mean squared error of left-out predictions; of equal ones the largest."""
+        wanted = self.targets + self.means
+        errors = [((wanted - self.left_out(penalty)) ** 2).mean() for penalty in penalties[::-1]]
+        return float(penalties[::-1][int(np.argmin(errors))])
+
+    def coefficients(self, penalty: float) -> Rows:
+        """Returns the (n, K) weights of the rows: of centred rows X the linear weights are X^T times these."""
+        return np.asarray(self.vectors @ ((self.vectors.T @ self.targets) / (self.values + penalty)[:, None]))

@@ -1,0 +1,41 @@
+"""The learner of a recipe that names none: chosen by what is known of the items."""
+
+from collections import Counter
+from dataclasses import replace
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.recipe import DEFAULT, Recipe
+
+OF_LABELS = "posteriors,dot"
+"""Best or equal on unseen databases of photographs, texts and sounds, whichever kernel suits a view."""
+OF_PAIRS = "sqrt,kernel:rbf,multi-npp"
+OF_ITEMS = "sqrt,kernel:rbf,cca"
+"""Without labels, an item's views are all that is known to belong together."""
+OF_ONE_VIEW = "pca"
+
+
+def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
+    """Return the recipe with a learner: the one it names, or else the one for what is given.
+
+    Raises NotFoundError for an unknown view.
+    """
+    return recipe if recipe.spec != DEFAULT else replace(recipe, spec=_chosen(tx, recipe))
+
+
+def _chosen(tx: Transaction, recipe: Recipe) -> str:
+    if recipe.pairs or recipe.constraints is not None:
+        return OF_PAIRS
+    if _has_classes(tx, recipe):
+        return OF_LABELS
+    return OF_ITEMS if len(recipe.views) > 1 else OF_ONE_VIEW
+
+
+def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
+    """Return whether the items of every view are of two classes, at least, that are shared."""
+    labels = tx.items.labels()
+    for view in recipe.views:
+        counts = Counter(label for item in tx.rows.ids(find_view(tx, view)).tolist() for label in labels.get(item, ()))
+        if sum(count > 1 for count in counts.values()) < 2:
+            return False
+    return True
