@@ -22,7 +22,7 @@ FEW = (
 _BY_LABELS = {
     TRAINED: "the items that were learned from",
     UNSEEN: "all queries but the one that asks",
-    MIXED: "both, but for the query that asks",
+    MIXED: "the items that were learned from and all queries but the one that asks",
 }
 _BY_ITEMS = {UNSEEN: "all queries", MIXED: "all queries and the items that were learned from"}
 
