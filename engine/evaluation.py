@@ -17,7 +17,7 @@ RECALLS = (1, 10)
 TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
 DATABASES = (TRAINED, UNSEEN, MIXED)
 """What the queries, held-out items, are to find: the items that the spaces were trained on, the other held-out ones,
-or both together. By labels no query finds its own item, in no view."""
+or both together. By labels no query finds its own item, nor one of its group where items are grouped, in any view."""
 LABELS, ITEMS = "labels", "items"
 BY = (LABELS, ITEMS)
 """What is relevant to a query: the items that share a label with it, or nothing but its own item in another view."""

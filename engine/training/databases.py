@@ -81,7 +81,8 @@ def contents(database: str, division: Division) -> NDArray[np.int64]:
 
 
 def _shared_labels(items: Examples, division: Division, target: str) -> int:
-    """Return how many labels are on at least two held-out items with a view."""
+    """Return how many labels are on at least two held-out items with a view that do not belong together."""
     found = items.of_ids(division.queries).seen_in(target)
-    counts = Counter(label for labels in found.labels for label in labels)
-    return sum(count >= _ENOUGH for count in counts.values())
+    pairs = zip(found.labels, found.apart.tolist(), strict=True)
+    on_groups = {(label, group) for labels, group in pairs for label in labels}
+    return sum(count >= _ENOUGH for count in Counter(label for label, _ in on_groups).values())

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
 from engine.catalog.description import RAW
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.recipe import Grouping
 from engine.spaces.space import Space
 from engine.training.examples import Examples, split
-from engine.training.groups import groups_of
 
 Ids = NDArray[np.int64]
 
@@ -43,20 +41,35 @@ class Divisions:
         return float(np.mean([len(one.queries) / max(len(one.trained), 1) for one in self.parts]))
 
 
+def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping | None:
+    """Return which items belong together: as the request says, else as all trained spaces were trained.
+
+    Raises InvalidInputError where spaces that are to be fitted anew were trained with different groups.
+    """
+    if request.group_by is not None:
+        return request.group_by
+    found = [space.group_by for space in spaces if space.group_by is not None]
+    if all(one == found[0] for one in found):
+        return found[0] if found else None
+    if not request.refit:
+        return None
+    names = ", ".join(dict.fromkeys(one.name for one in found))
+    raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by --group-by")
+
+
 def divide(
-    tx: Transaction, spaces: Sequence[Space], items: Examples, what: str, request: EvaluationRequest
+    spaces: Sequence[Space], items: Examples, what: str, request: EvaluationRequest, grouping: Grouping | None
 ) -> Divisions:
-    """Divide items, which ``what`` names in sentences, in the plural.
+    """Divide items, which ``what`` names in sentences, in the plural; a random division parts none of their groups.
 
     Queries are what none of the trained spaces was trained on; a random share where the spaces are fitted anew, or
     where only ``raw`` is measured.
 
-    Raises NotReadyError where there would be no queries, InvalidInputError for spaces that were trained with different
-    groups, or groups that cannot be divided, NotFoundError for groups of no item.
+    Raises NotReadyError where there would be no queries, InvalidInputError for groups that cannot be divided.
     """
     trained = [space for space in spaces if space.name != RAW]
     if request.refit or not trained:
-        return _random(tx, spaces, items.ids, what, request)
+        return _random(spaces, items, what, request, grouping)
     seen = np.array([[key in space.training_keys for space in trained] for key in items.keys], bool)
     by_any, by_all = seen.any(axis=1), seen.all(axis=1)
     found = Division(items.ids[~by_any], items.ids[by_all], int((by_any & ~by_all).sum()))
@@ -72,15 +85,15 @@ def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> N
         raise NotReadyError(_nothing(spaces, lacking, "none of these items"))
 
 
-def _random(tx: Transaction, spaces: Sequence[Space], ids: Ids, what: str, request: EvaluationRequest) -> Divisions:
-    grouping = _grouping(spaces, request)
-    groups = groups_of(tx, ids, grouping)
+def _random(
+    spaces: Sequence[Space], items: Examples, what: str, request: EvaluationRequest, grouping: Grouping | None
+) -> Divisions:
     parts = []
     for seed in range(request.seed, request.seed + request.splits):
-        held_out = split(len(ids), request.test_size, seed, groups)
-        parts.append(Division(ids[held_out], ids[~held_out]))
+        held_out = split(len(items), request.test_size, seed, items.groups)
+        parts.append(Division(items.ids[held_out], items.ids[~held_out]))
         if not held_out.any():
-            raise NotReadyError(f"{request.test_size:.0%} of {len(ids)} {what} are none: raise --test-size")
+            raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise --test-size")
     fitted = "the space was fitted anew on the others only"
     if len(spaces) > 1:
         fitted = f"each of {_names(spaces)} was fitted anew on the others only"
@@ -97,17 +110,6 @@ def _random(tx: Transaction, spaces: Sequence[Space], ids: Ids, what: str, reque
             "corrected for the items that they share (Nadeau and Bengio, 2003)"
         )
     return Divisions(tuple(parts), drawn)
-
-
-def _grouping(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping | None:
-    """Return what splits may not part: what was asked for, else what the spaces were trained with."""
-    if request.group_by is not None:
-        return request.group_by
-    found = [space.group_by for space in spaces if space.group_by is not None]
-    if any(one != found[0] for one in found):
-        names = ", ".join(dict.fromkeys(one.name for one in found))
-        raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by --group-by")
-    return found[0] if found else None
 
 
 def _held_out_protocol(spaces: Sequence[Space], found: Division, what: str) -> str:

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import find_view
-from engine.errors import InvalidInputError, NotReadyError
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
 from engine.learners.chain import Chain
 from engine.spaces.pipeline import build
@@ -17,10 +17,11 @@ from engine.spaces.space import Space
 from engine.spaces.target import view_of
 from engine.training.codebooks import codebooks
 from engine.training.databases import check_database, chosen_databases, contents, described
-from engine.training.division import Division, Divisions, check_trained, divide
+from engine.training.division import Division, Divisions, check_trained, divide, grouping_of
 from engine.training.duplicates import duplicates, sentence
 from engine.training.estimate import Figures, differences, over_splits, rows
 from engine.training.examples import Examples, examples
+from engine.training.groups import groups_of
 from engine.training.learning import fit_added_views, learn
 from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
@@ -66,6 +67,8 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     counts = [len(plan.items.of_ids(one.queries).seen_in(request.view)) for one in plan.divisions.parts]
     asked = plan.items.of_ids(np.concatenate([one.queries for one in plan.divisions.parts])).seen_in(request.view)
     told = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
+    if plan.items.groups is not None and plan.what.by == LABELS:
+        told.append("no query finds an item of its own group")
     return Evaluation(
         rows=rows(request.view, measured),
         queries=round(float(np.mean(counts))),
@@ -86,12 +89,19 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     found = examples(tx, list(dict.fromkeys(chain.from_iterable(views.values()))))
+    grouping = grouping_of(compared, request)
+    try:
+        found = replace(found, groups=groups_of(tx, found.ids, grouping))
+    except NotFoundError:
+        if request.refit:
+            raise
+        # The attribute was removed since the training; what that held out is known all the same.
     items, kind = found, "items"
     if by == LABELS:
         items, kind = found.take(np.array([bool(labels) for labels in found.labels], bool)), "labelled items"
         if not len(items):
             raise NotReadyError(_NO_LABEL)
-    divisions = divide(tx, compared, items, kind, request)
+    divisions = divide(compared, items, kind, request, grouping)
     target_views = list(dict.fromkeys(chain.from_iterable(targets.values())))
     databases, note = chosen_databases(items, divisions, target_views, by, request.databases)
     if set(databases) - {UNSEEN}:

@@ -75,6 +75,11 @@ class Examples:
         """Return the examples with these ids."""
         return self.take(np.isin(self.ids, ids))
 
+    @property
+    def apart(self) -> NDArray[np.int64]:
+        """What distinguishes examples that do not belong together, (n,): their groups, or their ids without any."""
+        return self.ids if self.groups is None else self.groups.astype(np.int64)
+
     def classes(self) -> NDArray[np.str_]:
         """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
         names = [class_of(labels) or f"\x1f{item}" for labels, item in zip(self.labels, self.ids, strict=True)]

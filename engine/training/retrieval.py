@@ -73,12 +73,12 @@ def figures(trial: Trial, view: str, target: str, what: What) -> Figures:
             probes=probes,
             placed=placed.take(chosen),
             metrics=metrics[chosen],
-            own=_positions(queries.ids, found.ids[chosen]),
-            leaves_out_own=what.by != ITEMS,
+            asking=queries.apart if what.by != ITEMS else np.full(len(queries), -1),
+            offered=found.apart[chosen],
             rerank=trial.space.rerank,
         )
         if what.by == ITEMS:
-            measured = _by_items(lists, what.ks)
+            measured = _by_items(lists, np.searchsorted(found.ids[chosen], queries.ids), what.ks)
         else:
             measured = _by_labels(
                 lists, queries, found.take(chosen), unseen[chosen] if database == MIXED else None, what.ks
@@ -95,12 +95,6 @@ def _place(trial: Trial, items: Examples, view: str) -> _Placed:
     return _Placed(found, found)
 
 
-def _positions(ids: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return where ids stand in ascending others, (n,); -1 where they do not."""
-    places = np.minimum(np.searchsorted(among, ids), len(among) - 1)
-    return np.where(among[places] == ids, places, -1)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Lists:
     """The rankings of one database for every query."""
@@ -109,9 +103,10 @@ class _Lists:
     placed: _Placed
     metrics: Bools
     """(n, metrics) under which metrics an item is indexed."""
-    own: NDArray[np.intp]
-    """(q,) the position of the query's own item in the database; -1 where it is not there."""
-    leaves_out_own: bool
+    asking: NDArray[np.int64]
+    """(q,) the group of each query; it finds no item of the same."""
+    offered: NDArray[np.int64]
+    """(n,) the group of each item."""
     rerank: int
 
     def parts(self, ks: Sequence[int]) -> Iterator[Part]:
@@ -131,18 +126,19 @@ class _Lists:
                 yield part, measures.reranked(order, exact, self.rerank * k), [k]
 
     def _chunks(self) -> Iterator[NDArray[np.intp]]:
-        """Yield the queries in parts; those whose own item is left out are apart: their rankings are shorter."""
-        shorter = self.leaves_out_own & (self.own >= 0)
-        for group in (np.flatnonzero(~shorter), np.flatnonzero(shorter)):
-            yield from (group[start : start + _QUERIES_AT_ONCE] for start in range(0, len(group), _QUERIES_AT_ONCE))
+        """Yield the queries in parts of equally long rankings; a query that could find nothing is in none."""
+        groups, sizes = np.unique(self.offered, return_counts=True)
+        places = np.minimum(np.searchsorted(groups, self.asking), len(groups) - 1)
+        left_out = np.where(groups[places] == self.asking, sizes[places], 0)
+        for count in np.unique(left_out[left_out < len(self.offered)]):
+            queries = np.flatnonzero(left_out == count)
+            yield from (queries[start : start + _QUERIES_AT_ONCE] for start in range(0, len(queries), _QUERIES_AT_ONCE))
 
     def _order(self, part: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.intp]:
         table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics)
-        own = self.own[part]
-        if not self.leaves_out_own or own[0] < 0:
-            return measures.ranking(table, random)
-        table[np.arange(len(part)), own] = np.inf
-        return measures.ranking(table, random)[:, :-1]
+        left_out = self.asking[part][:, None] == self.offered
+        table[left_out] = np.inf
+        return measures.ranking(table, random)[:, : table.shape[1] - np.count_nonzero(left_out[0])]
 
 
 def _by_labels(
@@ -168,12 +164,14 @@ def _by_labels(
     yield from ((key, Estimate([Sample(values)])) for key, values in found.items())
 
 
-def _by_items(lists: _Lists, ks: Sequence[int]) -> Iterator[tuple[tuple[str, int | None], Estimate | Median]]:
-    """Yield how soon the queries' own items are found, by metric and k."""
-    ranks = {k: np.zeros(len(lists.own)) for k in ks}
+def _by_items(
+    lists: _Lists, own: NDArray[np.intp], ks: Sequence[int]
+) -> Iterator[tuple[tuple[str, int | None], Estimate | Median]]:
+    """Yield how soon the queries' own items, (q,) by position, are found, by metric and k."""
+    ranks = {k: np.zeros(len(own)) for k in ks}
     for part, order, lengths in lists.parts(ks):
         for k in lengths:
-            ranks[k][part] = measures.ranks(order, lists.own[part])
+            ranks[k][part] = measures.ranks(order, own[part])
     for k, of_length in ranks.items():
         yield ("recall", k), Estimate([Sample((of_length <= k).astype(float))])
     yield ("median_rank", None), Median(ranks[max(ks)])

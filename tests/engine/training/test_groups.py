@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import GROUPS, item
 
-from engine.errors import InvalidInputError, NotFoundError
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
+from engine.item import ItemUpdate
+from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Grouping, Recipe, Tune
 from engine.training import validation
 from engine.training.examples import split
@@ -106,6 +108,48 @@ def test_a_refit_keeps_the_groups_of_the_training(speakers, home):
     speakers.train(Recipe(spec="pca", views=BOTH, dim=2, group_by=Grouping("f.csv", {"cat/00": "a"})))
     with pytest.raises(InvalidInputError, match=r"different groups \(speaker, f.csv\): choose them by --group-by"):
         speakers.evaluate(EvaluationRequest(**refit, spaces=("cca", "pca")))
+
+
+def test_no_query_finds_an_item_of_its_group(speakers):
+    """Among unseen items, where the whole group is: precision is that of searching those of other speakers."""
+    speakers.train(Recipe(spec="cca", views=BOTH, dim=2, holdout=0.4, group_by=Grouping("speaker")))
+    with speakers._catalog.read() as tx:
+        trained = speakers._loaded.get(tx, "cca").space.training_keys
+    items = {one.key: one for one in speakers.items(limit=100)}
+    unseen = sorted(items.keys() - trained)
+    request = EvaluationRequest(view="color", targets=("gist",), k=(3,), databases=("unseen",))
+    found = speakers.evaluate(request)
+    (precision,) = (row.value for row in found.rows if row.metric == "precision")
+    shares = []
+    for key in unseen:
+        speaker = items[key].attributes.get("speaker")
+        others = tuple(one for one in unseen if items[one].attributes.get("speaker") != speaker or speaker is None)
+        query = Query("color", key=key)
+        (hits,) = speakers.search(SearchRequest([query], targets=("gist",), k=3, filter=Filter(keys=others)))
+        shares.append(np.mean([hit.labels == items[key].labels for hit in hits.hits]))
+    assert precision == pytest.approx(np.mean(shares))
+    assert "no query finds an item of its own group" in found.protocol
+    speakers.update_items([ItemUpdate(key, removed_attributes=("speaker",)) for key in items])
+    assert speakers.evaluate(request).queries == found.queries
+    with pytest.raises(NotFoundError, match="by speaker: none of them has an attribute 'speaker'"):
+        speakers.evaluate(replace(request, refit=True))
+
+
+def test_unseen_items_of_one_group_are_no_database(home):
+    """A query could find nothing among them; by default they are left out."""
+    items = [item(group, number) for group in GROUPS for number in range(12)]
+    with home.create("two", BOTH) as two:
+        two.import_items([replace(one, attributes={"half": number % 2}) for number, one in enumerate(items)])
+        two.train(Recipe(spec="cca", views=BOTH, dim=2, holdout=0.5, group_by=Grouping("half")))
+        assert set(two.evaluate(EvaluationRequest(view="color", k=(1,))).databases) == {"trained"}
+        with pytest.raises(NotReadyError, match="no two held-out items"):
+            two.evaluate(EvaluationRequest(view="color", k=(1,), databases=("unseen",)))
+        mixed = two.evaluate(EvaluationRequest(view="color", k=(1,), databases=("mixed",)))
+        assert {row.metric for row in mixed.rows} == {
+            "accuracy",
+            "precision",
+            "map",
+        }  # of no unseen item there is a share
 
 
 def test_tuning_parts_no_group(speakers, monkeypatch):

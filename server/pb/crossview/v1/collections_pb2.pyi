@@ -1376,8 +1376,8 @@ class EvaluateRequest(_message.Message):
     @_builtins.property
     def databases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the queries are to find: "trained", the items that the spaces were trained on; "unseen", the other held-out
-        items; "mixed", both. By labels, no query finds its own item. Empty: trained and unseen, where two labels are on two
-        held-out items each, else trained.
+        items; "mixed", both. By labels, no query finds its own item, or one of its group. Empty: trained and unseen, where
+        two labels are on two held-out items each, else trained.
         """
 
     @_builtins.property
