@@ -330,10 +330,12 @@ class Collection(Contents):
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
 
-        The queries are the items that training held out, the database those it was trained on; with ``refit`` the
-        items are split anew and the learner is fitted on its part of them. Several spaces are measured by the same
-        queries, which none of them was trained on, in the same database, which all trained ones were trained on, each
-        where it can match the views; the differences to the first one are paired.
+        The queries are the items that training held out; with ``refit`` the items are split anew and the learner is
+        fitted on its part of them. They search, as ``databases`` says, the items that it was trained on, each other,
+        or both. Several spaces are measured by the same queries, which none of them was trained on, in the same
+        databases, the trained items being those that all were trained on, each where it can match the views; the
+        differences to the first one are paired. Without labels it is measured, across views, how soon a query finds
+        its own item: recall@k and median rank.
 
         With ``constraints`` it is measured, in place of that, how well distances within the view agree with them, of
         items with labels or without, and whether the space was trained on such items.

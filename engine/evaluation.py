@@ -1,22 +1,35 @@
 """Evaluations: what is to be measured, and what was found."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
+    from engine.recipe import Grouping
 
 LENGTHS = (5, 10, 30, 50, 70, 100)
 """Lengths of the hit lists that are measured where none are named."""
+RECALLS = (1, 10)
+"""The same where items are found by their own other view."""
+TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
+DATABASES = (TRAINED, UNSEEN, MIXED)
+"""What the queries, held-out items, are to find: the items that the spaces were trained on, the other held-out ones,
+or both together. By labels no query finds its own item, nor one of its group where items are grouped, in any view."""
+LABELS, ITEMS = "labels", "items"
+BY = (LABELS, ITEMS)
+"""What is relevant to a query: the items that share a label with it, or nothing but its own item in another view."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest:
     """What is to be measured, of which spaces.
 
-    Raises InvalidInputError for a space that is named twice, and for comparisons with targets or a refit.
+    Raises InvalidInputError for a space or a database that is named twice, an unknown database, and for what makes no
+    sense together: comparisons with anything that divides items, splits or groups without a refit, and items to be
+    found by their own other view among those that the spaces were trained on.
     """
 
     view: str
@@ -25,24 +38,54 @@ class EvaluationRequest:
     """All are measured by the same queries and database; none: the active space."""
     targets: tuple[str, ...] = ()
     """None: everything that the view can be matched against."""
-    k: tuple[int, ...] = LENGTHS
-    """Lengths of the hit lists."""
+    databases: tuple[str, ...] = ()
+    """Some of ``DATABASES``; none: trained and unseen side by side where enough was held out, which is two labels on
+    two held-out items each, else trained alone. By items: unseen."""
+    by: str = ""
+    """One of ``BY``; "": labels, or items where none has a label."""
+    k: tuple[int, ...] = ()
+    """Lengths of the hit lists; none: ``LENGTHS``, or ``RECALLS`` by items."""
     refit: bool = False
     """Whether the items are split anew and the learners fitted on a part, in place of what training held out."""
     test_size: float = 0.2
     """With ``refit``: the share of the queries."""
+    splits: int = 1
+    """With ``refit``: how many splits are drawn; the figures are means over them."""
     seed: int = 0
-    """With ``refit``: draws the split."""
+    """With ``refit``: draws the first split; those that follow are drawn by the numbers after it."""
+    group_by: "Grouping | None" = None
+    """With ``refit``: items that stay together on one side of a split; None: those of the spaces' own training."""
     constraints: "ItemComparisons | None" = None
     """Measure how well distances within the view agree with these, in place of retrieval by labels."""
 
     def __post_init__(self) -> None:
         if len(set(self.spaces)) < len(self.spaces):
             raise InvalidInputError(f"name each space once, not {', '.join(self.spaces)}")
-        if self.constraints is not None and (self.targets or self.refit):
+        self._check_databases()
+        if self.by not in ("", *BY):
+            raise InvalidInputError(f"what is relevant goes by {' or '.join(BY)}, not by {self.by!r}")
+        if any(length < 1 for length in self.k):
+            raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
+        if self.splits < 1:
+            raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
+        if not self.refit and (self.splits > 1 or self.group_by is not None):
+            raise InvalidInputError("splits and groups of items are those of a refit: ask for --refit as well")
+        if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
             raise InvalidInputError(
-                "comparisons are measured within the view, by what the space has learned: leave out targets and refit"
+                "comparisons are measured within the view, by what the space has learned: leave out targets, refit, "
+                "database and by"
             )
+
+    def _check_databases(self) -> None:
+        if unknown := [name for name in self.databases if name not in DATABASES]:
+            raise InvalidInputError(f"there is no database {unknown[0]!r}; there are: {', '.join(DATABASES)}")
+        if len(set(self.databases)) < len(self.databases):
+            raise InvalidInputError(f"name each database once, not {', '.join(self.databases)}")
+        if self.by == ITEMS and TRAINED in self.databases:
+            raise InvalidInputError(OWN_ITEM)
+
+
+OWN_ITEM = "by items a query is to find its own item, which no trained one is: measure unseen or mixed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +95,21 @@ class EvaluationRow:
     query_view: str
     database_view: str
     metric: str
-    """``accuracy``, ``precision`` or ``map``; by comparisons ``order``, the share of triplets or quadruplets in order,
-    or ``auc``, the area under the ROC curve of pairs."""
+    """``accuracy``, ``precision`` or ``map``; in a mixed database also ``unseen_share``: the share of held-out items
+    among the first k, divided by their share among all that the query can find; 1 is in proportion, and below 1 the
+    trained items keep the others out. By items ``recall``, the share of queries that find their own item among the
+    first k, and ``median_rank``, the median over queries of the rank that it has, from 1. By comparisons ``order``, the
+    share of triplets or quadruplets in order, or ``auc``, the area under the ROC curve of pairs."""
     k: int | None
     """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
-    """0 to 1."""
+    """0 to 1; an unseen_share and a median_rank may be above."""
     space: str = ""
+    database: str = ""
+    """One of ``DATABASES``; "" by comparisons."""
     standard_error: float | None = None
-    """Of the value, over queries or comparisons; None where they are too few."""
+    """Of the value, over queries or comparisons; of several splits over these, corrected for the items that they share.
+    None where they are too few."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +124,10 @@ class EvaluationDifference:
     metric: str
     k: int | None
     value: float
-    """-1 to 1; above 0 where the space is better than the first."""
+    """Above 0 where the space is better than the first; of a median_rank below 0."""
+    database: str = ""
     standard_error: float | None = None
-    """Of the mean of the paired differences; None where they are too few."""
+    """Of the mean of the paired differences, over queries, comparisons or splits; None where they are too few."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +148,14 @@ class Evaluation:
     rows: tuple[EvaluationRow, ...]
     """Space by space."""
     queries: int
-    database: int
+    """Of several splits, of each, rounded."""
     protocol: str
     """How it was measured, in a sentence."""
     codebook: str
     """What the visual words were fitted on, in a sentence."""
     seconds: float
+    databases: Mapping[str, int] = field(default_factory=dict)
+    """Items to find in each database that was measured; none by comparisons."""
     differences: tuple[EvaluationDifference, ...] = ()
     """Of every space but the first, where both have a figure."""
     overlaps: tuple[Overlap, ...] = ()

@@ -29,6 +29,16 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Grouping:
+    """Which items belong together, such as recordings of one speaker: splits and folds do not part them."""
+
+    name: str
+    """An attribute, whose equal values are a group; with ``groups``, the file that these were read from."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Groups by the items' keys or by the paths of their files, in place of an attribute."""
+
+
+@dataclass(frozen=True)
 class Tune:
     """How the settings that a recipe leaves open are chosen by cross-validation."""
 
@@ -52,6 +62,9 @@ class Recipe:
     """Parameters of the last learner; views go by name."""
     holdout: float = 0.0
     """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
+    group_by: Grouping | None = None
+    """Items that stay together on one side, of what is held out and of the folds of tuning; the holdout is then a share
+    of the groups. Items that have no value of it are groups of their own. Folds of comparisons are not grouped."""
     seed: int = 0
     pairs: tuple[Pair, ...] = ()
     """The similar items; none: those that the learner finds, by labels as a rule."""

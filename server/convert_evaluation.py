@@ -1,8 +1,8 @@
 """Evaluations: requests and results as messages and back."""
 
 from engine.errors import InvalidInputError
-from engine.evaluation import LENGTHS, Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
-from server.convert_training import from_comparisons, to_comparisons
+from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from server.convert_training import from_comparisons, from_grouping, to_comparisons, to_grouping
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
 
@@ -15,8 +15,9 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
         EvaluationRequest,
         message,
         spaces=tuple(message.spaces) or ((message.space,) if message.space else ()),
-        k=tuple(message.k) or LENGTHS,
         test_size=message.test_size if message.HasField("test_size") else EvaluationRequest.test_size,
+        splits=message.splits or EvaluationRequest.splits,
+        group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
     )
 
@@ -24,7 +25,7 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
 def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
     """The message of a request, for any collection."""
     constraints = None if request.constraints is None else from_comparisons(request.constraints)
-    return to_message(pb.EvaluateRequest, request, constraints=constraints)
+    return to_message(pb.EvaluateRequest, request, constraints=constraints, group_by=from_grouping(request.group_by))
 
 
 def to_evaluation(message: pb.Evaluation) -> Evaluation:

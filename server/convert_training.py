@@ -5,7 +5,7 @@ import numpy as np
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.learners.comparisons import KINDS, Comparisons
-from engine.recipe import DEFAULT, FOLDS, MEASURES, Pair, Recipe, Tune
+from engine.recipe import DEFAULT, FOLDS, MEASURES, Grouping, Pair, Recipe, Tune
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.structs import from_struct
@@ -20,6 +20,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
         pairs=tuple(to_value(Pair, pair) for pair in message.pairs),
         tune=to_tune(message.tune) if message.HasField("tune") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
+        group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
     )
 
 
@@ -32,6 +33,7 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
         pairs=[to_message(pb.Pair, pair) for pair in recipe.pairs],
         tune=None if recipe.tune is None else to_message(pb.Tune, recipe.tune),
         constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
+        group_by=from_grouping(recipe.group_by),
     )
 
 
@@ -42,6 +44,16 @@ def to_tune(message: pb.Tune) -> Tune:
         for name, value in from_struct(message.values).items()
     }
     return Tune(values, message.measure or MEASURES[0], message.folds or FOLDS)
+
+
+def to_grouping(message: pb.Grouping) -> Grouping:
+    """Which items belong together."""
+    return to_value(Grouping, message)
+
+
+def from_grouping(grouping: Grouping | None) -> pb.Grouping | None:
+    """The message of which items belong together; None for None."""
+    return None if grouping is None else to_message(pb.Grouping, grouping)
 
 
 def to_comparisons(message: pb.Comparisons) -> ItemComparisons:

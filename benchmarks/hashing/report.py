@@ -1,17 +1,22 @@
 """Markdown tables and plot of the hashing benchmark."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.frame.benchmark import Document
+from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, of_database
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, rows_with, table
 from benchmarks.hashing.methods import COMPARED, METHODS, TUNED_BITS
 
 WITHIN = {"across": False, "within": True}
+FIGURES = (("map", None), ("precision", 50), ("precision", 100))
+USUAL = {"corel": TRAINED, "wikipedia": TEST}
+"""What the queries search in the papers' protocols."""
 TITLES = {"corel": "Photographs", "wikipedia": "Wikipedia documents"}
 # Distinct in the common kinds of colour blindness; with a kernel the line is solid.
 COLORS = {
@@ -33,13 +38,17 @@ def markdown(document: Document) -> str:
         "± standard error; the training part is the database. Wikipedia: one split; the test documents are queries and "
         f"database. Settings: {settings['tuning']}. Ties: {settings['ties']}."
     )
+    if any(len(_databases(document, data)) > 1 for data in TITLES):
+        protocol += " Among unseen items: the test part searches itself, but no query finds its own item, in no view."
     parts = ["# Codes across views", protocol]
     for data, title in TITLES.items():
         parts.append(f"## {title}")
-        for metric, k in (("map", None), ("precision", 50), ("precision", 100)):
-            for where in WITHIN:
-                head = "mAP" if metric == "map" else f"precision at {k}"
-                parts.append(f"### {head}, {where} views\n\n{table(_lines(document, data, metric, k, where))}")
+        for (metric, k), where in product(FIGURES, WITHIN):
+            head = "mAP" if metric == "map" else f"precision at {k}"
+            parts.append(f"### {head}, {where} views\n\n{table(_lines(document, data, metric, k, where))}")
+        for database, where in product(_databases(document, data)[1:], WITHIN):
+            lines = _lines(document, data, "map", None, where, database)
+            parts.append(f"### mAP, {where} views, among {database} items\n\n{table(lines)}")
     parts.append(f"## {TUNED_BITS}-bit codes compared, mAP across views\n\n{table(list(_comparisons(document)))}")
     return "\n\n".join(parts)
 
@@ -47,15 +56,24 @@ def markdown(document: Document) -> str:
 def headline(document: Document) -> tuple[str, str, str]:
     trials = rows_with(document["trials"], data="corel")
     codes, others = (
-        _cell([means(trial, name, TUNED_BITS, "map", None, "across") for trial in trials])
+        "; among unseen items ".join(
+            _cell([means(trial, name, TUNED_BITS, "map", None, "across", database) for trial in trials])
+            for database in _databases(document, "corel")
+        )
         for name in ("npp-hash", "scm")
     )
     return (f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP", codes, f"{others} (SCM)")
 
 
-def means(trial: Mapping[str, Any], method: str, bits: int | None, metric: str, k: int | None, where: str) -> float:
-    """Returns a method's figure on one split, mean over the directions across views, or over the views."""
+def means(
+    trial: Mapping[str, Any], method: str, bits: int | None, metric: str, k: int | None, where: str, database: str = ""
+) -> float:
+    """Returns a method's figure on one split, mean over the directions across views, or over the views.
+
+    It is that of a database, by default the one that is usual for the data.
+    """
     rows = rows_with(trial["rows"], method=method, bits=bits, metric=metric, k=k)
+    rows = of_database(rows, database or USUAL[trial["data"]], USUAL[trial["data"]])
     within = WITHIN[where]
     return float(np.mean([row["value"] for row in rows if (row["query_view"] == row["database_view"]) == within]))
 
@@ -94,17 +112,26 @@ def _draw_embeddings(axis: Any, trials: Rows, bits: Sequence[int]) -> None:
         axis.annotate(method.name, place, fontsize=6, ha=side, va="bottom", color="#777777")
 
 
+def _databases(document: Document, data: str) -> list[str]:
+    """Returns the databases that there are figures of, the usual one first."""
+    rows = [row for trial in rows_with(document["trials"], data=data) for row in trial["rows"]]
+    return [USUAL[data], *(name for name in (UNSEEN, TRAINED) if name != USUAL[data] and of_database(rows, name, ""))]
+
+
 def _mean_map(trials: Rows, method: str, bits: int | None) -> float:
     return float(np.mean([means(trial, method, bits, "map", None, "across") for trial in trials]))
 
 
-def _lines(document: Document, data: str, metric: str, k: int | None, where: str) -> list[list[str]]:
+def _lines(
+    document: Document, data: str, metric: str, k: int | None, where: str, database: str = ""
+) -> list[list[str]]:
     bits = document["settings"]["bits"]
+    trials = rows_with(document["trials"], data=data)
     lines = [["method", "embeddings", *(f"{b} bits" for b in bits)]]
     for method in (method for method in METHODS if method.across or where == "within"):
         lengths = [None, *bits]
         cells = ["" if (length is None) == method.binary else _cell(
-            [means(trial, method.name, length, metric, k, where) for trial in rows_with(document["trials"], data=data)]
+            [means(trial, method.name, length, metric, k, where, database) for trial in trials]
         ) for length in lengths]  # fmt: skip
         lines.append([method.name, *cells])
     return lines

@@ -4,12 +4,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, without_own
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
 from benchmarks.hashing.ties import average_precision, precision_at_k
 from benchmarks.photographs import photographs, train_and_test
@@ -44,7 +46,13 @@ class Split:
     train_labels: Labels
     test_labels: Labels
     unseen: bool
-    """Whether the database is the test rows as well, else the training rows."""
+    """Whether settings are chosen for a database of the test rows, as the data's authors have it, else the training
+    rows."""
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """What the queries search: first what is usual for the data."""
+        return (TEST, UNSEEN, TRAINED) if self.unseen else (TRAINED, UNSEEN)
 
     def steps_of(self, method: Method) -> str:
         """Returns the steps before a method's own."""
@@ -133,12 +141,26 @@ def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | 
     seconds = time.monotonic() - before
     about = {"data": split.data, "method": method.name, "bits": bits}
     yield {**about, "metric": "seconds", "value": seconds}
-    for query, database in PAIRS if method.across else WITHIN:
-        squared, relevant = _searched(chain, split, query, database)
-        key = {**about, "query_view": split.views[query], "database_view": split.views[database]}
+    embedded = _embedded(chain, split)
+    for database, (query, target) in product(split.databases, PAIRS if method.across else WITHIN):
+        squared, relevant = _searched(chain, split, embedded, (query, target), database)
+        views = {"query_view": split.views[query], "database_view": split.views[target]}
+        key = {**about, **views, "database": database}
         yield {**key, "metric": "map", "k": None, "value": float(np.nanmean(average_precision(squared, relevant)))}
         for k in CUTS:
             yield {**key, "metric": "precision", "k": k, "value": float(precision_at_k(squared, relevant, k).mean())}
+
+
+class _Embedded(NamedTuple):
+    """What a chain makes of the rows of each view."""
+
+    train: list[Rows]
+    test: list[Rows]
+
+
+def _embedded(chain: Chain, split: Split) -> _Embedded:
+    parts = ([chain.transform(x, view=view) for view, x in enumerate(part)] for part in (split.train, split.test))
+    return _Embedded(*parts)
 
 
 def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
@@ -146,17 +168,21 @@ def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) 
     return float(np.nanmean(average_precision(squared, query_labels[:, None] == labels[None])))
 
 
-def _searched(chain: Chain, split: Split, query: int, database: int) -> tuple[Rows, NDArray[np.bool_]]:
-    """Returns the distances of the queries to the database, and what is relevant; none meets itself."""
-    items, labels = (split.test, split.test_labels) if split.unseen else (split.train, split.train_labels)
-    probes = chain.transform(split.test[query], view=query)
-    stored = chain.transform(items[database], view=database)
-    metrics = None if split.unseen else chain.metric_of_class(labels, database)
-    squared = _under_metrics(probes, stored, chain.n_metrics_, metrics)
+def _searched(
+    chain: Chain, split: Split, embedded: _Embedded, crossing: tuple[int, int], database: str
+) -> tuple[Rows, NDArray[np.bool_]]:
+    """Returns the distances of the queries to a database, and what is relevant.
+
+    None meets itself, but for the row of its own other view among all test rows.
+    """
+    query, target = crossing
+    seen = database == TRAINED
+    items, labels = (embedded.train, split.train_labels) if seen else (embedded.test, split.test_labels)
+    metrics = chain.metric_of_class(labels, target) if seen else None
+    squared = _under_metrics(embedded.test[query], items[target], chain.n_metrics_, metrics)
     relevant = split.test_labels[:, None] == labels[None]
-    if split.unseen and query == database:
-        others = ~np.eye(len(labels), dtype=bool)
-        return squared[others].reshape(len(labels), -1), relevant[others].reshape(len(labels), -1)
+    if database == UNSEEN or (database == TEST and query == target):
+        return without_own(squared), without_own(relevant)
     return squared, relevant
 
 

@@ -1,9 +1,10 @@
 """Multi-NPP on a folder of classes, by the protocol of Quadrianto and Lampert (ICML 2011).
 
-Ten 80/20 splits; the training part is the database and the test part the queries; colour histograms, colour SIFT words,
-whose codebook is fitted on the training part, and GIST; k-NN accuracy, precision at k and mAP for every query and
-database view. Beside the paper's methods there are later baselines, kernels and three views. Settings are chosen by
-cross-validation inside each training part, for every method in the same way.
+Ten 80/20 splits; the training part is the database and the test part the queries, which also search each other, as a
+database of unseen items; colour histograms, colour SIFT words, whose codebook is fitted on the training part, and GIST;
+k-NN accuracy, precision at k and mAP for every query and database view. Beside the paper's methods there are later
+baselines, kernels and three views. Settings are chosen by cross-validation inside each training part, for every method
+in the same way.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
+from benchmarks.frame.databases import TRAINED, UNSEEN, of_database
 from benchmarks.frame.journal import Journal, by_seed, cache_folder, partial_folder, run_trials
 from benchmarks.frame.tables import Row, rows_with, values_by
 from benchmarks.multi_npp import report
@@ -50,7 +52,7 @@ def run(seed: int, data: Path, cache: Path, cells: Path, tuned_by: str, group: s
 
 def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Returns one row per figure with its mean and (population) standard deviation over the trials."""
-    names = ("method", "dim", "query_view", "database_view", "metric", "k")
+    names = ("method", "dim", "query_view", "database_view", "database", "metric", "k")
     found = values_by(chain.from_iterable(trials), names)
     return [{**about, "value": float(np.mean(values)), "std": float(np.std(values))} for about, values in found]
 
@@ -58,24 +60,25 @@ def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
 def compared(trials: Sequence[Sequence[Row]]) -> list[dict[str, Any]]:
     """Returns one row per method and figure: its mean over the trials, and its mean difference to the best baseline's.
 
-    Figures are accuracy and mAP, from either view of the paper to either. The best baseline is the one with the
-    greatest mean; within a view it is the original space. "standard_error" is that of the mean of the differences,
-    trial by trial, or None for a single trial.
+    Figures are accuracy and mAP, from either view of the paper to either, in each database. The best baseline is the
+    one with the greatest mean; within a view it is the original space. "standard_error" is that of the mean of the
+    differences, trial by trial, or None for a single trial.
 
     Args:
         trials: the rows of each trial, the same figures in all of them.
     """
     found = []
-    for query, database in product(PAIR, PAIR):
+    for database, query, target in product((TRAINED, UNSEEN), PAIR, PAIR):
+        of_trials = [of_database(rows, database) for rows in trials]
         for metric, k in (("accuracy", TUNED_BY), ("map", None)):
-            figure: dict[str, Any] = {"query_view": query, "database_view": database, "metric": metric, "k": k}
-            values = _by_method(trials, figure)
-            known = ["original"] if query == database else BASELINES
+            figure: dict[str, Any] = {"query_view": query, "database_view": target, "metric": metric, "k": k}
+            values = _by_method(of_trials, figure)
+            known = ["original"] if query == target else BASELINES
             baselines = {name: values[name].mean() for name in known if name in values}
             if not baselines:
                 continue
             best = max(baselines, key=lambda name: float(baselines[name]))
-            about = {**figure, "baseline": best}
+            about = {**figure, "database": database, "baseline": best}
             found += [{"method": name, **about, **_against(own, values[best])} for name, own in values.items()]
     return found
 

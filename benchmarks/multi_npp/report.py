@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.frame.benchmark import Document
+from benchmarks.frame.databases import TRAINED, UNSEEN, of_database
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import Row, rows_with, table
 from benchmarks.multi_npp.methods import KERNEL, LINEAR, PAIR, THREE_VIEWS, VIEWS
@@ -54,24 +55,34 @@ def markdown(document: Document) -> str:
         f"Settings: {settings['tuning']}. Headline {settings['headline']}."
     )
     parts = ["# Multi-NPP, by the protocol of Quadrianto and Lampert (ICML 2011)", protocol]
-    parts.append(f"## Across the views, against the best baseline\n\n{_compared(document, PANELS[1:3])}")
-    parts.append(f"## Within a view, against the original space\n\n{_compared(document, PANELS[::3])}")
+    for database, title in _databases(document):
+        parts.append(
+            f"## Across the views, against the best baseline{title}\n\n{_compared(document, PANELS[1:3], database)}"
+        )
+        parts.append(
+            f"## Within a view, against the original space{title}\n\n{_compared(document, PANELS[::3], database)}"
+        )
     for number, title, pairs, methods in TABLES:
         parts.append(f"## Table {number}. {title}\n\n{_accuracies(document, pairs, methods)}")
     parts.append(f"## Beyond the paper\n\n{BEYOND}\n\n{_accuracies(document, PANELS, OTHERS)}")
     parts.append(f"## Three views\n\n{_accuracies(document, ALL_PANELS, (*LATER, 'original'))}")
-    parts.append(f"## mAP\n\n{_by_pair(document, 'map', None)}")
-    parts.append(f"## Precision at 10\n\n{_by_pair(document, 'precision', 10)}")
+    for database, title in _databases(document):
+        if database != TRAINED:
+            parts.append(f"## 5-NN accuracy{title}\n\n{_by_pair(document, 'accuracy', 5, database)}")
+        parts.append(f"## mAP{title}\n\n{_by_pair(document, 'map', None, database)}")
+        parts.append(f"## Precision at 10{title}\n\n{_by_pair(document, 'precision', 10, database)}")
     return "\n\n".join(parts)
 
 
 def headline(document: Document) -> tuple[str, str, str]:
     dim = max(document["settings"]["dims"])
-    (ours,) = (row for row in _rows(document, "multi-npp", dim, "sift", "color", "accuracy") if row["k"] == 5)
+    found = ((name, _rows(document, "multi-npp", dim, "sift", "color", "accuracy", name)) for name in (TRAINED, UNSEEN))
+    ours = {name: row for name, rows in found for row in rows if row["k"] == 5}
     paper = paper_row("multi-npp", dim, "sift", "color")
-    error = 100 * ours["std"] / np.sqrt(len(document["settings"]["seeds"]))
     published = f"{paper.values[0]} (other photographs)" if paper else ""
-    shown = f"{100 * ours['value']:.1f} ± {error:.1f}"
+    splits = len(document["settings"]["seeds"])
+    cells = {name: f"{100 * row['value']:.1f} ± {100 * row['std'] / np.sqrt(splits):.1f}" for name, row in ours.items()}
+    shown = cells[TRAINED] + (f"; among unseen items {cells[UNSEEN]}" if UNSEEN in cells else "")
     return "photographs in classes, SIFT words query colour, Multi-NPP: 5-NN accuracy, %", shown, published
 
 
@@ -118,19 +129,25 @@ def _accuracies(document: Document, pairs: Sequence[tuple[str, str]], methods: S
     return table(lines)
 
 
-def _by_pair(document: Document, metric: str, k: int | None) -> str:
+def _databases(document: Document) -> list[tuple[str, str]]:
+    """Returns the databases that the document has figures of, with what they add to a heading."""
+    titles = {TRAINED: "", UNSEEN: ", among unseen items"}
+    return [(name, title) for name, title in titles.items() if of_database(document["rows"], name)]
+
+
+def _by_pair(document: Document, metric: str, k: int | None, database: str) -> str:
     lines = [["method", "dim", *(f"{query} → {database}" for query, database in ALL_PANELS)]]
     for method, dim in _methods(document, (*TABLES[1][3], *OTHERS, *LATER)):
-        found = [_rows(document, method, dim, query, database, metric) for query, database in ALL_PANELS]
+        found = [_rows(document, method, dim, *pair, metric, database) for pair in ALL_PANELS]
         cells = [next((_percent(row) for row in rows if row["k"] == k), "") for rows in found]
         lines.append([method, "" if dim is None else str(dim), *cells])
     return table(lines)
 
 
-def _compared(document: Document, pairs: Sequence[tuple[str, str]]) -> str:
+def _compared(document: Document, pairs: Sequence[tuple[str, str]], database: str) -> str:
     """One line per method that has all the figures, those above the best baseline's set in bold."""
     found: dict[str, dict[tuple[str, str, str], Row]] = {}
-    for row in document["compared"]:
+    for row in of_database(document["compared"], database):
         if (row["query_view"], row["database_view"]) in pairs:
             figure = (row["query_view"], row["database_view"], row["metric"])
             found.setdefault(row["method"], {})[figure] = row
@@ -164,9 +181,11 @@ def _methods(document: Document, methods: Sequence[str]) -> Iterator[tuple[str, 
         yield from ((method, dim) for dim in dims)
 
 
-def _rows(document: Document, method: str, dim: int | None, query: str, database: str, metric: str) -> list[Row]:
-    names = {"method": method, "dim": dim, "query_view": query, "database_view": database, "metric": metric}
-    return rows_with(document["rows"], **names)
+def _rows(
+    document: Document, method: str, dim: int | None, query: str, target: str, metric: str, database: str = TRAINED
+) -> list[Row]:
+    names = {"method": method, "dim": dim, "query_view": query, "database_view": target, "metric": metric}
+    return rows_with(of_database(document["rows"], database), **names)
 
 
 def _percent(row: Row) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame.databases import TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp.methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
 from benchmarks.photographs import Photographs, train_and_test
@@ -74,10 +75,12 @@ def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str,
     key = {"method": method.name, "dim": dim, "query_view": view}
     rows: list[dict[str, Any]] = []
     queries = learner.transform(trial.test[view], view=method.views.index(view))
-    for number, database in enumerate(method.views):
-        items = learner.transform(trial.train[database], view=number)
-        if database == view or (method.shared and queries.shape[1] == items.shape[1]):
-            rows += [{**key, "database_view": database, **row} for row in _figures(queries, items, trial)]
+    for number, target in enumerate(method.views):
+        for database, rows_of_items in ((TRAINED, trial.train), (UNSEEN, trial.test)):
+            items = learner.transform(rows_of_items[target], view=number)
+            if target == view or (method.shared and queries.shape[1] == items.shape[1]):
+                about = {**key, "database_view": target, "database": database}
+                rows += [{**about, **row} for row in _figures(queries, items, trial, database)]
     return {"rows": rows, "chosen": {**key, **found}}
 
 
@@ -146,13 +149,20 @@ def _crossings(method: Method, view: str) -> list[Crossing]:
 
 
 def _ranked(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> tuple[Any, Any, Any]:
+    return ranking(squared), *_members(query_labels, labels)
+
+
+def _members(query_labels: NDArray[Any], labels: NDArray[Any]) -> tuple[Any, Any]:
     classes = sorted(set(labels))
     queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
-    return ranking(squared), queries, items
+    return queries, items
 
 
-def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial) -> Iterator[dict[str, Any]]:
-    order, of_queries, of_items = _ranked(distances(queries, items), trial.test_labels, trial.train_labels)
+def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial, database: str) -> Iterator[dict[str, Any]]:
+    """Yields the figures of queries among the items of a database; among unseen ones no query finds its own item."""
+    squared, seen = distances(queries, items), database == TRAINED
+    order = ranking(squared) if seen else ranking_of_others(squared)
+    of_queries, of_items = _members(trial.test_labels, trial.train_labels if seen else trial.test_labels)
     relevant = relevance(order, of_queries, of_items)
     for k in NEIGHBORS:
         yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, of_queries, of_items, k).mean())}

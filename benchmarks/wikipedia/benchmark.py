@@ -4,14 +4,15 @@
 
 DIR holds ``wikipedia_crossmodal.npz``: 2,866 documents in 10 classes, each with the visual words of its image and the
 topics of its text, split by their authors. The test documents are queries and database both, an image against all
-texts and a text against all images; those of the query's class are relevant. Learners and all their settings, chosen
-by cross-validation, see the training part only.
+texts and a text against all images; those of the query's class are relevant. The same queries are also measured without
+their own document in the database, and with the training documents as the database. Learners and all their settings,
+chosen by cross-validation, see the training part only.
 """
 
 import argparse
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import Benchmark, positive, read_arrays
+from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import run_trials
 from benchmarks.wikipedia import report
 from benchmarks.wikipedia.methods import METHODS, Method
+from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
 from engine.learners.selection import ClassValidation, distances, select
 from engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
@@ -34,6 +37,7 @@ FOLDS = 3
 SEED = 0
 CUTS = (10, 50)
 RECALLS = tuple(n / 10 for n in range(11))
+DATABASES = (TEST, UNSEEN, TRAINED)
 
 Rows = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -95,8 +99,7 @@ def run(method: Method, documents: Documents) -> dict[str, Any]:
     )
     selection = select(method.grid, validation, fixed=method.fixed, exhaustive=method.exhaustive)
     chain = parse_chain(selection.spec, selection.settings).fit(documents.train, documents.train_labels)
-    embeddings = [chain.transform(rows, view=view) for view, rows in enumerate(documents.test)]
-    rows = [{"method": method.name, **row} for row in _figures(embeddings, documents.test_labels)]
+    rows = [{"method": method.name, **row} for row in _figures(chain, documents)]
     seconds = round(time.monotonic() - started, 1)
     return {"rows": rows, "chosen": {"method": method.name, **dataclasses.asdict(selection), "seconds": seconds}}
 
@@ -124,25 +127,36 @@ def interpolated_precision(relevant: NDArray[np.bool_]) -> Rows:
     return points
 
 
-def _relevant(squared: Rows, query_labels: Labels, labels: Labels) -> NDArray[np.bool_]:
+def _relevant(
+    squared: Rows, query_labels: Labels, labels: Labels, ranked: Callable[[Rows], NDArray[np.intp]] = ranking
+) -> NDArray[np.bool_]:
     classes = sorted(set(labels))
     queries, items = (members([[name] for name in names], classes) for names in (query_labels, labels))
-    return relevance(ranking(squared), queries, items)
+    return relevance(ranked(squared), queries, items)
 
 
-def _figures(embeddings: Sequence[Rows], labels: Labels) -> Iterator[dict[str, Any]]:
-    """Figures for both directions, and the mean of the two as that of "both" views."""
-    precisions = []
-    for query, database in CROSSINGS:
-        views = {"query_view": VIEWS[query], "database_view": VIEWS[database]}
-        relevant = _relevant(distances(embeddings[query], embeddings[database]), labels, labels)
-        precisions.append(average_precision(relevant))
-        yield {**views, **_figure("map", None, precisions[-1])}
-        for k in CUTS:
-            yield {**views, **_figure("precision", k, precision_at_k(relevant, k))}
-        for recall, values in zip(RECALLS, interpolated_precision(relevant).T, strict=True):
-            yield {**views, **_figure("interpolated precision", None, values), "recall": recall}
-    yield {"query_view": "both", "database_view": "both", **_figure("map", None, np.concatenate(precisions))}
+def _figures(chain: Chain, documents: Documents) -> Iterator[dict[str, Any]]:
+    """Figures for both directions, and the mean of the two as that of "both" views, in each database."""
+    test, train = (
+        [chain.transform(rows, view=view) for view, rows in enumerate(part)]
+        for part in (documents.test, documents.train)
+    )
+    labels = documents.test_labels
+    for database in DATABASES:
+        items, of_items = (train, documents.train_labels) if database == TRAINED else (test, labels)
+        precisions = []
+        for query, target in CROSSINGS:
+            about = {"query_view": VIEWS[query], "database_view": VIEWS[target], "database": database}
+            squared = distances(test[query], items[target])
+            relevant = _relevant(squared, labels, of_items, ranking_of_others if database == UNSEEN else ranking)
+            precisions.append(average_precision(relevant))
+            yield {**about, **_figure("map", None, precisions[-1])}
+            for k in CUTS:
+                yield {**about, **_figure("precision", k, precision_at_k(relevant, k))}
+            for recall, values in zip(RECALLS, interpolated_precision(relevant).T, strict=True):
+                yield {**about, **_figure("interpolated precision", None, values), "recall": recall}
+        both = {"query_view": "both", "database_view": "both", "database": database}
+        yield {**both, **_figure("map", None, np.concatenate(precisions))}
 
 
 def _figure(metric: str, k: int | None, values: Rows) -> dict[str, Any]:

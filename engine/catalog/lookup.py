@@ -1,10 +1,10 @@
 """Items of a catalog, by key and by filter, with the names of their views."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters
+from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, normal
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
 from engine.query import Filter
@@ -19,6 +19,31 @@ def item_id(tx: Transaction, key: str) -> int:
     if not found:
         raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
     return found[key]
+
+
+def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) -> dict[str, list[str]]:
+    """Return, by name, the keys of the items that it names; nothing for a name of none.
+
+    Names are keys, or with ``match_paths`` paths of the items' files, full or below a root; a key goes first.
+    """
+    found = {name: [name] for name in tx.items.ids_of(names)}
+    if match_paths and (left := [name for name in names if name not in found]):
+        found |= _by_path(tx, left)
+    return found
+
+
+def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the keys of the items that were read from these paths, full ones or below a root."""
+    # Not by the roots of the catalog: items that a server's client sent have none there.
+    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
+    below = {f"{top}/{name}": name for top in tops for name in names}
+    found: dict[str, list[str]] = {}
+    for key in tx.items.ids_of(below):
+        found.setdefault(below[key], []).append(key)
+    full = {normal(name): name for name in names if name.startswith("/")}
+    for path, keys in (tx.items.with_sources(full) if full else {}).items():
+        found.setdefault(full[path], []).extend(keys)
+    return found
 
 
 def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:

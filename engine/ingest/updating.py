@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text, normal
+from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text
 from engine.catalog.extractors import text_extractors
 from engine.catalog.items import NewRecord, changed_attributes
+from engine.catalog.lookup import named_keys
 from engine.catalog.writing import put_records
 from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
@@ -86,23 +87,7 @@ def _resolved(
 ) -> tuple[list[ItemUpdate], list[Failure]]:
     """Return the updates by the keys of the items that they name, and failures for those that name none."""
     names = [one.key for one in updates]
-    found = {name: [name] for name in tx.items.ids_of(names)}
-    if match_paths and (left := [name for name in names if name not in found]):
-        found |= _by_path(tx, left)
+    found = named_keys(tx, names, match_paths)
     reason = "no item has this key" + (", or was read from this path" if match_paths else "")
     missing = [Failure(name, reason) for name in dict.fromkeys(names) if not found.get(name)]
     return [replace(one, key=key) for one in updates for key in found.get(one.key, ())], missing
-
-
-def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the keys of the items that were read from these paths, full ones or below a root."""
-    # Not by the roots of the catalog: items that a server's client sent have none there.
-    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
-    below = {f"{top}/{name}": name for top in tops for name in names}
-    found: dict[str, list[str]] = {}
-    for key in tx.items.ids_of(below):
-        found.setdefault(below[key], []).append(key)
-    full = {normal(name): name for name in names if name.startswith("/")}
-    for path, keys in (tx.items.with_sources(full) if full else {}).items():
-        found.setdefault(full[path], []).extend(keys)
-    return found

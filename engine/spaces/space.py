@@ -18,6 +18,7 @@ from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts, SpaceDescription
 from engine.learners.chain import Chain
 from engine.learners.registry import from_state
+from engine.recipe import Grouping
 from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
 from engine.spaces.target import Target
 from features.registry import EXTRACTORS
@@ -51,6 +52,8 @@ class Space(SpaceDescription):
     constraints: ItemComparisons | None = None
     """Comparisons that it was given to learn from."""
     constraint_counts: ConstraintCounts | None = None
+    group_by: Grouping | None = None
+    """Items that its training did not part, which an evaluation that fits it again does not part either."""
     index: IndexSpec | None = None
     """What holds the vectors of its targets; None: what suits them."""
 
@@ -176,6 +179,7 @@ class Space(SpaceDescription):
                 "pairs": self.pairs,
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
+                "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
                 "index": asdict(self.index or suitable_index(self.binary, self.rerank)),
             }
         )
@@ -194,8 +198,13 @@ class Space(SpaceDescription):
             pairs=tuple((first, second) for first, second in tree.get("pairs", ())),
             constraints=constraints and ItemComparisons.from_state(constraints),
             constraint_counts=counts and ConstraintCounts(**counts),
+            group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
         )
+
+
+def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:
+    return stored and Grouping(stored[0], dict(stored[1]))
 
 
 def suitable_index(binary: bool, rerank: int) -> IndexSpec:

@@ -14,8 +14,8 @@ from engine.evaluation import Evaluation, Overlap
 from engine.learners.comparisons import Comparisons
 from engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from engine.spaces.space import Space
+from engine.training.codebooks import codebooks
 from engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
-from engine.training.evaluator import codebooks
 
 _PAIRS_AT_ONCE = 65_536
 
@@ -39,13 +39,12 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     raw = found.rows[[places[item] for item in ids]]
     metric = "order" if comparisons.similar is None else "auc"
     measured: dict[str, Figures] = {
-        space.name: {(view, metric, None): _agreement(space, view, raw, classes, comparisons)} for space in spaces
+        space.name: {("", view, metric, None): _agreement(space, view, raw, classes, comparisons)} for space in spaces
     }
     overlaps = tuple(_overlap(space, comparisons, keys) for space in spaces)
     return Evaluation(
         rows=rows(view, measured),
         queries=0,
-        database=0,
         protocol="; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
         codebook=codebooks(tx, {view}, set(keys), "compared items"),
         seconds=time.monotonic() - began,

@@ -1,4 +1,4 @@
-"""Divisions: which labelled items are queries and which the database, the same for every space that is measured."""
+"""Divisions: which items are queries, and which were learned from, the same for every space that is measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,79 +6,125 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
 from engine.catalog.description import RAW
-from engine.catalog.extractors import find_view
-from engine.errors import NotReadyError
+from engine.errors import InvalidInputError, NotReadyError
+from engine.evaluation import EvaluationRequest
+from engine.recipe import Grouping
 from engine.spaces.space import Space
-from engine.training.examples import split
+from engine.training.examples import Examples, split
+
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Division:
-    """Queries and database, by the ids of items, ascending."""
+    """Held-out items and trained ones, by their ids, ascending."""
 
-    queries: NDArray[np.int64]
-    database: NDArray[np.int64]
+    queries: Ids
+    """What none of the spaces was trained on."""
+    trained: Ids
+    """What all of them were trained on."""
+    partly: int = 0
+    """How many items only some of them were trained on; they take no part."""
+
+
+@dataclass(frozen=True)
+class Divisions:
+    """One division, or several at random, that the figures are means over."""
+
+    parts: tuple[Division, ...]
     protocol: str
-    """What they are, in a sentence."""
+    """What the queries are, in a sentence."""
+
+    def overlap(self) -> float:
+        """Return the mean of the number of queries over that of trained items."""
+        return float(np.mean([len(one.queries) / max(len(one.trained), 1) for one in self.parts]))
+
+
+def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping | None:
+    """Return which items belong together: as the request says, else as all trained spaces were trained.
+
+    Raises InvalidInputError where spaces that are to be fitted anew were trained with different groups.
+    """
+    if request.group_by is not None:
+        return request.group_by
+    found = [space.group_by for space in spaces if space.group_by is not None]
+    if all(one == found[0] for one in found):
+        return found[0] if found else None
+    if not request.refit:
+        return None
+    names = ", ".join(dict.fromkeys(one.name for one in found))
+    raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by --group-by")
 
 
 def divide(
-    tx: Transaction, spaces: Sequence[Space], views: Sequence[str], refit: bool, test_size: float, seed: int
-) -> Division:
-    """Divide the labelled items that have one of the views.
+    spaces: Sequence[Space], items: Examples, what: str, request: EvaluationRequest, grouping: Grouping | None
+) -> Divisions:
+    """Divide items, which ``what`` names in sentences, in the plural; a random division parts none of their groups.
 
-    Queries are what none of the trained spaces was trained on, the database what all of them were; at random where the
-    spaces are fitted anew, or where only ``raw`` is measured.
+    Queries are what none of the trained spaces was trained on; a random share where the spaces are fitted anew, or
+    where only ``raw`` is measured.
 
-    Raises NotReadyError where there are no labels, or where queries or database would be empty.
+    Raises NotReadyError where there would be no queries, InvalidInputError for groups that cannot be divided.
     """
-    ids = _labelled(tx, views)
     trained = [space for space in spaces if space.name != RAW]
-    if refit or not trained:
-        held_out = split(len(ids), test_size, seed)
-        found = Division(ids[held_out], ids[~held_out], _random_protocol(spaces, test_size, seed))
-    else:
-        keys = tx.items.keys()
-        seen = np.array([[keys[item] in space.training_keys for space in trained] for item in ids.tolist()], bool)
-        found = Division(ids[~seen.any(axis=1)], ids[seen.all(axis=1)], _held_out_protocol(spaces, seen))
-    _check(spaces, found)
-    return found
+    if request.refit or not trained:
+        return _random(spaces, items, what, request, grouping)
+    seen = np.array([[key in space.training_keys for space in trained] for key in items.keys], bool)
+    by_any, by_all = seen.any(axis=1), seen.all(axis=1)
+    found = Division(items.ids[~by_any], items.ids[by_all], int((by_any & ~by_all).sum()))
+    if not len(found.queries):
+        raise NotReadyError(_nothing(spaces, f"there is no {what[:-1]} that none of them was trained on", "every item"))
+    return Divisions((found,), _held_out_protocol(spaces, found, what))
 
 
-def _labelled(tx: Transaction, views: Sequence[str]) -> NDArray[np.int64]:
-    labels = tx.items.labels()
-    ids = np.unique(np.concatenate([tx.rows.ids(find_view(tx, view)) for view in views]))
-    found: NDArray[np.int64] = ids[np.array([item in labels for item in ids.tolist()], bool)]
-    if not len(ids):
-        raise NotReadyError(f"collection {tx.name()!r} has no items with view {views[0]!r}: index some first")
-    if not len(found):
-        raise NotReadyError("no item with these views has a label: index with --labels folder or a CSV file")
-    return found
+def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> None:
+    """Raise NotReadyError where a division has no trained items to be found."""
+    if not all(len(one.trained) for one in divisions.parts):
+        lacking = f"there is no {what[:-1]} that all of them were trained on"
+        raise NotReadyError(_nothing(spaces, lacking, "none of these items"))
 
 
-def _random_protocol(spaces: Sequence[Space], test_size: float, seed: int) -> str:
-    fitted = "the space was fitted anew on the database only"
+def _random(
+    spaces: Sequence[Space], items: Examples, what: str, request: EvaluationRequest, grouping: Grouping | None
+) -> Divisions:
+    parts = []
+    for seed in range(request.seed, request.seed + request.splits):
+        held_out = split(len(items), request.test_size, seed, items.groups)
+        parts.append(Division(items.ids[held_out], items.ids[~held_out]))
+        if not held_out.any():
+            raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise --test-size")
+    fitted = "the space was fitted anew on the others only"
     if len(spaces) > 1:
-        fitted = f"each of {_names(spaces)} was fitted anew on the database only"
+        fitted = f"each of {_names(spaces)} was fitted anew on the others only"
     elif spaces[0].name == RAW:
         fitted = "nothing was learned"
-    return f"{test_size:.0%} of the labelled items, drawn with seed {seed}, are the queries; {fitted}"
+    share = f"{request.test_size:.0%} of the {what}"
+    if grouping is not None:
+        share = f"{request.test_size:.0%} of the groups of {what} by {grouping.name}"
+    drawn = f"{share}, drawn with seed {request.seed}, are the queries; {fitted}"
+    if request.splits > 1:
+        drawn = (
+            f"means over {request.splits} splits: {share}, drawn with the seeds {request.seed} to "
+            f"{request.seed + request.splits - 1}, are the queries; {fitted}; standard errors are over the splits, "
+            "corrected for the items that they share (Nadeau and Bengio, 2003)"
+        )
+    return Divisions(tuple(parts), drawn)
 
 
-def _held_out_protocol(spaces: Sequence[Space], seen: NDArray[np.bool_]) -> str:
-    """Return what the queries are where training held them out; ``seen`` is (items, trained spaces)."""
+def _held_out_protocol(spaces: Sequence[Space], found: Division, what: str) -> str:
+    """Return what the queries are where training held them out."""
+    groups = ", ".join(dict.fromkeys(space.group_by.name for space in spaces if space.group_by is not None))
+    apart = f"; training did not part groups by {groups}" if groups else ""
     if len(spaces) == 1:
         return (
-            f"the queries are the labelled items that generation {spaces[0].generation} of space {spaces[0].name!r} "
-            "was not trained on; the database holds those that it was trained on"
+            f"the queries are the {what} that generation {spaces[0].generation} of space {spaces[0].name!r} was not "
+            f"trained on{apart}"
         )
-    between = int((seen.any(axis=1) & ~seen.all(axis=1)).sum())
-    left_out = f"; {between} labelled items that only some of them were trained on are left out" if between else ""
+    left_out = f"; {found.partly} {what} that only some of them were trained on are left out"
     return (
-        f"the queries are, for every space, the labelled items that none of {_names(spaces)} was trained on; "
-        f"the database holds those that all of them were trained on{left_out}"
+        f"the queries are, for every space, the {what} that none of {_names(spaces)} was trained on"
+        f"{left_out if found.partly else ''}{apart}"
     )
 
 
@@ -87,16 +133,11 @@ def _names(spaces: Sequence[Space]) -> str:
     return ", ".join(f"{space.name} (generation {space.generation})" for space in spaces if space.name != RAW)
 
 
-def _check(spaces: Sequence[Space], found: Division) -> None:
-    if len(found.queries) and len(found.database):
-        return
+def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> str:
+    """Return why there are no queries or no trained items, and the way out."""
     if len(spaces) == 1:
-        trained = "none of these items" if len(found.queries) else "every item"
-        raise NotReadyError(
-            f"space {spaces[0].name!r} was trained on {trained}: train with --holdout 0.2, or evaluate with --refit"
-        )
-    lacking = "all of them were" if len(found.queries) else "none of them was"
-    raise NotReadyError(
-        f"there is no labelled item that {lacking} trained on, of the spaces {_names(spaces)}: "
+        return f"space {spaces[0].name!r} was trained on {trained}: train with --holdout 0.2, or evaluate with --refit"
+    return (
+        f"{lacking}, of the spaces {_names(spaces)}: "
         "train them with the same --holdout 0.2 and --seed, or evaluate with --refit"
     )

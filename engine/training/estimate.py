@@ -1,7 +1,7 @@
 """Estimates: the mean of a measure over queries or comparisons, its standard error, and differences of spaces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from engine.evaluation import EvaluationDifference, EvaluationRow
 
 Values = NDArray[np.float64]
+_DRAWS = 1_000
+"""Bootstrap samples of a median."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +22,10 @@ class Sample:
     """(n,); NaN where there is nothing to measure, as of a query without relevant items."""
     weights: Values | None = None
     """(n,); None: 1."""
+    overlap: float = 0.0
+    """Of values that are means over overlapping splits: the number of test items over that of training items. The
+    variance of their mean is then that of the values times 1/n + overlap, in place of 1/n (Nadeau and Bengio,
+    "Inference for the generalization error", Machine Learning 52, 2003, the corrected resampled variance)."""
 
     def moments(self) -> tuple[float, float]:
         """Return the weighted mean and the variance of it; NaN where the values are too few."""
@@ -31,7 +37,8 @@ class Sample:
         mean = float(weights @ values / weights.sum())
         if count == 1:
             return mean, float("nan")
-        return mean, float(weights**2 @ (values - mean) ** 2 / weights.sum() ** 2) * count / (count - 1)
+        variance = float(weights**2 @ (values - mean) ** 2 / weights.sum() ** 2) * count / (count - 1)
+        return mean, variance * (1 + count * self.overlap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,54 @@ class Estimate:
     def less(self, other: "Estimate") -> "Estimate":
         """Return the paired difference to an estimate over the same queries or comparisons."""
         pairs = zip(self.samples, other.samples, strict=True)
-        return Estimate([Sample(one.values - baseline.values, one.weights) for one, baseline in pairs])
+        return Estimate([replace(one, values=one.values - baseline.values) for one, baseline in pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class Median:
+    """The median of a measure of n queries; with a baseline, less the median of another measure of them."""
+
+    values: Values
+    """(n,), none of them NaN."""
+    baseline: Values | None = None
+
+    @property
+    def value(self) -> float:
+        """The median, less that of the baseline."""
+        return _difference_of_medians(self._columns())
+
+    @property
+    def standard_error(self) -> float | None:
+        """That over bootstrap samples of the queries, drawn with a fixed seed; None for a single query."""
+        if len(self.values) < 2:
+            return None
+        columns, random = self._columns(), np.random.default_rng(0)
+        draws = (random.integers(len(columns), size=len(columns)) for _ in range(_DRAWS))
+        return float(np.std([_difference_of_medians(columns[drawn]) for drawn in draws], ddof=1))
+
+    def less(self, other: "Median") -> "Median":
+        """Return the difference to the median of the same queries."""
+        return Median(self.values, other.values)
+
+    def _columns(self) -> Values:
+        return np.stack([self.values, np.zeros(len(self.values)) if self.baseline is None else self.baseline], axis=1)
+
+
+def _difference_of_medians(columns: Values) -> float:
+    first, second = np.median(columns, axis=0)
+    return float(first - second)
+
+
+def over_splits(splits: Sequence["Figures"], overlap: float) -> "Figures":
+    """Return the means of figures over splits, of which ``overlap`` is as in ``Sample``; those of one as they are."""
+    if len(splits) == 1:
+        return splits[0]
+    values = {key: [one[key].value if key in one else np.nan for one in splits] for key in _keys(splits)}
+    return {key: Estimate([Sample(np.array(found), overlap=overlap)]) for key, found in values.items()}
+
+
+def _keys(splits: Sequence["Figures"]) -> list["Key"]:
+    return list(dict.fromkeys(key for one in splits for key in one))
 
 
 def in_order(near: Values, far: Values, weights: Values | None = None) -> Estimate:
@@ -86,10 +140,10 @@ def _share_below(values: Values, others: Values, weights: Values) -> Values:
     return share
 
 
-Key = tuple[str, str, int | None]
-"""View of the items to find, metric, k."""
-Figures = Mapping[Key, Estimate]
-"""Estimates of one space."""
+Key = tuple[str, str, str, int | None]
+"""Database, view of the items to find, metric, k."""
+Figures = Mapping[Key, Any]
+"""Of one space: an ``Estimate``, or a ``Median``, of each figure."""
 
 
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
@@ -113,7 +167,7 @@ def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationD
     )
 
 
-def _figure(view: str, key: Key, one: Estimate) -> dict[str, Any]:
-    target, metric, k = key
-    figure = {"query_view": view, "database_view": target, "metric": metric, "k": k}
+def _figure(view: str, key: Key, one: Estimate | Median) -> dict[str, Any]:
+    database, target, metric, k = key
+    figure = {"query_view": view, "database_view": target, "database": database, "metric": metric, "k": k}
     return figure | {"value": one.value, "standard_error": one.standard_error}

@@ -1,85 +1,135 @@
-"""Evaluation: how well a space retrieves items of the query's class, on queries that it was not trained on."""
+"""Evaluation: how well spaces retrieve what is relevant to queries that they were not trained on."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
-from engine.catalog import state
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import find_view
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import Evaluation, EvaluationRequest
-from engine.learners.cancellation import checkpoint
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
 from engine.learners.chain import Chain
-from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
+from engine.spaces.pipeline import build
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
-from engine.training import measures
-from engine.training.division import Division, divide
-from engine.training.estimate import Estimate, Figures, Key, Sample, differences, rows
+from engine.training.codebooks import codebooks
+from engine.training.databases import check_database, chosen_databases, contents, described
+from engine.training.division import Division, Divisions, check_trained, divide, grouping_of
+from engine.training.duplicates import duplicates, sentence
+from engine.training.estimate import Figures, differences, over_splits, rows
 from engine.training.examples import Examples, examples
+from engine.training.groups import groups_of
 from engine.training.learning import fit_added_views, learn
+from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.trainer import own_steps
-from features.registry import EXTRACTORS
 
-_QUERIES_AT_ONCE = 256
+_NO_LABEL = "no item with these views has a label: index with --labels folder or a CSV file"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """Which spaces are measured, on what."""
+
+    view: str
+    spaces: Sequence[Space]
+    targets: Mapping[str, tuple[str, ...]]
+    """By space, the views to find items in."""
+    views: Mapping[str, Sequence[str]]
+    """By space, the views that take part."""
+    items: Examples
+    """Those with any of these views."""
+    divisions: Divisions
+    what: What
+    note: str
+    """Why held-out items are no database; "" as a rule."""
+
+    @property
+    def target_views(self) -> list[str]:
+        """The views to find items in, of all spaces."""
+        return list(dict.fromkeys(chain.from_iterable(self.targets.values())))
 
 
 def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> Evaluation:
-    """Measure spaces on the same queries and database; see ``Collection.evaluate``."""
+    """Measure spaces on the same queries and databases; see ``Collection.evaluate``."""
     began = time.monotonic()
-    view, targets, ks, refit = request.view, request.targets, request.k, request.refit
-    if not ks or min(ks) < 1:
-        raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, ks)) or 'none at all'}")
-    target_views = _target_views(spaces, view, targets)
-    compared = [space for space in spaces if target_views[space.name]]
-    views = {}
-    for space in compared:  # to be fitted again, a space needs all its views
-        measured_views = (view, *target_views[space.name])
-        views[space.name] = [name for name in space.views if name in measured_views or (space.spec and refit)]
-    searched = list(dict.fromkeys(chain(*views.values())))
-    division = divide(tx, compared, searched, refit, request.test_size, request.seed)
+    plan = _planned(tx, spaces, request)
     measured: dict[str, Figures] = {}
-    items: dict[str, Examples] = {}
-    notes = [f"{space.name} answers within a view only" for space in spaces if space not in compared]
-    for space in compared:
-        trial = _trial(tx, space, views[space.name], division, refit)
-        found = {target: _having(trial.database, target, "to be found") for target in target_views[space.name]}
-        queries = _having(trial.queries, view, "that queries")
-        measured[space.name] = {
-            key: estimate
-            for target, of_target in found.items()
-            for key, estimate in _measure(trial, (view, queries), (target, of_target), ks)
-        }
-        items |= found
+    notes = [f"{space.name} answers within a view only" for space in spaces if space not in plan.spaces]
+    for space in plan.spaces:
+        measured[space.name], learned_from = _measured(tx, space, plan, request.refit)
         prefix = f"{space.name}: " if len(spaces) > 1 else ""
-        notes += [prefix + note for note in (_ranking_note(space, ks), trial.note) if note]
-    counts = {target: len(of_target) for target, of_target in items.items()}
-    if len(set(counts.values())) > 1:
-        notes.insert(0, "items to find by view: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+        notes += [prefix + note for note in (_ranking_note(space, plan.what), learned_from) if note]
+    repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
+    counts = [len(plan.items.of_ids(one.queries).seen_in(request.view)) for one in plan.divisions.parts]
+    asked = plan.items.of_ids(np.concatenate([one.queries for one in plan.divisions.parts])).seen_in(request.view)
+    told = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
+    if plan.items.groups is not None and plan.what.by == LABELS:
+        told.append("no query finds an item of its own group")
     return Evaluation(
-        rows=rows(view, measured),
-        queries=len(queries),
-        database=len(np.unique(np.concatenate([of_target.ids for of_target in items.values()]))),
-        protocol="; ".join([division.protocol, *notes]),
-        codebook=codebooks(tx, {view, *items}, set(queries.keys)),
+        rows=rows(request.view, measured),
+        queries=round(float(np.mean(counts))),
+        databases={name: _count(plan, name, plan.target_views) for name in plan.what.databases},
+        protocol="; ".join(part for part in (*told, plan.note, repeated, *notes) if part),
+        codebook=codebooks(tx, {request.view, *plan.target_views}, set(asked.keys)),
         seconds=time.monotonic() - began,
-        differences=differences(view, measured),
+        differences=differences(request.view, measured),
     )
 
 
-def _target_views(spaces: Sequence[Space], view: str, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> _Plan:
+    by = request.by or (LABELS if tx.items.label_counts() else ITEMS)
+    targets = _target_views(spaces, request, by)
+    compared = [space for space in spaces if targets[space.name]]
+    views = {}
+    for space in compared:  # to be fitted again, a space needs all its views
+        taking_part = (request.view, *targets[space.name])
+        views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
+    found = examples(tx, list(dict.fromkeys(chain.from_iterable(views.values()))))
+    grouping = grouping_of(compared, request)
+    try:
+        found = replace(found, groups=groups_of(tx, found.ids, grouping))
+    except NotFoundError:
+        if request.refit:
+            raise
+        # The attribute was removed since the training; what that held out is known all the same.
+    items, kind = found, "items"
+    if by == LABELS:
+        items, kind = found.take(np.array([bool(labels) for labels in found.labels], bool)), "labelled items"
+        if not len(items):
+            raise NotReadyError(_NO_LABEL)
+    divisions = divide(compared, items, kind, request, grouping)
+    target_views = list(dict.fromkeys(chain.from_iterable(targets.values())))
+    databases, note = chosen_databases(items, divisions, target_views, by, request.databases)
+    if set(databases) - {UNSEEN}:
+        check_trained(compared, divisions, kind)
+    for target in target_views:
+        for division in divisions.parts:
+            for database in databases:
+                check_database(database, items, division, (request.view, target), by)
+    what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS))
+    return _Plan(
+        view=request.view,
+        spaces=compared,
+        targets=targets,
+        views=views,
+        items=found,
+        divisions=divisions,
+        what=what,
+        note=note,
+    )
+
+
+def _target_views(spaces: Sequence[Space], request: EvaluationRequest, by: str) -> dict[str, tuple[str, ...]]:
     """Return, by space, the views to find items in: of several spaces, what each can match with the query view.
 
-    Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them.
+    Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them, NotReadyError
+    where there are no labels, and nothing else can be measured.
     """
+    view, targets = request.view, request.targets
     found = {}
     for space in spaces:
         names = [target for target in targets if space.cross_view or view_of(target) == view]
@@ -87,41 +137,40 @@ def _target_views(spaces: Sequence[Space], view: str, targets: Sequence[str]) ->
         found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if names or not targets else ()
     if not any(found.values()):
         spaces[0].targets_for(view, targets)
-    return found
+    if by != ITEMS:
+        return found
+    found = {name: tuple(target for target in matched if target != view) for name, matched in found.items()}
+    if any(found.values()):
+        return found
+    across = f"items find their own other view in a space across views, in other views than {view!r}"
+    if request.by:
+        raise InvalidInputError(f"{across}: measure such a space, as of multi-npp or cca, or by labels")
+    raise NotReadyError(f"{_NO_LABEL}; without labels {across}")
 
 
-class _Trial(NamedTuple):
-    """One space to be measured, perhaps fitted anew, with the items of a division that have a view that takes part."""
+def _measured(tx: Transaction, space: Space, plan: _Plan, refit: bool) -> tuple[Figures, str]:
+    """Return the figures of a space, and what it was learned from where that was comparisons."""
+    splits, note = [], ""
+    if not (refit and space.spec):
+        space.check_revisions(tx.views.all())
+    for division in plan.divisions.parts:
+        trial, note = _trial(tx, space, plan, division, refit)
+        by_target = [figures(trial, plan.view, target, plan.what) for target in plan.targets[space.name]]
+        splits.append({key: one for found in by_target for key, one in found.items()})
+    return over_splits(splits, plan.divisions.overlap()), note if len(splits) == 1 else ""
 
-    space: Space
-    pipeline: Chain
-    queries: Examples
-    database: Examples
-    note: str
-    """What it was learned from, where that was comparisons."""
 
-
-def _trial(tx: Transaction, space: Space, views: Sequence[str], division: Division, refit: bool) -> _Trial:
-    everything = examples(tx, views)
-    queries, database = everything.of_ids(division.queries), everything.of_ids(division.database)
+def _trial(tx: Transaction, space: Space, plan: _Plan, division: Division, refit: bool) -> tuple[Trial, str]:
+    everything = plan.items.seen_in(*plan.views[space.name])
     pipeline, counts = space.pipeline, space.constraint_counts
     if refit and space.spec:
+        queries = everything.of_ids(division.queries)
         # Labels are not all that is learned from where comparisons were given.
-        known = database if space.constraints is None else everything.without(queries)
+        known = everything.of_ids(division.trained) if space.constraints is None else everything.without(queries)
         training = with_supervision(known, space.pairs, space.constraints)
         counts = count_constraints(space.constraints, training, queries)
         pipeline = _refitted(tx, space, training)
-    else:
-        space.check_revisions(tx.views.all())
-    return _Trial(space, pipeline, queries, database, "" if counts is None else counts.sentence())
-
-
-def _having(items: Examples, view: str, what: str) -> Examples:
-    """Return the items that have a view; NotReadyError if none has."""
-    found = items.seen_in(view)
-    if not len(found):
-        raise NotReadyError(f"no item {what} has view {view!r}")
-    return found
+    return Trial(space, pipeline, everything, division), "" if counts is None else counts.sentence()
 
 
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
@@ -133,71 +182,28 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     return fit_added_views(pipeline, training, steps[first:])
 
 
-def _measure(
-    trial: _Trial, queries: tuple[str, Examples], database: tuple[str, Examples], ks: Sequence[int]
-) -> Iterator[tuple[Key, Estimate]]:
-    """Yield the estimates of one target by key; queries and database are each a view, and items that have it."""
-    labels = [items.labels for _, items in (queries, database)]
-    classes = sorted({label for of_item in chain(*labels) for label in of_item})
-    query_members, item_members = (measures.members(one, classes) for one in labels)
-    found: dict[tuple[str, int | None], list[NDArray[Any]]] = defaultdict(list)
-    for part, order, lengths in _orders(trial, queries, database, ks):
-        ranked = measures.relevance(order, query_members[part], item_members)
-        for k in lengths:
-            found["accuracy", k].append(measures.knn_correct(order, query_members[part], item_members, k))
-            found["precision", k].append(measures.precision_at_k(ranked, k))
-        if max(ks) in lengths:
-            found["map", None].append(measures.average_precision(ranked))
-    for (metric, k_or_none), values in found.items():
-        key = database[0], metric, k_or_none
-        yield key, Estimate([Sample(np.concatenate(values).astype(np.float64))])
+def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:
+    """Return how many items of a database have one of the views, the mean over the divisions."""
+    found = [plan.items.of_ids(contents(database, one)).seen_in(*views) for one in plan.divisions.parts]
+    return round(float(np.mean([len(one) for one in found])))
 
 
-def _orders(
-    trial: _Trial, queries: tuple[str, Examples], database: tuple[str, Examples], ks: Sequence[int]
-) -> Iterator[tuple[slice, NDArray[np.intp], Sequence[int]]]:
-    """Yield rankings of the database, for some queries at a time and hit lists of these lengths."""
-    space, random = trial.space, np.random.default_rng(0)
-    raw = [(items.rows[view], space.views.index(view)) for view, items in (queries, database)]
-    if space.rerank:
-        (probes, probe_floats), (placed, placed_floats) = (codes_and_vectors(trial.pipeline, *one) for one in raw)
-    else:
-        probes, placed = (vectors(trial.pipeline, *one) for one in raw)
-    metrics = metrics_of_items(trial.pipeline, database[1].classes(), space.views.index(database[0]))
-    for start in range(0, len(probes), _QUERIES_AT_ONCE):
-        checkpoint()
-        part = slice(start, start + _QUERIES_AT_ONCE)
-        order = measures.ranking(distances(probes[part], placed, metrics), random)
-        if not space.rerank:
-            yield part, order, ks
-            continue
-        exact = cdist(probe_floats[part], placed_floats)
-        for k in ks:
-            yield part, measures.reranked(order, exact, space.rerank * k), [k]
+def _by_view(plan: _Plan) -> Iterator[str]:
+    """Yield how many items there are to find in each view, where these differ."""
+    for database in plan.what.databases:
+        counts = {view: _count(plan, database, [view]) for view in plan.target_views}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{count} {view}" for view, count in counts.items())
+            yield f"{database} items to find by view: {listed}"
 
 
-def _ranking_note(space: Space, ks: Sequence[int]) -> str:
+def _ranking_note(space: Space, what: What) -> str:
     """Return how codes are ranked; "" for vectors."""
     if not space.binary:
         return ""
-    sentence = "codes that differ in equally many bits rank by chance"
-    order = f"the {space.rerank} x k nearest are put in the order of their float vectors, for map k = {max(ks)}"
-    return f"{sentence}; {order}" if space.rerank else sentence
-
-
-def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
-    """Return what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
-    sentences = []
-    for view in [find_view(tx, name) for name in sorted(names)]:
-        packed = tx.views.state(view, view.revision)
-        if packed is None:
-            continue
-        fitted = state.unpack(packed)
-        known = fitted["keys"]
-        seen = "which ones is not known" if known is None else f"{len(queries & set(known))} {what} among them"
-        labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
-        sentences.append(
-            f"{view.name}: revision {view.revision}, fitted with {labels} on "
-            f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {seen}"
-        )
-    return "; ".join(sentences) or "no view that takes part has a codebook"
+    note = "codes that differ in equally many bits rank by chance"
+    whole = "median_rank" if what.by == ITEMS else "map"
+    order = (
+        f"the {space.rerank} x k nearest are put in the order of their float vectors, for {whole} k = {max(what.ks)}"
+    )
+    return f"{note}; {order}" if space.rerank else note

@@ -13,6 +13,7 @@ from engine.catalog.extractors import find_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.comparisons import Comparisons
 from engine.spaces.pipeline import class_of
+from engine.training.groups import split_groups
 
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
 """A choice among examples, by position or by a mask."""
@@ -33,6 +34,8 @@ class Examples:
     """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
     constraints: Comparisons | None = None
     """Comparisons of them by position where constraints were given."""
+    groups: NDArray[np.intp] | None = None
+    """Numbers of the groups, (n,), that folds do not part; None where none were named."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,14 +51,21 @@ class Examples:
             labels=tuple(self.labels[position] for position in positions),
             similar=None if self.similar is None else self.similar[positions][:, positions],
             constraints=None if self.constraints is None else self.constraints.among(positions, len(self)),
+            groups=None if self.groups is None else self.groups[positions],
         )
 
     def seen_in(self, *views: str) -> "Examples":
         """Return the views in that order, and of the examples those that have at least one of them."""
-        columns = [list(self.rows).index(view) for view in views]
-        mask = self.mask[:, columns]
+        mask = self._mask(views)
         seen = replace(self, rows={view: self.rows[view] for view in views}, mask=mask)
         return seen.take(np.flatnonzero(mask.any(axis=1)))
+
+    def having_all(self, *views: str) -> "Examples":
+        """Return the examples that have all of the views."""
+        return self.take(np.flatnonzero(self._mask(views).all(axis=1)))
+
+    def _mask(self, views: Sequence[str]) -> NDArray[np.bool_]:
+        return self.mask[:, [list(self.rows).index(view) for view in views]]
 
     def without(self, others: "Examples") -> "Examples":
         """Return the examples that are not among others."""
@@ -64,6 +74,11 @@ class Examples:
     def of_ids(self, ids: NDArray[np.int64]) -> "Examples":
         """Return the examples with these ids."""
         return self.take(np.isin(self.ids, ids))
+
+    @property
+    def apart(self) -> NDArray[np.int64]:
+        """What distinguishes examples that do not belong together, (n,): their groups, or their ids without any."""
+        return self.ids if self.groups is None else self.groups.astype(np.int64)
 
     def classes(self) -> NDArray[np.str_]:
         """Return one class per example, (n,): its set of labels; an unlabelled one is alone in its class."""
@@ -108,13 +123,15 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     )
 
 
-def split(count: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which of ``count`` examples are held out, (count,): a random share of them.
+def split(count: int, share: float, seed: int, groups: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
+    """Return which of ``count`` examples are held out, (count,): a random share of them, or of their groups.
 
-    Raises InvalidInputError unless 0 <= share < 1.
+    Raises InvalidInputError unless 0 <= share < 1, and where groups leave nothing to learn from.
     """
     if not 0 <= share < 1:
         raise InvalidInputError(f"the share that is held out must be at least 0 and below 1, not {share}")
+    if groups is not None:
+        return split_groups(groups, share, seed)
     held_out = np.zeros(count, bool)
     held_out[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
     return held_out

@@ -61,6 +61,23 @@ def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
     return shares
 
 
+def share_in_proportion(ranked: Bools, k: int) -> NDArray[np.float64]:
+    """Return, per query, the share of some items among the first k, divided by their share of the whole ranking.
+
+    1 is in proportion. NaN for a query whose ranking holds none of them. ``ranked``, (queries, n), says which they are.
+    """
+    shares = ranked.mean(axis=1)
+    ratios = np.full(len(ranked), np.nan)
+    np.divide(precision_at_k(ranked, k), shares, out=ratios, where=shares > 0)
+    return ratios
+
+
+def ranks(order: NDArray[np.intp], own: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the rank, from 1, of each query's own item, by the item's position in the database, (queries,)."""
+    found: NDArray[np.intp] = (order == own[:, None]).argmax(axis=1) + 1
+    return found
+
+
 def average_precision(ranked: Bools) -> NDArray[np.float64]:
     """Return, per query, the mean over its relevant items of the precision at their ranks, over the whole ranking.
 

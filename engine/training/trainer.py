@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from engine.spaces.space import Space
 from engine.training.default_learner import with_learner
 from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
+from engine.training.groups import groups_of
 from engine.training.learning import learn
 from engine.training.supervision import check_pairs, count_constraints, with_supervision
 from engine.training.tuning import assemble, check_tried, tune
@@ -43,7 +45,8 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     pipeline = _checked_pipeline(tx, recipe, steps)  # mistakes are reported before any row is read
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
-    held_out = split(len(found), recipe.holdout, recipe.seed)
+    found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
+    held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
     training = with_supervision(found.take(~held_out), pairs, recipe.constraints)
     counts = count_constraints(recipe.constraints, training, found.take(held_out))
     check_dimensions(recipe, pipeline, training)
@@ -61,6 +64,7 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
         seed=recipe.seed,
         training_keys=frozenset(training.keys),
         held_out=int(held_out.sum()),
+        group_by=recipe.group_by,
         pairs=pairs,
         tuning=tuning,
         constraints=recipe.constraints,

@@ -14,6 +14,7 @@ from engine.learners.comparisons import Comparisons
 from engine.learners.selection import CrossValidation, Fold
 from engine.spaces.pipeline import distances, metrics_of_items
 from engine.training.examples import Examples
+from engine.training.groups import fold_groups
 from engine.training.learning import learn
 from engine.training.measures import average_precision, knn_correct, members, ranking, relevance
 
@@ -127,8 +128,13 @@ class _Retrieval:
 
 
 def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:
-    """Return the fold of each example, (n,): by chance, but every set of labels is spread evenly over them."""
+    """Return the fold of each example, (n,): by chance, but every set of labels is spread evenly over them.
+
+    Groups of examples stay together, and labels are then as even as these allow; InvalidInputError for too few groups.
+    """
     names, codes = np.unique(["\x1f".join(labels) for labels in training.labels], return_inverse=True)
+    if training.groups is not None:
+        return fold_groups(training.groups, codes, folds, seed)
     generator = np.random.default_rng(seed)
     found = np.empty(len(training), np.intp)
     first = 0  # where one class ended the next goes on, so that small ones do not all fall into the first fold

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.evaluation import LENGTHS, EvaluationRequest
+from engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
@@ -15,12 +15,26 @@ from server.commands.query import TargetsOption
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
     from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRow
+    from engine.recipe import Grouping
 
 COLUMNS = (
-    *("space", "query_view", "database_view", "metric", "k", "value", "standard_error"),
+    *("space", "query_view", "database_view", "database", "metric", "k", "value", "standard_error"),
     *("difference", "difference_standard_error"),
 )
 """Of the CSV; differences are to the first space."""
+
+GroupByOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group-by",
+        metavar="ATTRIBUTE|FILE.csv",
+        help="Splits do not part items of one value, or of one group in a CSV of key,group or path,group.",
+    ),
+]
+
+
+def _listed(lengths: tuple[int, ...]) -> str:
+    return ",".join(map(str, lengths))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +49,38 @@ class EvaluationOptions:
     constraints: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed.")
     ] = None
-    k: Annotated[str, typer.Option("-k", "--k", metavar="K,...", help="Lengths of the hit lists.")] = ",".join(
-        map(str, LENGTHS)
-    )
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(DATABASES),
+            help="What the held-out queries are to find: trained items, other unseen ones, or both mixed; several by "
+            "commas (else trained and unseen, where enough was held out).",
+        ),
+    ] = None
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="labels|items",
+            help="What is relevant: items that share a label, or the query's own item in another view (else labels, "
+            "where there are any).",
+        ),
+    ] = EvaluationRequest.by
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "-k",
+            "--k",
+            metavar="K,...",
+            help=f"Lengths of the hit lists (else {_listed(LENGTHS)}; by items {_listed(RECALLS)}).",
+        ),
+    ] = None
     refit: Annotated[bool, typer.Option("--refit", help="Fit the learner anew on a split of its own.")] = False
     test_size: Annotated[float, typer.Option(help="With --refit: share of the queries.")] = EvaluationRequest.test_size
-    seed: Annotated[int, typer.Option(help="With --refit: draws the split.")] = EvaluationRequest.seed
+    splits: Annotated[int, typer.Option(metavar="N", help="With --refit: splits, over which figures are means.")] = (
+        EvaluationRequest.splits
+    )
+    group_by: GroupByOption = None
+    seed: Annotated[int, typer.Option(help="With --refit: draws the splits.")] = EvaluationRequest.seed
 
     def request(self) -> EvaluationRequest:
         """The request of these options."""
@@ -52,10 +92,14 @@ class EvaluationOptions:
             view=self.view,
             spaces=names(self.space),
             targets=names(self.targets),
+            databases=names(self.database),
+            by=self.by,
             k=lengths,
             refit=self.refit,
             test_size=self.test_size,
+            splits=self.splits,
             seed=self.seed,
+            group_by=read_grouping(self.group_by),
             constraints=read_constraints(self.constraints),
         )
 
@@ -69,6 +113,19 @@ def read_constraints(path: Path | None) -> "ItemComparisons | None":
     return read_comparisons(path)
 
 
+def read_grouping(text: str | None) -> "Grouping | None":
+    """Which items belong together: by an attribute, or by the groups of a CSV file; None without either."""
+    if text is None:
+        return None
+    if text.lower().endswith(".csv"):
+        from engine.ingest.group_file import read_groups
+
+        return read_groups(text)
+    from engine.recipe import Grouping
+
+    return Grouping(text)
+
+
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
@@ -78,7 +135,8 @@ def evaluate(
 ) -> None:
     """Measure retrieval on items held out of training, or agreement with comparisons.
 
-    Several spaces are measured on the same queries; raw is the views themselves.
+    Several spaces are measured on the same queries; raw is the views themselves. Without labels it is measured how soon
+    items find their own other view.
     """
     check_format(as_json, as_csv)
     request = options.request()
@@ -98,15 +156,24 @@ def _print(evaluation: "Evaluation") -> None:
     if len(spaces) > 1 or evaluation.comparisons:
         _print_spaces(evaluation, spaces)
     else:
-        rows = table("query", "database", "metric", ">k", ">value")
-        for row in evaluation.rows:
-            rows.add_row(row.query_view, row.database_view, row.metric, str(row.k or ""), f"{row.value:.3f}")
-        show(rows)
-    measured = f"{evaluation.queries} queries, {evaluation.database} items to find"
+        _print_databases(evaluation)
+    counts = ", ".join(f"{evaluation.databases[name]} {name}" for name in DATABASES if name in evaluation.databases)
+    measured = f"{evaluation.queries} queries; items to find: {counts}"
     if evaluation.comparisons:
         measured = f"{evaluation.comparisons} comparisons"
-    typer.echo(f"{measured}, {evaluation.seconds:.1f} s")
+    typer.echo(f"{measured}; {evaluation.seconds:.1f} s")
     typer.echo("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence))
+
+
+def _print_databases(evaluation: "Evaluation") -> None:
+    """Prints the figures of one space, a column for each database."""
+    cells = {(_figure(row), row.database): f"{row.value:.3f}" for row in evaluation.rows}
+    databases = [name for name in DATABASES if name in evaluation.databases]
+    rows = table("query", "target", "metric", ">k", *(f">{name}" for name in databases))
+    for figure in dict.fromkeys(figure for figure, _ in cells):
+        *names, k = figure
+        rows.add_row(*names, str(k or ""), *(cells.get((figure, name), "-") for name in databases))
+    show(rows)
 
 
 def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
@@ -114,17 +181,21 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     cells = {_key(row): _number(row.value, row.standard_error) for row in evaluation.rows}
     for one in evaluation.differences:
         cells[_key(one)] += f" ({_number(one.value, one.standard_error, '+')})"
-    rows = table("query", "database", "metric", ">k", *(f">{space}" for space in spaces))
-    for query, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, evaluation.rows)):
-        values = [cells.get((space, query, database, metric, k), "-") for space in spaces]
-        rows.add_row(query, database, metric, str(k or ""), *values)
+    rows = table("query", "target", "database", "metric", ">k", *(f">{space}" for space in spaces))
+    for query, target, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, evaluation.rows)):
+        values = [cells.get((space, query, target, database, metric, k), "-") for space in spaces]
+        rows.add_row(query, target, database, metric, str(k or ""), *values)
     show(rows)
     brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
     typer.echo(f"means \u00b1 standard errors{brackets}")
 
 
-def _key(one: "EvaluationRow | EvaluationDifference") -> tuple[str, str, str, str, int | None]:
-    return one.space, one.query_view, one.database_view, one.metric, one.k
+def _figure(one: "EvaluationRow") -> tuple[str, str, str, int | None]:
+    return one.query_view, one.database_view, one.metric, one.k
+
+
+def _key(one: "EvaluationRow | EvaluationDifference") -> tuple[str, str, str, str, str, int | None]:
+    return one.space, one.query_view, one.database_view, one.database, one.metric, one.k
 
 
 def _number(value: float, error: float | None, sign: str = "") -> str:

@@ -8,7 +8,7 @@ import typer
 
 from server.commands.common import JsonOption, NameArgument, choices, names, print_json, print_result, settings, tuning
 from server.commands.connection import HERE, ConnectionOptions
-from server.commands.evaluation import read_constraints
+from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from server.commands.option_groups import flags_given
 from server.commands.progress import numbered, progress_bar
 
@@ -58,6 +58,7 @@ class RecipeOptions:
         typer.Option(min=0, metavar="R", help="Of codes: find R for each hit, and order them by their float vectors."),
     ] = None
     holdout: Annotated[float | None, typer.Option(help="Share of the items kept out, to evaluate on (else 0).")] = None
+    group_by: GroupByOption = None
     seed: Annotated[
         int | None, typer.Option(help="Draws the holdout and the folds, and starts the learner (else 0).")
     ] = None
@@ -75,6 +76,7 @@ class RecipeOptions:
             "tune": self._tune(),
             "rerank": self.rerank,
             "holdout": self.holdout,
+            "group_by": read_grouping(self.group_by),
             "seed": self.seed,
         }
         return Recipe(views=names(self.views), **{name: value for name, value in fields.items() if value is not None})

@@ -148,14 +148,14 @@ def _evaluate(collection: CollectionBackend, address: str, echo: Echo) -> None:
 
 
 def _print_evaluation(evaluation: Evaluation, echo: Echo) -> None:
-    targets = dict.fromkeys((row.query_view, row.database_view) for row in evaluation.rows)
-    for query, database in targets:
+    targets = dict.fromkeys((row.query_view, row.database_view, row.database) for row in evaluation.rows)
+    for query, target, database in targets:
         measures = (
             f"{row.metric}{f'@{row.k}' if row.k else ''} {row.value:.3f}"
             for row in evaluation.rows
-            if (row.query_view, row.database_view) == (query, database)
+            if (row.query_view, row.database_view, row.database) == (query, target, database)
         )
-        echo(f"{query:>6} -> {database:<6} {', '.join(measures)}")
+        echo(f"{query:>6} -> {target:<6} {database:<8} {', '.join(measures)}")
 
 
 def _command(echo: Echo, command: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.frame import databases
 from benchmarks.frame.benchmark import Benchmark, numbers, trial_arguments
 from benchmarks.frame.journal import Journal, by_seed, partial_folder, run_trials
 from benchmarks.frame.record import ROOT, source
@@ -193,3 +194,18 @@ def test_cells():
     assert mean_and_error([]) == ""
     assert [span([3]), span([1000, 2])] == ["3", "2 to 1,000"]
     assert table([["a"], ["b"]]) == "| a |\n| --- |\n| b |"
+
+
+def test_rankings_of_others_leave_the_own_item_out():
+    """Each row ranks the other items by their distances; a table without its diagonal keeps the order of the others."""
+    distances = np.array([[0.0, 2, 1], [3, 0, 4], [9, 8, 0]])
+    np.testing.assert_array_equal(databases.ranking_of_others(distances), [[2, 1], [0, 2], [1, 0]])
+    np.testing.assert_array_equal(databases.without_own(distances), [[2, 1], [3, 4], [9, 8]])
+    assert distances[0, 0] == 0
+
+
+def test_rows_of_earlier_runs_are_of_the_usual_database():
+    rows = [{"value": 1}, {"value": 2, "database": "unseen"}, {"value": 3, "database": None}]
+    assert [row["value"] for row in databases.of_database(rows, "trained")] == [1, 3]
+    assert [row["value"] for row in databases.of_database(rows, "test", "test")] == [1, 3]
+    assert [row["value"] for row in databases.of_database(rows, "unseen")] == [2]

@@ -60,8 +60,9 @@ def test_every_method_is_tuned_and_measured(method, unseen):
     short = Method(**{**vars(method), "grid": {name: values[:1] for name, values in method.grid.items()}})
     selection = hashing_trial.tuned(short, data)
     rows = list(hashing_trial.figures(short, selection.settings, data, 16 if method.binary else None))
-    pairs = 4 if method.across else 2
+    pairs = (4 if method.across else 2) * (3 if unseen else 2)
     assert [row["metric"] for row in rows] == ["seconds", *["map", "precision", "precision"] * pairs]
+    assert {row["database"] for row in rows[1:]} == {"trained", "unseen", *(["test"] if unseen else [])}
     assert all(0 <= row["value"] <= 1 for row in rows[1:])
     for row in rows[1:]:
         assert (row["query_view"], row["database_view"]) in itertools.product(("one", "two"), repeat=2)
@@ -93,13 +94,19 @@ def test_a_stored_row_is_compared_by_its_own_metric():
 
 
 def test_no_document_meets_itself():
-    """Where the test rows are the database as well, a query's own row is not in it."""
-    learner = Learnt()
-    squared, relevant = hashing_trial._searched(learner, split(True), 0, 0)
+    """Where test rows are the database, a query's own is not in it; among unseen ones nor is that of its other view."""
+    learner, data = Learnt(), split(True)
+    embedded = hashing_trial._embedded(learner, data)
+
+    def searched(crossing, database):
+        return hashing_trial._searched(learner, data, embedded, crossing, database)
+
+    squared, relevant = searched((0, 0), "test")
     assert squared.shape == relevant.shape == (20, 19)
     assert squared.min() > 0
-    assert hashing_trial._searched(learner, split(True), 0, 1)[0].shape == (20, 20)
-    assert hashing_trial._searched(learner, split(False), 0, 0)[0].shape == (20, 60)
+    assert searched((0, 1), "test")[0].shape == (20, 20)
+    assert searched((0, 1), "unseen")[0].shape == searched((0, 1), "unseen")[1].shape == (20, 19)
+    assert searched((0, 0), "trained")[0].shape == (20, 60)
 
 
 class Learnt:

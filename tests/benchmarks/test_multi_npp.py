@@ -13,6 +13,7 @@ import pytest
 from benchmarks import photographs as multi_npp_features
 from benchmarks.__main__ import main as run_named
 from benchmarks.frame.benchmark import MissingDataError
+from benchmarks.frame.databases import of_database
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp import benchmark as multi_npp
 from benchmarks.multi_npp import report as multi_npp_report
@@ -109,6 +110,12 @@ def test_trial_gives_every_figure(lean):
     assert ("original", None, "color", "sift") not in found
     assert ("hybrid", 4, "sift", "color") in found
     assert all(0 <= row["value"] <= 1 for row in made["rows"])
+    about = ("method", "dim", "query_view", "database_view", "metric", "k")
+    trained, unseen = (
+        {tuple(row[name] for name in about) for row in of_database(made["rows"], database)}
+        for database in ("trained", "unseen")
+    )
+    assert trained == unseen
     assert {(one["method"], one["query_view"]) for one in made["chosen"]} >= {(m, "color") for m in LEAN}
     assert json.loads(json.dumps(made)) == made
 
@@ -132,6 +139,7 @@ def test_codebook_sees_the_training_part_only():
 def test_summary_is_mean_and_deviation():
     """Rows of several trials become one with mean and standard deviation."""
     row = {"method": "m", "dim": 2, "query_view": "a", "database_view": "b", "metric": "map", "k": None}
+    row["database"] = "unseen"
     summary = multi_npp.summary([[{**row, "value": 0.2}], [{**row, "value": 0.6}]])
     assert summary == [{**row, "value": pytest.approx(0.4), "std": pytest.approx(0.2)}]
 
@@ -159,6 +167,11 @@ def test_report_shows_ours_and_the_papers(lean, tmp_path):
     assert "color → sift, mAP: kernel semantic ridge" in across
     assert "sift → sift, 5-NN: original" in within
     assert "| kernel multi-npp |" in across
+    assert "## mAP, among unseen items" in text
+    earlier = [
+        {name: value for name, value in row.items() if name != "database"} for row in of_database(rows, "trained")
+    ]
+    assert "unseen" not in multi_npp_report.markdown(document | {"rows": earlier})
     multi_npp_report.plot(tmp_path / "multi-npp.png", document)
     assert cv2.imread(str(tmp_path / "multi-npp.png")) is not None
 
@@ -253,7 +266,7 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["settings"]["seeds"] == [1000, 1001]
     assert set(document["rows"][0]) == {
-        *("method", "dim", "query_view", "database_view"),
+        *("method", "dim", "query_view", "database_view", "database"),
         *("metric", "k", "value", "std"),
     }
     assert {one["seed"] for one in document["chosen"]} == {1000, 1001}

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.__main__ import main as run_named
 from benchmarks.frame.benchmark import MissingDataError
+from benchmarks.frame.databases import of_database
 from benchmarks.wikipedia import benchmark as wikipedia
 from benchmarks.wikipedia import report as wikipedia_report
 from benchmarks.wikipedia.methods import METHODS, Method
@@ -98,7 +99,8 @@ def test_interpolated_precision_by_definition():
 def test_figures_and_choice(tmp_path):
     """A method has every figure in both directions, planted classes are found, and the best score was chosen."""
     found = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))
-    rows, chosen = found["rows"], found["chosen"]
+    rows, chosen = of_database(found["rows"], "test"), found["chosen"]
+    assert len(found["rows"]) == 3 * len(rows)
     pairs = {(row["query_view"], row["database_view"]) for row in rows if row["metric"] == "map"}
     assert pairs == {("image", "text"), ("text", "image"), ("both", "both")}
     values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
@@ -107,6 +109,24 @@ def test_figures_and_choice(tmp_path):
     assert [row["recall"] for row in rows if "recall" in row] == 2 * [n / 10 for n in range(11)]
     assert chosen["score"] == max(one["score"] for one in chosen["tried"])
     assert len(chosen["tried"]) == 4
+
+
+def test_no_document_finds_itself_among_unseen_ones(tmp_path):
+    """Their mAP is that of the test documents' rankings from which the query's own is taken out."""
+    documents = wikipedia.read_documents(planted(tmp_path))
+    found = wikipedia.run(LEAN[0], documents)
+    (row,) = (
+        one for one in of_database(found["rows"], "unseen") if (one["metric"], one["query_view"]) == ("map", "image")
+    )
+    learned = found["chosen"]
+    chain = parse_chain(learned["spec"], learned["settings"]).fit(documents.train, documents.train_labels)
+    image, text = (chain.transform(rows, view=view) for view, rows in enumerate(documents.test))
+    precisions = []
+    for query, label in enumerate(documents.test_labels):
+        order = [one for one in np.argsort(np.linalg.norm(text - image[query], axis=1)) if one != query]
+        places = np.flatnonzero(documents.test_labels[order] == label) + 1
+        precisions.append(np.mean(np.arange(1, len(places) + 1) / places))
+    assert row["value"] == pytest.approx(np.mean(precisions))
 
 
 def test_test_documents_choose_nothing(tmp_path):
@@ -128,10 +148,16 @@ def test_command(lean, tmp_path, capsys):
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["settings"]["train"] == 60
     assert {row["method"] for row in document["rows"]} == {"cca", "multi-npp"}
-    names = {"method", "query_view", "database_view", "metric", "k", "value", "std"}
+    names = {"method", "query_view", "database_view", "database", "metric", "k", "value", "std"}
     assert all(set(row) - {"recall"} == names and 0 <= row["value"] <= 1 for row in document["rows"])
     text = (folder / "wikipedia.md").read_text(encoding="utf-8")
     assert "| JFSSL (published) | 0.3063 | 0.2275 | 0.2669 |" in text
+    assert "| mean, unseen | mean, trained |" in text
+    earlier = [
+        {name: value for name, value in row.items() if name != "database"}
+        for row in of_database(document["rows"], "test")
+    ]
+    assert "mean, unseen" not in wikipedia_report.markdown(document | {"rows": earlier})
     assert text.startswith(capsys.readouterr().out.partition("# Images")[1])
     assert cv2.imread(str(folder / "wikipedia.png")) is not None
     assert run_named(arguments) == 0
@@ -158,6 +184,6 @@ def test_real_documents():
     documents = wikipedia.read_documents(DATA)
     assert (len(documents.train_labels), len(documents.test_labels)) == (2173, 693)
     rows = wikipedia.run(Method("cca", {"spec": ["l1,standardize,cca,l2"]}), documents)["rows"]
-    values = {row["query_view"]: row["value"] for row in rows if row["metric"] == "map"}
+    values = {row["query_view"]: row["value"] for row in of_database(rows, "test") if row["metric"] == "map"}
     assert values["image"] > 0.2
     assert values["text"] > 0.17

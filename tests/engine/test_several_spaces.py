@@ -26,17 +26,23 @@ def groups(home):
 
 
 def figures(found, space):
-    return {(row.database_view, row.metric, row.k): row.value for row in found.rows if row.space == space}
+    return {
+        (row.database_view, row.metric, row.k): row.value
+        for row in found.rows
+        if row.space == space and row.database == "trained"
+    }
 
 
 def test_spaces_that_held_out_the_same_are_as_measured_alone(groups):
     """The figures of each are those of its own evaluation, and the differences theirs."""
     for learner in ("cca", "multi-npp"):
         groups.train(Recipe(spec=learner, views=("color", "gist"), dim=2, holdout=0.3, seed=4))
-    found = groups.evaluate(EvaluationRequest(view="color", spaces=("cca", "multi-npp"), k=(1, 5)))
-    assert (found.queries, found.database) == (9, 21)
+    found = groups.evaluate(
+        EvaluationRequest(view="color", spaces=("cca", "multi-npp"), k=(1, 5), databases=("trained",))
+    )
+    assert (found.queries, found.databases) == (9, {"trained": 21})
     for space in ("cca", "multi-npp"):
-        alone = groups.evaluate(EvaluationRequest(view="color", spaces=(space,), k=(1, 5)))
+        alone = groups.evaluate(EvaluationRequest(view="color", spaces=(space,), k=(1, 5), databases=("trained",)))
         assert figures(found, space) == figures(alone, space)
         assert (alone.differences, alone.rows[0].space) == ((), space)
     mine, other = figures(found, "cca"), figures(found, "multi-npp")
@@ -59,7 +65,7 @@ def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups
             keys[seed] = groups._loaded.get(tx, f"seed{seed}").space.training_keys
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("seed1", "seed2", "raw"), k=(1,)))
     assert found.queries == 30 - len(keys[1] | keys[2])
-    assert found.database == len(keys[1] & keys[2])
+    assert found.databases["trained"] == len(keys[1] & keys[2])
     assert f"{len(keys[1] ^ keys[2])} labelled items that only some of them were trained on" in found.protocol
     assert {row.space for row in found.rows} == {"seed1", "seed2", "raw"}
 
@@ -70,7 +76,7 @@ def test_spaces_without_a_common_query_name_the_remedy(groups):
     with pytest.raises(NotReadyError, match=r"none of them was trained on, .* same --holdout 0.2 and --seed"):
         groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held")))
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held", "raw"), refit=True, k=(1,)))
-    assert (found.queries, found.database) == (6, 24)
+    assert (found.queries, found.databases["trained"]) == (6, 24)
     assert "each of all (generation 1), held (generation 1) was fitted anew" in found.protocol
     assert figures(found, "all") == figures(
         groups.evaluate(EvaluationRequest(view="color", spaces=("all",), refit=True, k=(1,))), "all"
@@ -97,8 +103,8 @@ def test_a_space_that_cannot_cross_views_is_measured_where_it_can(groups):
     ("how", "words"),
     [
         ({"spaces": ("raw", "raw")}, "each space once"),
-        ({"constraints": True, "refit": True}, "leave out targets and refit"),
-        ({"constraints": True, "targets": ("color",)}, "leave out targets and refit"),
+        ({"constraints": True, "refit": True}, "leave out targets, refit"),
+        ({"constraints": True, "targets": ("color",)}, "leave out targets, refit"),
     ],
 )
 def test_what_makes_no_sense_is_refused(groups, how, words):

@@ -50,7 +50,7 @@ def test_both_tell_the_same(server: RunningServer) -> None:
             local.evaluate(EvaluationRequest(view="color", k=(2, 3))),
             remote.evaluate(EvaluationRequest(view="color", k=(2, 3))),
         )
-        assert (theirs.rows, theirs.queries, theirs.database) == (ours.rows, ours.queries, ours.database)
+        assert (theirs.rows, theirs.queries, theirs.databases) == (ours.rows, ours.queries, ours.databases)
         assert (theirs.protocol, theirs.codebook) == (ours.protocol, ours.codebook)
 
 

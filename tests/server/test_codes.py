@@ -69,10 +69,11 @@ def test_codes_are_measured(where: list[str]) -> None:
     """On held-out items, and after a refit; the protocol tells how ties rank, and what is re-ranked."""
     train = ("train", "rows", "--learner", "multi-npp,itq:16", "--views", "color,gist", "--holdout", 0.25)
     done(*train, *where)
+    trained = ("--database", "trained")
     told = done("evaluate", "rows", "--view", "color", "-k", "1,5", *where)
     assert "codes that differ in equally many bits rank by chance" in told
     done(*train, "--rerank", 3, *where)
-    found = json.loads(done("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", "--json", *where))
+    found = json.loads(done("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", "--json", *trained, *where))
     assert "the 3 x k nearest are put in the order of their float vectors, for map k = 5" in found["protocol"]
     assert all(row["value"] > 0.8 for row in found["rows"])
 

@@ -18,7 +18,7 @@ from engine.info import (
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.learners.comparisons import Comparisons
 from engine.query import Filter, Hit, HitList, Query, SearchRequest
-from engine.recipe import Pair, Recipe, Tune
+from engine.recipe import Grouping, Pair, Recipe, Tune
 from server import convert, convert_evaluation, convert_info, convert_search, convert_training
 from server.pb.crossview.v1 import collections_pb2, search_pb2
 from server.structs import to_struct
@@ -161,6 +161,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         pairs=(Pair("a/b", "c", 3), Pair("d", "e")),
         tune=Tune({"eta": (1e-6, 0.1), "nearest": (20, None)}, "accuracy", 5),
         rerank=3,
+        group_by=Grouping("speakers.csv", {"a/b": "1"}),
     )
     assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
@@ -173,8 +174,12 @@ def test_what_is_asked_of_a_training_survives() -> None:
 def test_evaluations_survive() -> None:
     """A metric without k keeps none, and k is told where there is one."""
     views = {"query_view": "color", "database_view": "sift"}
-    rows = tuple(EvaluationRow(**views, metric=m, k=k, value=0.5) for m, k in (("map", None), ("accuracy", 5)))
-    evaluation = Evaluation(rows=rows, queries=4, database=14, protocol="Held out.", codebook="All.", seconds=0.25)
+    rows = tuple(
+        EvaluationRow(**views, metric=metric, k=k, value=0.5, database=database)
+        for metric, k, database in (("map", None, "trained"), ("accuracy", 5, "unseen"))
+    )
+    found = {"databases": {"trained": 14, "unseen": 4}, "protocol": "Held out.", "codebook": "All.", "seconds": 0.25}
+    evaluation = Evaluation(rows=rows, queries=4, **found)
     assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation
 
 
@@ -186,14 +191,15 @@ def test_evaluations_of_several_spaces_survive() -> None:
         for space in ("cca", "raw")
     )
     differences = tuple(
-        EvaluationDifference(space="raw", baseline="cca", **views, metric="map", k=k, value=-0.5, standard_error=error)
+        EvaluationDifference(
+            space="raw", baseline="cca", **views, metric="map", k=k, value=-0.5, standard_error=error, database="mixed"
+        )
         for k, error in ((None, 0.25), (5, None))
     )
     overlaps = (Overlap("cca", 3, 2), Overlap("raw", 0, 0))
     evaluation = Evaluation(
         rows=rows,
         queries=0,
-        database=0,
         protocol="How.",
         codebook="",
         seconds=0.5,
@@ -216,6 +222,8 @@ def test_requests_survive() -> None:
     for given in (
         EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
         EvaluationRequest(view="color", spaces=("a", "raw"), seed=3),
+        EvaluationRequest(view="color", databases=("mixed", "unseen"), by="items"),
+        EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker")),
         EvaluationRequest(view="color"),
     ):
         assert to_request(convert_evaluation.from_evaluation_request(given)) == given

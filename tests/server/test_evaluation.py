@@ -26,17 +26,17 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 def test_spaces_are_measured_side_by_side(where: list[str]) -> None:
     """One column each, with the differences to the first; JSON and CSV hold the same figures."""
-    ask = ("evaluate", "rows", "--space", "cca,pca,raw", "--view", "color", "-k", "1,5")
+    ask = ("evaluate", "rows", "--space", "cca,pca,raw", "--view", "color", "-k", "1,5", "--database", "trained")
     found = told(*ask, *where)
     assert [row["space"] for row in found["rows"]] == ["cca"] * 10 + ["pca"] * 5 + ["raw"] * 5
     assert {one["baseline"] for one in found["differences"]} == {"cca"}
-    assert (found["queries"], found["database"]) == (6, 14)
+    assert (found["queries"], found["databases"]) == (6, {"trained": 14})
     lines = list(csv.DictReader(io.StringIO(done(*ask, "--csv", *where))))
     assert [float(line["value"]) for line in lines] == [row["value"] for row in found["rows"]]
     assert [float(line["difference"]) for line in lines[10:]] == [one["value"] for one in found["differences"]]
     assert {line["difference"] for line in lines[:10]} == {""}
     table = done(*ask, *where)
-    assert table.split()[:7] == ["query", "database", "metric", "k", "cca", "pca", "raw"]
+    assert table.split()[:8] == ["query", "target", "database", "metric", "k", "cca", "pca", "raw"]
     assert "in brackets the difference to cca, paired" in table
     assert "was trained on" in table
 
@@ -46,8 +46,8 @@ def test_one_space_is_measured_as_before(where: list[str]) -> None:
     found = told("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
     assert {row["space"] for row in found["rows"]} == {"cca"}
     assert (found["differences"], found["overlaps"], found["comparisons"]) == ([], [], 0)
-    table = done("evaluate", "rows", "--view", "color", "--space", "raw", "-k", 5, *where)
-    assert table.split()[:5] == ["query", "database", "metric", "k", "value"]
+    table = done("evaluate", "rows", "--view", "color", "--space", "raw", "-k", 5, "--test-size", 0.5, *where)
+    assert table.split()[:6] == ["query", "target", "metric", "k", "trained", "unseen"]
     assert "\u00b1" not in table
 
 
@@ -82,3 +82,48 @@ def test_mistakes_are_one_line(where: list[str], tmp_path: Path) -> None:
         assert words in result.stderr
         assert result.stderr.count("\n") == 1
     assert run(*ask, "--json", "--csv").exit_code == 2
+
+
+def test_databases_stand_side_by_side(where: list[str]) -> None:
+    """A column for each of one space, a line for each of several; JSON and CSV say which a figure is of."""
+    ask = ("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
+    table = done(*ask, "--database", "trained,unseen,mixed")
+    assert table.split()[:7] == ["query", "target", "metric", "k", "trained", "unseen", "mixed"]
+    assert "6 queries; items to find: 14 trained, 6 unseen, 20 mixed; " in table
+    found = told(*ask, "--database", "unseen,mixed")
+    assert [row["database"] for row in found["rows"]] == ["unseen"] * 3 + ["mixed"] * 4
+    assert found["databases"] == {"unseen": 6, "mixed": 20}
+    lines = list(csv.DictReader(io.StringIO(done(*ask, "--database", "unseen,mixed", "--csv"))))
+    assert [line["database"] for line in lines] == [row["database"] for row in found["rows"]]
+    assert run(*ask, "--database", "none").exit_code == 1
+
+
+def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:
+    """On request, where there are labels; the trained items have no place for it."""
+    ask = ("evaluate", "rows", "--space", "cca", "--view", "color", "--by", "items", *where)
+    found = told(*ask)
+    assert [(row["metric"], row["k"], row["database"]) for row in found["rows"]] == [
+        ("recall", 1, "unseen"),
+        ("recall", 10, "unseen"),
+        ("median_rank", None, "unseen"),
+    ]
+    assert found["rows"][1]["value"] == 1.0  # of six items
+    assert "measure unseen or mixed" in run(*ask, "--database", "trained").stderr
+
+
+def test_splits_are_drawn_and_part_no_groups(where: list[str], tmp_path: Path) -> None:
+    """Of a training and of a refit, by a file of keys; the protocol says how errors are corrected."""
+    file = tmp_path / "pairs.csv"
+    lines = [f"{group}/{number},{group}{number // 2}" for group in ("cat", "dog") for number in range(10)]
+    file.write_text("\n".join(["key,group", *lines]) + "\n")
+    done("train", "rows", "--learner", "cca", "--views", "color,gist", "--holdout", 0.3, "--group-by", file, *where)
+    ask = ("evaluate", "rows", "--view", "color", "--space", "cca", "-k", 1, *where)
+    assert f"did not part groups by {file}" in told(*ask)["protocol"]
+    several = told(*ask, "--refit", "--splits", 3)
+    assert f"means over 3 splits: 20% of the groups of labelled items by {file}" in several["protocol"]
+    assert "Nadeau and Bengio" in several["protocol"]
+    assert (several["queries"], several["databases"]["trained"]) == (4, 16)
+    assert "ask for --refit" in run(*ask, "--splits", 3).stderr
+    assert "none of them has an attribute 'speaker'" in run(*ask, "--refit", "--group-by", "speaker").stderr
+    train = ("train", "rows", "--extend", "cca", "--views", "gist", "--group-by", "speaker", *where)
+    assert "leave out --group-by" in run(*train).stderr

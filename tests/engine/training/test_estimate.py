@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from engine.learners.comparisons import Comparisons
-from engine.training.estimate import Estimate, Sample, area_under_curve, in_order
+from engine.training.estimate import Estimate, Median, Sample, area_under_curve, in_order, over_splits
 
 
 def estimate(values, weights=None) -> Estimate:
@@ -78,3 +78,30 @@ def test_the_standard_error_of_an_area_is_its_spread_over_draws():
         differences.append(one.less(other).value)
         told.append((one.standard_error, one.less(other).standard_error))
     assert np.mean(told, axis=0) == pytest.approx([np.std(areas), np.std(differences)], rel=0.15)
+
+
+def test_means_over_splits_have_the_corrected_error():
+    """The variance of the values is taken times 1/N + n_test / n_train; of one split the estimates stay as they are."""
+    key = "unseen", "color", "map", None
+    values = np.random.default_rng(6).random(10)
+    found = over_splits([{key: estimate([value, value])} for value in values], overlap=0.25)[key]
+    assert found.value == pytest.approx(values.mean())
+    assert found.standard_error == pytest.approx(np.sqrt(values.var(ddof=1) * (1 / 10 + 0.25)))
+    other = over_splits([{key: estimate([value**2])} for value in values], overlap=0.25)[key]
+    paired = (values - values**2).var(ddof=1) * (1 / 10 + 0.25)
+    assert found.less(other).standard_error == pytest.approx(np.sqrt(paired))
+    single = {key: estimate([0.5, 1.0])}
+    assert over_splits([single], overlap=0.25) is single
+
+
+def test_a_median_has_a_bootstrap_error_and_a_paired_difference():
+    """The error is about its spread over draws; what two measures share cancels in their difference."""
+    random = np.random.default_rng(7)
+    ranks = random.geometric(0.05, 300).astype(float)
+    found = Median(ranks)
+    spread = np.std([np.median(random.geometric(0.05, 300)) for _ in range(400)])
+    assert found.value == np.median(ranks)
+    assert found.standard_error == pytest.approx(spread, rel=0.5)
+    assert Median(ranks[:1]).standard_error is None
+    paired = Median(ranks + 2).less(found)
+    assert (paired.value, paired.standard_error) == (2, 0)

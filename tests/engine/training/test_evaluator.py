@@ -9,11 +9,11 @@ from engine.item import IndexOptions, NewItem
 from engine.recipe import Recipe
 
 
-def value(evaluation, query: str, database: str, metric: str, k: int | None) -> float:
+def value(evaluation, query: str, target: str, metric: str, k: int | None, database: str = "trained") -> float:
     (row,) = [
         row
         for row in evaluation.rows
-        if (row.query_view, row.database_view, row.metric, row.k) == (query, database, metric, k)
+        if (row.query_view, row.database_view, row.metric, row.k, row.database) == (query, target, metric, k, database)
     ]
     return row.value
 
@@ -21,7 +21,7 @@ def value(evaluation, query: str, database: str, metric: str, k: int | None) -> 
 def test_queries_are_what_training_held_out(collection):
     collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4, holdout=0.25))
     found = collection.evaluate(EvaluationRequest(view="color", k=(1, 5)))
-    assert (found.queries, found.database) == (4, 14)  # a quarter of 18, rounded to even
+    assert (found.queries, found.databases["trained"]) == (4, 14)  # a quarter of 18, rounded to even
     assert {(row.query_view, row.database_view) for row in found.rows} == {("color", "color"), ("color", "sift")}
     assert value(found, "color", "color", "accuracy", 1) == 1.0
     assert "was not trained on" in found.protocol
@@ -34,7 +34,7 @@ def test_items_that_came_later_are_queries_too(collection, tmp_path):
     write_pictures(tmp_path / "pictures", 7)
     collection.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
     found = collection.evaluate(EvaluationRequest(view="color", targets=("sift",), k=(1,)))
-    assert (found.queries, found.database) == (3, 18)
+    assert (found.queries, found.databases) == (3, {"trained": 18})
 
 
 def test_a_space_trained_on_everything_is_measured_only_after_a_refit(collection):
@@ -42,14 +42,14 @@ def test_a_space_trained_on_everything_is_measured_only_after_a_refit(collection
     with pytest.raises(NotReadyError, match=r"--holdout 0.2.*--refit"):
         collection.evaluate(EvaluationRequest(view="color"))
     found = collection.evaluate(EvaluationRequest(view="sift", targets=("color",), refit=True, k=(3,)))
-    assert (found.queries, found.database) == (4, 14)
+    assert (found.queries, found.databases["trained"]) == (4, 14)
     assert "anew" in found.protocol
     assert collection.space("cca").generation == 1
 
 
 def test_the_views_themselves_are_measured_on_a_split(collection):
     found = collection.evaluate(EvaluationRequest(view="color", spaces=("raw",), k=(1,), test_size=0.5))
-    assert (found.queries, found.database) == (9, 9)
+    assert (found.queries, found.databases) == (9, {"trained": 9, "unseen": 9})
     assert value(found, "color", "color", "accuracy", 1) == 1.0
     assert value(found, "color", "color", "map", None) > 0.8
     assert found.codebook == "no view that takes part has a codebook"
@@ -65,7 +65,7 @@ def test_without_labels_there_is_nothing_to_measure(home):
             collection.evaluate(EvaluationRequest(view="color", spaces=("raw",)))
 
 
-@pytest.mark.parametrize("options", [{"k": ()}, {"k": (0,)}, {"test_size": 1.5}, {"targets": ("sift",)}])
+@pytest.mark.parametrize("options", [{"k": (0,)}, {"test_size": 1.5}, {"targets": ("sift",)}])
 def test_measurements_that_make_no_sense_are_refused(collection, options):
     with pytest.raises(InvalidInputError):
         collection.evaluate(EvaluationRequest(view="color", spaces=("raw",), **options))

@@ -86,12 +86,14 @@ def test_evaluation_measures_each_crossing_on_the_items_that_have_the_views(home
         some.train(Recipe(spec="multi-npp", views=BOTH, dim=4, holdout=0.25))
         aside = some.evaluate(EvaluationRequest(view="color", k=(1,)))
         assert aside.queries < 9  # nine are held out, and not all have colours
-        assert aside.database == 27
+        assert aside.databases["trained"] == 27
         assert {row.database_view for row in aside.rows} == {"color", "gist"}
-        (told,) = [part for part in aside.protocol.split("; ") if part.startswith("items to find by view")]
-        counts = [int(part.split()[0]) for part in told.removeprefix("items to find by view: ").split(", ")]
+        (told,) = [part for part in aside.protocol.split("; ") if part.startswith("trained items to find by view")]
+        counts = [int(part.split()[0]) for part in told.removeprefix("trained items to find by view: ").split(", ")]
         assert all(count < 27 for count in counts)
-        again = some.evaluate(EvaluationRequest(view="gist", targets=("color",), k=(1,), refit=True))
+        again = some.evaluate(
+            EvaluationRequest(view="gist", targets=("color",), k=(1,), refit=True, databases=("trained",))
+        )
         assert {row.database_view for row in again.rows} == {"color"}
         assert all(row.value > 0.8 for row in again.rows)
 

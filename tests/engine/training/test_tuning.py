@@ -147,6 +147,7 @@ def test_classes_smaller_than_the_folds_are_spread_over_them(groups):
 
     class Known:
         labels = (("rare",), ("rare",), *[("common",)] * 7, ())
+        groups = None
 
         def __len__(self) -> int:
             return 10

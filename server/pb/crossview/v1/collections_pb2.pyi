@@ -934,6 +934,7 @@ class TrainRequest(_message.Message):
     TUNE_FIELD_NUMBER: _builtins.int
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
     RERANK_FIELD_NUMBER: _builtins.int
+    GROUP_BY_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits what is known of the items:
@@ -970,6 +971,10 @@ class TrainRequest(_message.Message):
     def constraints(self) -> Global___Comparisons:
         """For learners that learn from comparisons; unset: they draw their own, in general by labels."""
 
+    @_builtins.property
+    def group_by(self) -> Global___Grouping:
+        """Items that stay together on one side of the holdout, and in one fold of the tuning; unset: none."""
+
     def __init__(
         self,
         *,
@@ -986,10 +991,11 @@ class TrainRequest(_message.Message):
         tune: Global___Tune | None = ...,
         constraints: Global___Comparisons | None = ...,
         rerank: _builtins.int = ...,
+        group_by: Global___Grouping | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1001,6 +1007,54 @@ class TrainRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__dim) -> _WhichOneofReturnType__dim | None: ...
 
 Global___TrainRequest: _TypeAlias = TrainRequest  # noqa: Y015
+
+@_typing.final
+class Grouping(_message.Message):
+    """Which items belong together, so that splits do not part them. Items without a group are groups of their own."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class GroupsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAME_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """An attribute, whose equal values are a group; with `groups`, a name for these."""
+    @_builtins.property
+    def groups(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Groups by key, or by path of the item's file; empty: by the attribute."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        groups: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groups", b"groups", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grouping: _TypeAlias = Grouping  # noqa: Y015
 
 @_typing.final
 class Pair(_message.Message):
@@ -1284,6 +1338,10 @@ class EvaluateRequest(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     SPACES_FIELD_NUMBER: _builtins.int
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
+    DATABASES_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    SPLITS_FIELD_NUMBER: _builtins.int
+    GROUP_BY_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1295,13 +1353,19 @@ class EvaluateRequest(_message.Message):
     test_size: _builtins.float
     """Share of the queries in that split; unset: 0.2."""
     seed: _builtins.int
+    by: _builtins.str
+    """What is relevant: "labels", the items that share a label; "items", the query's own item, in another view. Empty:
+    labels, or items where none has a label.
+    """
+    splits: _builtins.int
+    """With `refit`: number of splits, drawn by `seed` and the numbers after it; figures are means over them. 0 means 1."""
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: every target that the view can be matched against."""
 
     @_builtins.property
     def k(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Lengths of the hit lists that are measured; empty: 5, 10, 30, 50, 70, 100."""
+        """Lengths of the hit lists that are measured; empty: 5, 10, 30, 50, 70, 100, and by items 1, 10."""
 
     @_builtins.property
     def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1310,6 +1374,17 @@ class EvaluateRequest(_message.Message):
     @_builtins.property
     def constraints(self) -> Global___Comparisons:
         """Set: measure the agreement of distances with these comparisons, instead of retrieval by labels."""
+
+    @_builtins.property
+    def databases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the queries are to find: "trained", the items that the spaces were trained on; "unseen", the other held-out
+        items; "mixed", both. By labels, no query finds its own item, or one of its group. Empty: trained and unseen, where
+        two labels are on two held-out items each, else trained.
+        """
+
+    @_builtins.property
+    def group_by(self) -> Global___Grouping:
+        """With `refit`: items that stay together on one side; unset: as in the spaces' own training."""
 
     def __init__(
         self,
@@ -1324,10 +1399,14 @@ class EvaluateRequest(_message.Message):
         seed: _builtins.int = ...,
         spaces: _abc.Iterable[_builtins.str] | None = ...,
         constraints: Global___Comparisons | None = ...,
+        databases: _abc.Iterable[_builtins.str] | None = ...,
+        by: _builtins.str = ...,
+        splits: _builtins.int = ...,
+        group_by: Global___Grouping | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "constraints", b"constraints", "test_size", b"test_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "collection", b"collection", "constraints", b"constraints", "k", b"k", "refit", b"refit", "seed", b"seed", "space", b"space", "spaces", b"spaces", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "refit", b"refit", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__test_size: _TypeAlias = _typing.Literal["test_size"]  # noqa: Y015
     _WhichOneofArgType__test_size: _TypeAlias = _typing.Literal["_test_size", b"_test_size"]  # noqa: Y015
@@ -1350,10 +1429,13 @@ class Evaluation(_message.Message):
         VALUE_FIELD_NUMBER: _builtins.int
         SPACE_FIELD_NUMBER: _builtins.int
         STANDARD_ERROR_FIELD_NUMBER: _builtins.int
+        DATABASE_FIELD_NUMBER: _builtins.int
         query_view: _builtins.str
         database_view: _builtins.str
         metric: _builtins.str
-        """"accuracy", "precision" or "map"; with constraints "order", the share of triplets or quadruplets that distances
+        """"accuracy", "precision" or "map"; in a mixed database "unseen_share", the share of held-out items among the first
+        k over their share of the database; by items "recall", the share of queries that find their own item among the
+        first k, and "median_rank"; with constraints "order", the share of triplets or quadruplets that distances
         satisfy, or "auc", the area under the ROC curve of pairs.
         """
         k: _builtins.int
@@ -1362,7 +1444,9 @@ class Evaluation(_message.Message):
         space: _builtins.str
         """Short name of the space."""
         standard_error: _builtins.float
-        """Standard error of the value over queries or comparisons; unset where there are too few."""
+        """Standard error of the value over queries, comparisons or splits; unset where there are too few."""
+        database: _builtins.str
+        """As in the request; empty with constraints."""
         def __init__(
             self,
             *,
@@ -1373,10 +1457,11 @@ class Evaluation(_message.Message):
             value: _builtins.float = ...,
             space: _builtins.str = ...,
             standard_error: _builtins.float | None = ...,
+            database: _builtins.str = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "k", b"k", "standard_error", b"standard_error"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "space", b"space", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "database", b"database", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "space", b"space", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
         _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
@@ -1401,6 +1486,7 @@ class Evaluation(_message.Message):
         K_FIELD_NUMBER: _builtins.int
         VALUE_FIELD_NUMBER: _builtins.int
         STANDARD_ERROR_FIELD_NUMBER: _builtins.int
+        DATABASE_FIELD_NUMBER: _builtins.int
         space: _builtins.str
         baseline: _builtins.str
         query_view: _builtins.str
@@ -1410,6 +1496,7 @@ class Evaluation(_message.Message):
         value: _builtins.float
         standard_error: _builtins.float
         """Standard error of the paired differences; unset where there are too few."""
+        database: _builtins.str
         def __init__(
             self,
             *,
@@ -1421,10 +1508,11 @@ class Evaluation(_message.Message):
             k: _builtins.int | None = ...,
             value: _builtins.float = ...,
             standard_error: _builtins.float | None = ...,
+            database: _builtins.str = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "k", b"k", "standard_error", b"standard_error"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "baseline", b"baseline", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "space", b"space", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "baseline", b"baseline", "database", b"database", "database_view", b"database_view", "k", b"k", "metric", b"metric", "query_view", b"query_view", "space", b"space", "standard_error", b"standard_error", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
         _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
@@ -1462,17 +1550,36 @@ class Evaluation(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class DatabasesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ROWS_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
-    DATABASE_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     CODEBOOK_FIELD_NUMBER: _builtins.int
     SECONDS_FIELD_NUMBER: _builtins.int
     DIFFERENCES_FIELD_NUMBER: _builtins.int
     OVERLAPS_FIELD_NUMBER: _builtins.int
     COMPARISONS_FIELD_NUMBER: _builtins.int
+    DATABASES_FIELD_NUMBER: _builtins.int
     queries: _builtins.int
-    database: _builtins.int
     protocol: _builtins.str
     """A sentence on how it was measured, and one on what the fitted views were fitted on."""
     codebook: _builtins.str
@@ -1486,22 +1593,26 @@ class Evaluation(_message.Message):
     def overlaps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Overlap]:
         """With constraints: one per space, and the number of comparisons that were measured."""
 
+    @_builtins.property
+    def databases(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Number of items to find, by database."""
+
     def __init__(
         self,
         *,
         rows: _abc.Iterable[Global___Evaluation.Row] | None = ...,
         queries: _builtins.int = ...,
-        database: _builtins.int = ...,
         protocol: _builtins.str = ...,
         codebook: _builtins.str = ...,
         seconds: _builtins.float = ...,
         differences: _abc.Iterable[Global___Evaluation.Difference] | None = ...,
         overlaps: _abc.Iterable[Global___Evaluation.Overlap] | None = ...,
         comparisons: _builtins.int = ...,
+        databases: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "database", b"database", "differences", b"differences", "overlaps", b"overlaps", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "databases", b"databases", "differences", b"differences", "overlaps", b"overlaps", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

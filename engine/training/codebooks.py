@@ -1,0 +1,26 @@
+"""Codebooks: what the fitted views that take part in an evaluation were fitted on."""
+
+from collections.abc import Iterable
+
+from engine.catalog import state
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from features.registry import EXTRACTORS
+
+
+def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
+    """Return what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
+    sentences = []
+    for view in [find_view(tx, name) for name in sorted(names)]:
+        packed = tx.views.state(view, view.revision)
+        if packed is None:
+            continue
+        fitted = state.unpack(packed)
+        known = fitted["keys"]
+        seen = "which ones is not known" if known is None else f"{len(queries & set(known))} {what} among them"
+        labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
+        sentences.append(
+            f"{view.name}: revision {view.revision}, fitted with {labels} on "
+            f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {seen}"
+        )
+    return "; ".join(sentences) or "no view that takes part has a codebook"
