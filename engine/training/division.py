@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.description import RAW
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.errors import NotReadyError
 from engine.spaces.space import Space
 from engine.training.examples import split
@@ -49,7 +49,7 @@ def divide(
 
 def _labelled(tx: Transaction, views: Sequence[str]) -> NDArray[np.int64]:
     labels = tx.items.labels()
-    ids = np.unique(np.concatenate([tx.rows.ids(find_view(tx, view)) for view in views]))
+    ids = np.unique(np.concatenate([joined_view(tx, view).ids(tx) for view in views]))
     found: NDArray[np.int64] = ids[np.array([item in labels for item in ids.tolist()], bool)]
     if not len(ids):
         raise NotReadyError(f"collection {tx.name()!r} has no items with view {views[0]!r}: index some first")

@@ -12,11 +12,12 @@ from scipy.spatial.distance import cdist
 
 from engine.catalog import state
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
+from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build, codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
@@ -26,7 +27,6 @@ from engine.training.estimate import Estimate, Figures, Key, Sample, differences
 from engine.training.examples import Examples, examples
 from engine.training.learning import fit_added_views, learn
 from engine.training.supervision import count_constraints, with_supervision
-from engine.training.trainer import own_steps
 from features.registry import EXTRACTORS
 
 _QUERIES_AT_ONCE = 256
@@ -126,11 +126,11 @@ def _having(items: Examples, view: str, what: str) -> Examples:
 
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     """Learn again what the space learned, from other items: first its first views together, then those added later."""
-    steps = own_steps([find_view(tx, name) for name in space.views])
+    parts = [parts_of(joined_view(tx, name)) for name in space.views]
     first = len(space.views) - len(space.added)
-    pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
+    pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
-    return fit_added_views(pipeline, training, steps[first:])
+    return fit_added_views(pipeline, training, parts[first:])
 
 
 def _measure(
@@ -188,7 +188,8 @@ def _ranking_note(space: Space, ks: Sequence[int]) -> str:
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
     """Return what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
     sentences = []
-    for view in [find_view(tx, name) for name in sorted(names)]:
+    parts = {part.name: part for name in names for part in joined_view(tx, name).parts}
+    for view in [parts[name] for name in sorted(parts)]:
         packed = tx.views.state(view, view.revision)
         if packed is None:
             continue
