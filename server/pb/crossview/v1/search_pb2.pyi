@@ -30,7 +30,9 @@ class Query(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     view: _builtins.str
-    """The query view, as which the input is described before it is projected."""
+    """The query view, as which the input is described before it is projected. "color+gist" joins several: wherever a view
+    is named, their rows beside each other.
+    """
     image: _builtins.bytes
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
     key: _builtins.str
