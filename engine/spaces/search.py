@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from engine.spaces.live import LiveSpace
 from engine.spaces.query_rows import Extractors, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
-from index.base import Neighbors
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""
@@ -27,8 +27,15 @@ _PAGE_BYTES = 1 << 23
 """Memory that the rows or the vectors of a page take at most, where one item does not take more."""
 
 
-class _StaleError(Exception):
+class StaleError(Exception):
     """An index holds a change that this transaction does not see yet, or is gone."""
+
+
+class Neighbor(NamedTuple):
+    """An item near a query."""
+
+    item: int
+    distance: float
 
 
 def check_queries(queries: Sequence[Query], k: int = 1) -> None:
@@ -51,7 +58,7 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
     queries, k = request.queries, request.k
     only = tx.items.matching(request.filter) if request.filter else None
     lists: dict[int, list[HitList]] = {}
-    for view, numbers in _by_view(queries).items():
+    for view, numbers in by_view(queries).items():
         rows = query_rows(tx, extractors, view, queries, numbers)
         keys = [queries[number].key for number in numbers]
         own = [None if key is None else item_id(tx, key) for key in keys]
@@ -60,8 +67,11 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
         merged = comparable if request.merge is None else request.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
         try:
-            found = _neighbours(tx, live, probes, own, wanted, only)
-        except _StaleError:
+            found = {
+                target: _hits(tx, str(target), lists)
+                for target, lists in neighbours(tx, live, probes, own, wanted, only).items()
+            }
+        except StaleError:
             return None
         join = _nearest if comparable else fuse
         for row, number in enumerate(numbers):
@@ -70,23 +80,29 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
     return [one for number in range(len(queries)) for one in lists[number]]
 
 
-def _neighbours(
+def neighbours(
     tx: Transaction,
     live: LiveSpace,
     probes: Mapping[Target, Vectors],
     own: Sequence[int | None],
     k: int,
     only: NDArray[np.int64] | None,
-) -> dict[Target, list[tuple[Hit, ...]]]:
-    """Return the hits of every query, by target."""
+) -> dict[Target, list[list[Neighbor]]]:
+    """Return, by target, the k nearest items of every query among the ids in ``only``, without the query's own item.
+
+    Raises StaleError where an index is gone.
+    """
     live.follow(tx, probes)
-    hits = {}
+    lists = {}
     for target, vectors in probes.items():
         found = live.search(target, vectors, k + any(one is not None for one in own), only)
         if found is None:
-            raise _StaleError
-        hits[target] = _hits(tx, str(target), found, own, k)
-    return hits
+            raise StaleError
+        lists[target] = [
+            [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
+            for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)
+        ]
+    return lists
 
 
 def embed(
@@ -95,7 +111,7 @@ def embed(
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
     space.check_revisions(tx.views.all())
     found: dict[int, list[Embedding]] = defaultdict(list)
-    for view, numbers in _by_view(queries).items():
+    for view, numbers in by_view(queries).items():
         rows = query_rows(tx, extractors, view, queries, numbers)
         for target, vectors in space.probe(view, rows, targets).items():
             bits = target.dim if target.codes else 0
@@ -140,23 +156,21 @@ def _target_of(space: Space, view: str, name: str) -> Target:
     return found[view]
 
 
-def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+    """Return the positions of queries by their view."""
     groups: dict[str, list[int]] = defaultdict(list)
     for number, query in enumerate(queries):
         groups[query.view].append(number)
     return groups
 
 
-def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | None], k: int) -> list[tuple[Hit, ...]]:
-    """Return the k nearest items of every query but the query's own; _StaleError where one is not in the catalog."""
-    items = tx.items.by_id(np.unique(found.ids[found.ids >= 0]).tolist())
-    lists = []
-    for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
-        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, query)]
-        if any(item not in items for item, _ in pairs):
-            raise _StaleError
-        lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))
-    return lists
+def _hits(tx: Transaction, target: str, lists: Sequence[Sequence[Neighbor]]) -> list[tuple[Hit, ...]]:
+    """Return the hits of every query; StaleError where one is not in the catalog."""
+    items = tx.items.by_id(sorted({one.item for found in lists for one in found}))
+    try:
+        return [tuple(_hit(items[one.item], one.distance, target) for one in found) for found in lists]
+    except KeyError:
+        raise StaleError from None
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:
