@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from engine.query import HitList as HitList
     from engine.query import Query as Query
     from engine.query import SearchRequest as SearchRequest
+    from engine.query import SuggestRequest as SuggestRequest
     from engine.recipe import Grouping as Grouping
     from engine.recipe import Pair as Pair
     from engine.recipe import Recipe as Recipe
@@ -57,7 +58,7 @@ _NAMES = {
     "engine.evaluation": "Evaluation EvaluationRequest",
     "engine.home": "Home",
     "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
-    "engine.query": "Filter Hit HitList Query SearchRequest",
+    "engine.query": "Filter Hit HitList Query SearchRequest SuggestRequest",
     "engine.recipe": "Grouping Pair Recipe Tune",
     "server.client": "Client",
     "server.errors": "DeadlineExceededError ServerFaultError ServerStoppedError ServerUnavailableError",

@@ -16,7 +16,7 @@ from engine.learners.npp.hybrid import Hybrid
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.steps.inner import InnerProduct
 from engine.learners.steps.kernels import KernelMap
-from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
+from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
@@ -42,6 +42,7 @@ __all__ = [
     "NPPHash",
     "PartialLeastSquares",
     "RelativeAttributes",
+    "Scale",
     "SemanticMatching",
     "Sign",
     "Sqrt",

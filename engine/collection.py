@@ -25,7 +25,7 @@ from engine.ingest.vectors import index_vectors, put_vectors
 from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
 from engine.learners.cancellation import checkpoint, uncancellable
 from engine.progress import Progress
-from engine.query import Embedding, HitList, Query, SearchRequest
+from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
@@ -297,6 +297,21 @@ class Collection(Contents):
             checkpoint()
             with self._read() as tx:
                 found = answer(tx, self._loaded.get(tx, request.space), self._loaded.extractor, request)
+            if found is not None:
+                return found
+
+    def suggest(self, request: SuggestRequest) -> Suggestions:
+        """Return labels for every query, by vote of the nearest labelled items; nothing is written.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no labels to vote with), ImageError, StorageError.
+        """
+        from engine.spaces.suggestion import check_request, suggest
+
+        check_request(request)
+        while True:
+            checkpoint()
+            with self._read() as tx:
+                found = suggest(tx, self._loaded.get(tx, request.space), self._loaded.extractor, request)
             if found is not None:
                 return found
 

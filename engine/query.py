@@ -1,4 +1,4 @@
-"""Searches: queries, filters, the request that holds them, and hits."""
+"""Searches: queries, filters, the requests that hold them, and what is found: hits, suggested labels, embeddings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -97,6 +97,57 @@ class HitList:
     """Position of the query in the request."""
     target: str
     hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True)
+class SuggestRequest:
+    """Queries that labels are suggested for, and which items vote on them."""
+
+    queries: Sequence[Query]
+    _: KW_ONLY
+    targets: Sequence[str] = ()
+    """What the queries are matched against, as in a search."""
+    k: int = 10
+    """Labelled items that vote in each target."""
+    space: str = ""
+    """Empty: the active space."""
+    min_share: float = 0.5
+    """A label is suggested if its share is at least this: by default, if it is at least as probably right as wrong."""
+
+
+@dataclass(frozen=True)
+class LabelShare:
+    """A label that some of the voters have."""
+
+    label: str
+    share: float
+    """The probability that it is right, calibrated on items that the space was not trained on."""
+    votes: float
+    """The share of the voters that have it."""
+
+
+@dataclass(frozen=True)
+class SuggestedLabels:
+    """The labels of one query, the most probable first."""
+
+    query: int
+    """Position of the query in the request."""
+    labels: tuple[LabelShare, ...]
+    """Those that are suggested; none where none is probable enough."""
+    others: tuple[LabelShare, ...] = ()
+    """Those that have votes, but too few."""
+    known: tuple[str, ...] = ()
+    """Of a query by key, the labels that the item has; it does not vote on itself."""
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """The labels of every query."""
+
+    results: tuple[SuggestedLabels, ...]
+    """Query by query."""
+    calibration: str
+    """What the shares were calibrated on, in a sentence for each view."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from server.commands import (
     learners,
     search,
     serve,
+    suggest,
 )
 from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
@@ -69,6 +70,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "assign": learn.assign,
     "activate": learn.activate,
     "search": search.search,
+    "suggest": suggest.suggest,
     "embed": embed.embed,
     "evaluate": evaluation.evaluate,
     "list": describe.list_,

@@ -1,11 +1,21 @@
-"""Searches: requests, hits and the vectors of queries as messages and back."""
+"""Searches: requests, hits, suggested labels and the vectors of queries as messages and back."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
 from engine.errors import InvalidInputError
-from engine.query import Embedding, Hit, HitList, Query, SearchRequest
+from engine.query import (
+    Embedding,
+    Hit,
+    HitList,
+    LabelShare,
+    Query,
+    SearchRequest,
+    SuggestedLabels,
+    Suggestions,
+    SuggestRequest,
+)
 from server.convert import from_filter, from_row, to_filter, to_row
 from server.fields import to_message, to_value
 from server.names import item_name
@@ -29,6 +39,22 @@ def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
     queries = [from_query(query) for query in request.queries]
     return to_message(search_pb2.SearchRequest, request, queries=queries, filter=from_filter(request.filter))
+
+
+def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestRequest:
+    """Raises InvalidInputError for a query without an input."""
+    return to_value(
+        SuggestRequest,
+        message,
+        queries=[to_query(query) for query in message.queries],
+        k=message.k if message.HasField("k") else SuggestRequest.k,
+        min_share=message.min_share if message.HasField("min_share") else SuggestRequest.min_share,
+    )
+
+
+def from_suggest_request(request: SuggestRequest) -> search_pb2.SuggestLabelsRequest:
+    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
+    return to_message(search_pb2.SuggestLabelsRequest, request, queries=[from_query(one) for one in request.queries])
 
 
 def to_query(message: search_pb2.Query) -> Query:
@@ -58,6 +84,31 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
         return [to_message(search_pb2.Hit, hit, item=item_name(collection, hit.key)) for hit in one.hits]
 
     return search_pb2.SearchResponse(results=[to_message(search_pb2.HitList, one, hits=hits(one)) for one in results])
+
+
+def to_suggestions(message: search_pb2.SuggestLabelsResponse) -> Suggestions:
+    """The labels of queries."""
+
+    def shares(found: Iterable[search_pb2.LabelShare]) -> tuple[LabelShare, ...]:
+        return tuple(to_value(LabelShare, one) for one in found)
+
+    results = [
+        to_value(SuggestedLabels, one, labels=shares(one.labels), others=shares(one.others)) for one in message.results
+    ]
+    return to_value(Suggestions, message, results=tuple(results))
+
+
+def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsResponse:
+    """The message of the labels of queries."""
+
+    def shares(found: Iterable[LabelShare]) -> list[search_pb2.LabelShare]:
+        return [to_message(search_pb2.LabelShare, one) for one in found]
+
+    results = [
+        to_message(search_pb2.SuggestedLabels, one, labels=shares(one.labels), others=shares(one.others))
+        for one in suggestions.results
+    ]
+    return to_message(search_pb2.SuggestLabelsResponse, suggestions, results=results)
 
 
 def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:

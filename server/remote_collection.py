@@ -22,7 +22,7 @@ from engine.item import (
     Picture,
 )
 from engine.progress import Progress
-from engine.query import EVERY_ITEM, Embedding, Filter, HitList, Query, SearchRequest
+from engine.query import EVERY_ITEM, Embedding, Filter, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from server import pages
@@ -32,7 +32,14 @@ from server.convert import from_filter, from_new_item, from_picture, from_row, f
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import from_evaluation_request, to_evaluation
 from server.convert_info import to_collection, to_space
-from server.convert_search import from_query, from_search_request, to_embeddings, to_hit_lists
+from server.convert_search import (
+    from_query,
+    from_search_request,
+    from_suggest_request,
+    to_embeddings,
+    to_hit_lists,
+    to_suggestions,
+)
 from server.convert_training import from_recipe
 from server.fields import to_value
 from server.names import collection_name, item_name, space_name
@@ -237,6 +244,12 @@ class RemoteCollection:
         message = from_search_request(request)
         message.collection = self.resource
         return to_hit_lists(self.connection.call(self.connection.searches.Search, message))
+
+    def suggest(self, request: SuggestRequest) -> Suggestions:
+        """Labels for every query, by vote of the nearest labelled items."""
+        message = from_suggest_request(request)
+        message.collection = self.resource
+        return to_suggestions(self.connection.call(self.connection.searches.SuggestLabels, message))
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""

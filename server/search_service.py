@@ -3,7 +3,14 @@
 import grpc
 
 from server.cache import OpenCollections
-from server.convert_search import from_embeddings, from_hit_lists, to_query, to_search_request
+from server.convert_search import (
+    from_embeddings,
+    from_hit_lists,
+    from_suggestions,
+    to_query,
+    to_search_request,
+    to_suggest_request,
+)
 from server.names import parse_collection
 from server.pb.crossview.v1 import search_pb2, search_pb2_grpc
 
@@ -29,3 +36,10 @@ class SearchService(search_pb2_grpc.SearchServiceServicer):
         with self.collections.use(parse_collection(request.collection)) as collection:
             queries = [to_query(query) for query in request.queries]
             return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))
+
+    def SuggestLabels(  # noqa: N802 - the name of the rpc
+        self, request: search_pb2.SuggestLabelsRequest, context: grpc.ServicerContext
+    ) -> search_pb2.SuggestLabelsResponse:
+        """Labels for every query, by vote of the nearest labelled items."""
+        with self.collections.use(parse_collection(request.collection)) as collection:
+            return from_suggestions(collection.suggest(to_suggest_request(request)))

@@ -2,10 +2,11 @@
 
     python -m benchmarks attributes-lmnn --data DIR --json OUT [--trials N] [--report DIR]
 
-DIR holds ``pubfig_relattr.npz``: 772 images of 8 people, 542 features, and how the people are ordered by 11 attributes.
-30 images of each person train the attributes and the classifiers, the others test; every seed draws them anew. The
-attributes are learned in every split, and in every fold that settings are chosen by, from its training images alone;
-the predictor in the file was trained on images that random splits put among the test ones, and is not used.
+DIR holds ``pubfig_relattr.npz``: 772 images of 8 people, 542 features of two views, which are joined as a space joins
+them, and how the people are ordered by 11 attributes. 30 images of each person train the attributes and the
+classifiers, the others test; every seed draws them anew. The attributes are learned in every split, and in every fold
+that settings are chosen by, from its training images alone; the predictor in the file was trained on images that random
+splits put among the test ones, and is not used.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from benchmarks.attributes_lmnn import report
 from benchmarks.attributes_lmnn.methods import FOLDS, LEARNER, METHODS, PEER, REPEATS, Images, Labels, choose, measure
 from benchmarks.frame.benchmark import Benchmark, read_arrays, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
+from engine.spaces.parts import Part
 
 FILE = "pubfig_relattr.npz"
 TRAIN = 30
@@ -46,13 +48,17 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns features (n, d), labels (n,), and orderings of the classes; MissingDataError names what is missing."""
-    arrays = read_arrays(folder, FILE, "X", "y", "relative_ordering")
+    """Returns features (n, d), labels (n,), orderings of the classes, and the parts of the features, one for each view.
+
+    MissingDataError names what is missing.
+    """
+    arrays = read_arrays(folder, FILE, "X", "y", "relative_ordering", "view_of_feature")
     orderings = arrays["relative_ordering"].T.astype(np.float64)
     return {
         "features": arrays["X"].astype(np.float64),
         "labels": arrays["y"].astype(np.int64),
         "orderings": {str(label): amounts.tolist() for label, amounts in enumerate(orderings)},
+        "parts": [Part(width) for width in np.bincount(arrays["view_of_feature"]).tolist()],
     }
 
 
@@ -65,7 +71,7 @@ def split(labels: Labels, seed: int) -> Labels:
 
 def run(seed: int, data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Returns the figures of the named methods on one split."""
-    images = Images(data["features"], data["labels"], data["orderings"], split(data["labels"], seed), seed)
+    images = Images(**data, train=split(data["labels"], seed), seed=seed)
     figures: dict[str, Any] = {}
     for name in names:
         method = METHODS[name]

@@ -13,9 +13,11 @@ from sklearn.svm import SVC
 
 from benchmarks import peers
 from engine.learners.attributes.relative import RelativeAttributes
+from engine.learners.chain import Chain
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.selection import search
 from engine.learners.steps.normalization import Standardize
+from engine.spaces.parts import Part, own_learners
 
 FOLDS, REPEATS = 5, 2
 CLASSES = 8
@@ -26,7 +28,7 @@ Orderings = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Part:
+class Sample:
     """Rows to learn from and rows to judge by, both as scores or as features, with the classes of both."""
 
     rows: Rows
@@ -38,37 +40,38 @@ class Part:
 class Images:
     """Training images, test images, and their attribute scores for any C, learned from the training ones alone.
 
-    Given the (n, d) features and (n,) classes of all images, how much of each attribute a class has, the positions of
-    the training images, and a seed that shuffles the folds.
+    Given the (n, d) features and (n,) classes of all images, how much of each attribute a class has, the parts of the
+    features that are joined, the positions of the training images, and a seed that shuffles the folds.
     """
 
-    def __init__(self, features: Rows, labels: Labels, orderings: Orderings, train: Labels, seed: int) -> None:
-        self._features, self._labels, self._orderings = features, labels, orderings
+    def __init__(
+        self, features: Rows, labels: Labels, orderings: Orderings, parts: Sequence[Part], train: Labels, seed: int
+    ) -> None:
+        self._features, self._labels, self._orderings, self._parts = features, labels, orderings, parts
         self._cut = train, np.setdiff1d(np.arange(len(labels)), train)
         splitter = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=REPEATS, random_state=seed)
         self._folds = [(train[a], train[b]) for a, b in splitter.split(train, labels[train])]
-        self._parts: dict[tuple[bytes, float | None], Part] = {}
+        self._cached: dict[tuple[bytes, float | None], Sample] = {}
 
-    def test(self, weight: float | None) -> Part:
+    def test(self, weight: float | None) -> Sample:
         """Returns the training and the test images; their features where there is no C, standardised."""
-        return self._part(*self._cut, weight)
+        return self._sample(*self._cut, weight)
 
-    def folds(self, weight: float | None) -> Iterator[Part]:
+    def folds(self, weight: float | None) -> Iterator[Sample]:
         """Yields the folds of the training images, each with scores that the held-out images had no part in."""
         for train, validation in self._folds:
-            yield self._part(train, validation, weight)
+            yield self._sample(train, validation, weight)
 
-    def _part(self, train: Labels, others: Labels, weight: float | None) -> Part:
+    def _sample(self, train: Labels, others: Labels, weight: float | None) -> Sample:
         key = train.tobytes(), weight
-        if key not in self._parts:
+        if key not in self._cached:
             labels = self._labels[train]
-            steps = [Standardize()] if weight is None else [Standardize(), RelativeAttributes(weight, self._orderings)]
-            rows, queries = self._features[train], self._features[others]
-            for step in steps:
-                step.fit([rows], labels)
-                rows, queries = step.transform(rows, view=0), step.transform(queries, view=0)
-            self._parts[key] = Part(rows, labels, queries, self._labels[others])
-        return self._parts[key]
+            attributes = [] if weight is None else [RelativeAttributes(weight, self._orderings)]
+            chain = Chain([*own_learners([self._parts]), Standardize(), *attributes])
+            chain.fit([self._features[train]], labels)
+            rows, queries = (chain.transform(self._features[chosen], view=0) for chosen in (train, others))
+            self._cached[key] = Sample(rows, labels, queries, self._labels[others])
+        return self._cached[key]
 
 
 Predict = Callable[..., Labels]
@@ -101,7 +104,7 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
     def score(point: dict[str, Any]) -> float:
         settings = {**method.fixed, **fixed, **point}
         weight = settings.pop("C", None)
-        found = [accuracy(method.predict(part, **settings), part.query_labels) for part in images.folds(weight)]
+        found = [accuracy(method.predict(sample, **settings), sample.query_labels) for sample in images.folds(weight)]
         return float(np.mean(found))
 
     best, its_score, _ = search(method.grid, score, exhaustive=False)
@@ -111,13 +114,13 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
 def measure(method: Method, images: Images, settings: Mapping[str, Any]) -> float:
     """Returns the test accuracy with the settings."""
     given = {**method.fixed, **settings}
-    part = images.test(given.pop("C", None))
-    return accuracy(method.predict(part, **given), part.query_labels)
+    sample = images.test(given.pop("C", None))
+    return accuracy(method.predict(sample, **given), sample.query_labels)
 
 
 def classified(make: Callable[..., Any]) -> Predict:
     """Returns what predicts by a scikit-learn classifier, which is made with the settings."""
-    return lambda part, **settings: make(**settings).fit(part.rows, part.labels).predict(part.queries)
+    return lambda sample, **settings: make(**settings).fit(sample.rows, sample.labels).predict(sample.queries)
 
 
 _PRIORS = np.full(CLASSES, 1 / CLASSES)
@@ -132,21 +135,21 @@ nearest = classified(lambda votes: KNeighborsClassifier(votes))
 """The vote of the nearest images."""
 
 
-def metric(part: Part, votes: int, **settings: Any) -> Labels:
+def metric(sample: Sample, votes: int, **settings: Any) -> Labels:
     """The vote of the nearest images under the metric of LMNN."""
-    learner = LMNN().set_params(**{**LEARNER, **settings}).fit(part.rows, part.labels)
-    embedded = replace(part, rows=learner.transform(part.rows), queries=learner.transform(part.queries))
+    learner = LMNN().set_params(**{**LEARNER, **settings}).fit(sample.rows, sample.labels)
+    embedded = replace(sample, rows=learner.transform(sample.rows), queries=learner.transform(sample.queries))
     return nearest(embedded, votes=votes)
 
 
-def peer(part: Part, votes: int, n_neighbors: int, pull: float) -> Labels:
+def peer(sample: Sample, votes: int, n_neighbors: int, pull: float) -> Labels:
     """The same by metric-learn, from the same rows in the same units."""
-    scale = np.sqrt(np.mean(np.square(part.rows - part.rows.mean(axis=0)).sum(axis=1)))
-    rows, queries = part.rows / scale, part.queries / scale
+    scale = np.sqrt(np.mean(np.square(sample.rows - sample.rows.mean(axis=0)).sum(axis=1)))
+    rows, queries = sample.rows / scale, sample.queries / scale
     # It halves steps that are too long, but lengthens short ones by a hundredth only.
     options = {"n_neighbors": n_neighbors, "regularization": pull / (1 + pull), "learn_rate": 1e-4, "max_iter": 1000}
-    components = peers.fit("LMNN", rows, options, labels=part.labels).components
-    return nearest(replace(part, rows=rows @ components.T, queries=queries @ components.T), votes=votes)
+    components = peers.fit("LMNN", rows, options, labels=sample.labels).components
+    return nearest(replace(sample, rows=rows @ components.T, queries=queries @ components.T), votes=votes)
 
 
 LEARNER: Mapping[str, Any] = {"n_components": 11, "max_iter": 300, "tol": 3e-3}

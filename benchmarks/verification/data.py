@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import Photographs, photographs
+from engine.learners.chain import Chain
 from engine.learners.metrics.sampling import ClassSampler
-from engine.learners.subspace.pca import principal_components
+from engine.learners.steps.normalization import L1, Scale, Sqrt
+from engine.learners.subspace.pca import PCA
+from engine.spaces.parts import Part, own_learners
 
 KINSHIP = "kinfacew_I"
 KINSHIP_FILE = "kinfacew_I.npz"
@@ -37,6 +40,8 @@ class Split:
     rows: Rows
     fit: Pairs
     check: Pairs
+    parts: Sequence[Part] = ()
+    """The views that are joined in the rows, as they are extracted; none where the rows are ready."""
 
     @property
     def known(self) -> Rows:
@@ -46,12 +51,11 @@ class Split:
     def reduced(self, variance: float | None = None) -> "Split":
         """Returns the split on the principal components of the known rows with a share of variance; None: on all.
 
-        Divided by the known rows' root mean square length, so that bounds on distances mean the same everywhere.
+        The views are joined as in a space that learns from the known rows. Divided by the known rows' root mean square
+        length, so that bounds on distances mean the same everywhere.
         """
-        known = self.known
-        weights, mean = principal_components(known, variance)
-        scale = np.sqrt(np.square((known - mean) @ weights.T).sum(axis=1).mean())
-        return Split((self.rows - mean) @ weights.T / scale, self.fit, self.check)
+        chain = Chain([*own_learners([self.parts]), PCA(variance), Scale()]).fit([self.known])
+        return Split(chain.transform(self.rows, view=0), self.fit, self.check)
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,13 @@ def kinship(data: Path) -> list[Trial]:
 
 
 def _relation(relation: str, file: Any) -> list[Trial]:
-    rows = np.hstack([histograms(file[f"{relation}_{view}"]) for view in ("HOG", "LBP")])
+    views = [file[f"{relation}_{view}"].astype(np.float64) for view in ("HOG", "LBP")]
+    rows, parts = np.hstack(views), histograms(views)
     items = np.column_stack([file[f"{relation}_idxa"], file[f"{relation}_idxb"]]).astype(np.int64)
     alike, folds = file[f"{relation}_match"].astype(bool).ravel(), file[f"{relation}_fold"].ravel()
 
     def split(fit: NDArray[np.bool_], check: NDArray[np.bool_]) -> Split:
-        return Split(rows, Pairs(items[fit], alike[fit]), Pairs(items[check], alike[check]))
+        return Split(rows, Pairs(items[fit], alike[fit]), Pairs(items[check], alike[check]), parts)
 
     trials = []
     for test in np.unique(folds):
@@ -100,28 +105,27 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
     generator = np.random.default_rng(seed)
     classes = generator.permutation(np.unique(images.labels))
     known = classes[: round(TRAIN_SHARE * len(classes))]
-    rows = _joined(images, np.flatnonzero(np.isin(images.labels, known)), cache, seed)
+    views = _views(images, np.flatnonzero(np.isin(images.labels, known)), cache, seed)
+    rows, parts = np.hstack(views), histograms(views)
 
     def draw(names: NDArray[np.str_]) -> Pairs:
         inside = np.flatnonzero(np.isin(images.labels, names))
         items, alike = ClassSampler(codes[inside]).draw("pairs", pairs, generator)
         return Pairs(inside[items], alike)
 
-    outer = Split(rows, draw(known), draw(np.setdiff1d(classes, known)))
-    inner = [Split(rows, draw(np.setdiff1d(known, part)), draw(part)) for part in np.array_split(known, FOLDS)]
+    outer = Split(rows, draw(known), draw(np.setdiff1d(classes, known)), parts)
+    inner = [Split(rows, draw(np.setdiff1d(known, fold)), draw(fold), parts) for fold in np.array_split(known, FOLDS)]
     return Trial(f"seed {seed}", outer, inner)
 
 
-def histograms(rows: NDArray[Any]) -> Rows:
-    """Returns the element-wise square root of rows that are divided by their sums; rows of zeros stay so."""
-    rows = np.maximum(rows.astype(np.float64), 0.0)
-    roots: Rows = np.sqrt(rows / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny))
-    return roots
+def histograms(views: Sequence[Rows]) -> tuple[Part, ...]:
+    """Returns views as parts of a joined one: histograms, whose rows are divided by their sums and rooted."""
+    return tuple(Part(rows.shape[1], (L1.name, Sqrt.name)) for rows in views)
 
 
-def _joined(images: Photographs, training: NDArray[np.int64], cache: Path, seed: int) -> Rows:
-    """All views beside each other; the words' codebook is of the training classes, so it is cached by seed."""
+def _views(images: Photographs, training: NDArray[np.int64], cache: Path, seed: int) -> list[Rows]:
+    """The rows of every view; the words' codebook is of the training classes, so it is cached by seed."""
     path = cache / images.fingerprint / f"words-verification-{seed}.npy"
     if not path.exists():
         np.save(path, images.words(training, seed))
-    return np.hstack([histograms(view) for view in (images.color, np.load(path), images.gist)])
+    return [view.astype(np.float64) for view in (images.color, np.load(path), images.gist)]

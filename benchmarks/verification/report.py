@@ -46,7 +46,8 @@ def markdown(document: Document) -> str:
     settings = document["settings"]
     ran = "" if settings["ITML ran"] else " ITML is missing: metric-learn's environment is not there."
     protocol = (
-        "Views beside each other, each a histogram, then the element-wise square root; principal components with "
+        "Views are joined as a space joins them: each a histogram, then the element-wise square root, then divided by "
+        "the root mean square length of its centred rows to learn from. Principal components with "
         f"{100 * settings['variance']:.0f} % of the variance for all methods but the Euclidean distance; u = "
         f"{settings['upper']}, l = {settings['lower']}, PCA start of rank e. Of merged20 and corel1k "
         f"{100 * settings['share of classes in training']:.0f} % of the classes train and the others test, "

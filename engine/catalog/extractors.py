@@ -35,6 +35,11 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
 
     head, *pairs = spec.strip().split(":")
     first, named, second = head.partition("=")
+    if "+" in first:
+        raise InvalidInputError(
+            f"{first!r} cannot name a view: '+' joins views that exist, wherever they are named, "
+            f"as in: train --views {first}"
+        )
     params: dict[str, Any] = {}
     for pair in pairs:
         key, found, value = pair.partition("=")

@@ -1,14 +1,25 @@
 """Values of feature rows: which ones distances can be computed from."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError
 from features.vectors import MAX_VALUE
+
+
+class Described(Protocol):
+    """A view, or several joined."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def dim(self) -> int:
+        """Length of its rows."""
 
 
 def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float32]:
@@ -29,7 +40,7 @@ def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float3
     return found
 
 
-def check_row(values: NDArray[np.float32] | Sequence[float], view: ViewRecord) -> NDArray[np.float32]:
+def check_row(values: NDArray[np.float32] | Sequence[float], view: Described) -> NDArray[np.float32]:
     """Return a feature row as (d,) float32; InvalidInputError for another dimension, or as ``to_rows`` does."""
     what = f"a row of view {view.name!r}"
     try:

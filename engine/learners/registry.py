@@ -23,7 +23,7 @@ from engine.learners.settings import check_settings
 from engine.learners.stage import Stage, parse_stages
 from engine.learners.steps.inner import InnerProduct
 from engine.learners.steps.kernels import KernelMap
-from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
+from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
@@ -42,6 +42,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         L2,
         Sqrt,
         Standardize,
+        Scale,
         InnerProduct,
         KernelMap,
         SemanticMatching,

@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, raw_generation
 from engine.catalog.extractors import find_view
+from engine.catalog.joined import part_names
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 from engine.spaces.live import snapshot_name
 
@@ -64,7 +65,7 @@ def delete_view(tx: Transaction, name: str) -> None:
         )
     used: dict[str, list[int]] = defaultdict(list)
     for one in tx.spaces.generations():
-        if name in one.summary["views"]:
+        if any(name in part_names(used_view) for used_view in one.summary["views"]):
             used[one.space].append(one.generation)
     if used:
         spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())

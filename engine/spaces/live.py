@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.errors import StorageError
 from engine.learners.cancellation import checkpoint
 from engine.spaces.locks import ReadWriteLock
@@ -119,7 +119,7 @@ class LiveSpace:
         """Bring targets of one view from one sequence number to another: its rows are read and placed once for all."""
         loaded = {target: self._loaded[target] for target in targets}
         changes = tx.items.changed_since(covered)
-        record = find_view(tx, view)
+        record = joined_view(tx, view)
         several_metrics = len(self.space.targets_of(view)) > 1
         with self._dropped_on_error(targets):
             for one in loaded.values():
@@ -128,7 +128,7 @@ class LiveSpace:
                 checkpoint()
                 ids = changes.live[start : start + _PLACED_AT_ONCE]
                 labels = tx.items.labels(ids) if several_metrics else {}
-                placed = self.space.place({view: tx.rows.get(record, ids)}, labels)
+                placed = self.space.place({view: record.rows(tx, ids)}, labels)
                 for target, one in loaded.items():
                     one.index.add(*placed[target])
         for one in loaded.values():

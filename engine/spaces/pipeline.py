@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
+from engine.catalog.joined import JOINT
 from engine.catalog.values import within_reach
 from engine.errors import InvalidInputError
 from engine.learners.chain import Chain
-from engine.learners.registry import LEARNERS, build_chain
+from engine.learners.registry import build_chain
 from engine.learners.stage import Stage, parse_stages
 from engine.learners.supervision import Supervision
+from engine.spaces.parts import Part, own_learners
 from engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
@@ -24,19 +25,20 @@ _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 def build(
     spec: str,
     views: Sequence[str],
-    steps: Sequence[Sequence[str]],
+    parts: Sequence[Sequence[Part]],
     settings: Mapping[str, Any] | None = None,
     dim: int | None = None,
     seed: int = 0,
 ) -> Chain:
-    """Return an unfitted pipeline: each view's own steps, such as [(), ("l1",)], then the spec's learners.
+    """Return an unfitted pipeline: what the parts of each view need first, then the spec's learners.
 
-    In the spec (after ``@``) and in settings, views go by name. ``settings`` are the last learner's parameters, ``dim``
-    its ``n_components``, and ``seed`` the ``random_state`` of every learner that has one.
+    In the spec (after ``@``) and in settings, views go by name; names with ``+`` between them are the joined view of
+    that name where it is among the views, else several views. ``settings`` are the last learner's parameters,
+    ``dim`` its ``n_components``, and ``seed`` the ``random_state`` of every learner that has one.
 
     Raises InvalidInputError for unknown learners, settings or views, naming the known ones.
     """
-    learners = _own_steps(steps)
+    learners = own_learners(parts)
     if spec:
         chosen = {name: _by_position(name, value, views) for name, value in (settings or {}).items()}
         if dim is not None:
@@ -62,8 +64,8 @@ def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], given: Supervision | 
     return chain
 
 
-def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], steps: Sequence[str], given: Supervision) -> Chain:
-    """Return a fitted pipeline with one view more, the last of the rows, whose own steps come first.
+def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Part], given: Supervision) -> Chain:
+    """Return a fitted pipeline with one view more, the last of the rows, what its parts need coming first.
 
     What was fitted of the other views stays, in these very objects. ``given`` has a mask, (n, V).
 
@@ -74,7 +76,7 @@ def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], steps: Sequence[st
     own_rows = rows[new][present]
     others = [np.zeros((len(own_rows), width), np.float32) for width in chain.view_widths_]
     try:
-        own = Chain([LEARNERS[name](views=[new]) for name in steps]).fit([*others, own_rows])
+        own = Chain(own_learners([parts], first=new)).fit([*others, own_rows])
         normalized = rows[new].copy()
         normalized[present] = own.transform(own_rows, view=new)
         chain.add_view([*rows[:new], normalized], given)
@@ -154,19 +156,16 @@ def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tup
     )
 
 
-def _own_steps(steps: Sequence[Sequence[str]]) -> list[Any]:
-    """Return the views' own steps as learners: the first step of every view, then the second ones, and so on."""
-    return [
-        LEARNERS[name](views=[view for view, step in enumerate(names) if step == name])
-        for names in zip_longest(*steps)
-        for name in sorted({name for name in names if name})
-    ]
-
-
 def _numbered(stage: Stage, views: Sequence[str]) -> Stage:
     """Return a stage with its views as positions."""
-    positions = stage.views and tuple(str(_position(name, views)) for name in stage.views)
-    return replace(stage, views=positions)
+    if stage.views is None:
+        return stage
+    positions, names = [], list(stage.views)
+    while names:  # as many names as join into a view
+        length = next((count for count in range(len(names), 1, -1) if JOINT.join(names[:count]) in views), 1)
+        positions.append(str(_position(JOINT.join(names[:length]), views)))
+        names = names[length:]
+    return replace(stage, views=tuple(positions))
 
 
 def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:

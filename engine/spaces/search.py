@@ -1,47 +1,41 @@
 """One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits; and the embeddings alone."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import compress
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.batches import batches
 from engine.catalog.catalog import Transaction
-from engine.catalog.checks import check_text
-from engine.catalog.extractors import check_fitted, find_view, inputs_of
+from engine.catalog.joined import joined_view
 from engine.catalog.lookup import item_id
-from engine.catalog.values import check_row
-from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError, NotReadyError
 from engine.item import Item
 from engine.query import TEXT_SHOWN, Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.live import LiveSpace
+from engine.spaces.query_rows import Extractors, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
-from features.base import Extractor
-from features.decode import decode
-from features.image import Image
-from index.base import Neighbors
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""
 
-_EXTRACTED_AT_ONCE = 64
-"""Pictures in memory at a time."""
-_TEXT_QUOTED = 80
 _PAGE_BYTES = 1 << 23
 """Memory that the rows or the vectors of a page take at most, where one item does not take more."""
 
-Extractors = Callable[[Transaction, ViewRecord], Extractor]
 
-
-class _StaleError(Exception):
+class StaleError(Exception):
     """An index holds a change that this transaction does not see yet, or is gone."""
+
+
+class Neighbor(NamedTuple):
+    """An item near a query."""
+
+    item: int
+    distance: float
 
 
 def check_queries(queries: Sequence[Query], k: int = 1) -> None:
@@ -64,8 +58,8 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
     queries, k = request.queries, request.k
     only = tx.items.matching(request.filter) if request.filter else None
     lists: dict[int, list[HitList]] = {}
-    for view, numbers in _by_view(queries).items():
-        rows = _rows(tx, extractors, view, queries, numbers)
+    for view, numbers in by_view(queries).items():
+        rows = query_rows(tx, extractors, view, queries, numbers)
         keys = [queries[number].key for number in numbers]
         own = [None if key is None else item_id(tx, key) for key in keys]
         probes = live.space.probe(view, rows, request.targets)
@@ -73,8 +67,11 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
         merged = comparable if request.merge is None else request.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
         try:
-            found = _neighbours(tx, live, probes, own, wanted, only)
-        except _StaleError:
+            found = {
+                target: _hits(tx, str(target), lists)
+                for target, lists in neighbours(tx, live, probes, own, wanted, only).items()
+            }
+        except StaleError:
             return None
         join = _nearest if comparable else fuse
         for row, number in enumerate(numbers):
@@ -83,23 +80,29 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
     return [one for number in range(len(queries)) for one in lists[number]]
 
 
-def _neighbours(
+def neighbours(
     tx: Transaction,
     live: LiveSpace,
     probes: Mapping[Target, Vectors],
     own: Sequence[int | None],
     k: int,
     only: NDArray[np.int64] | None,
-) -> dict[Target, list[tuple[Hit, ...]]]:
-    """Return the hits of every query, by target."""
+) -> dict[Target, list[list[Neighbor]]]:
+    """Return, by target, the k nearest items of every query among the ids in ``only``, without the query's own item.
+
+    Raises StaleError where an index is gone.
+    """
     live.follow(tx, probes)
-    hits = {}
+    lists = {}
     for target, vectors in probes.items():
         found = live.search(target, vectors, k + any(one is not None for one in own), only)
         if found is None:
-            raise _StaleError
-        hits[target] = _hits(tx, str(target), found, own, k)
-    return hits
+            raise StaleError
+        lists[target] = [
+            [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
+            for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)
+        ]
+    return lists
 
 
 def embed(
@@ -108,8 +111,8 @@ def embed(
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
     space.check_revisions(tx.views.all())
     found: dict[int, list[Embedding]] = defaultdict(list)
-    for view, numbers in _by_view(queries).items():
-        rows = _rows(tx, extractors, view, queries, numbers)
+    for view, numbers in by_view(queries).items():
+        rows = query_rows(tx, extractors, view, queries, numbers)
         for target, vectors in space.probe(view, rows, targets).items():
             bits = target.dim if target.codes else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
@@ -122,12 +125,12 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
     if limit < 1:
         raise InvalidInputError(f"limit must be at least 1, not {limit}")
     space.check_revisions(tx.views.all())
-    chosen, record = _target_of(space, view, target), find_view(tx, view)
-    if not after and not len(tx.rows.ids(record)):
+    chosen, record = _target_of(space, view, target), joined_view(tx, view)
+    if not after and not len(record.ids(tx)):
         raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index some first")
     size = max(1, min(limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
     keys = tx.items.keys_after(after, size)
-    found = tx.rows.get(record, keys)
+    found = record.rows(tx, keys)
     places = {item: place for place, item in enumerate(found.ids.tolist())}
     having = [item for item in keys if item in places]
     vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)])[chosen]
@@ -153,112 +156,21 @@ def _target_of(space: Space, view: str, name: str) -> Target:
     return found[view]
 
 
-def _by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+    """Return the positions of queries by their view."""
     groups: dict[str, list[int]] = defaultdict(list)
     for number, query in enumerate(queries):
         groups[query.view].append(number)
     return groups
 
 
-def _rows(
-    tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
-) -> NDArray[np.float32]:
-    """Return the rows of the queries of these numbers; InvalidInputError names the query where there are several."""
-    view = find_view(tx, view_name)
-    rows: dict[int, NDArray[np.float32]] = {}
-    for batch in batches(numbers, _EXTRACTED_AT_ONCE):
-        samples: dict[int, Image | str] = {}
-        for number in batch:
-            with _naming(number, queries):
-                if queries[number].image is None and queries[number].text is None:
-                    rows[number] = _row(tx, view, queries[number])
-                else:
-                    samples[number] = _sample(tx, view, queries[number])
-        if samples:
-            found = extractors(tx, view).extract(list(samples.values()))
-            rows |= zip(compress(samples, found.present), found.rows, strict=True)
-        if lacking := [number for number in samples if number not in rows]:
-            with _naming(lacking[0], queries):
-                raise InvalidInputError(_without_row(view, samples[lacking[0]]))
-    return np.stack([rows[number] for number in numbers])
-
-
-@contextmanager
-def _naming(number: int, queries: Sequence[Query]) -> Iterator[None]:
-    """Name the query in an InvalidInputError of the block where there are several."""
+def _hits(tx: Transaction, target: str, lists: Sequence[Sequence[Neighbor]]) -> list[tuple[Hit, ...]]:
+    """Return the hits of every query; StaleError where one is not in the catalog."""
+    items = tx.items.by_id(sorted({one.item for found in lists for one in found}))
     try:
-        yield
-    except InvalidInputError as error:
-        if len(queries) == 1:
-            raise
-        raise InvalidInputError(f"query {number}: {error}") from error
-
-
-def _row(tx: Transaction, view: ViewRecord, query: Query) -> NDArray[np.float32]:
-    """Return the row of a query by a vector or a key."""
-    check_fitted(tx, view)
-    if query.vector is not None:
-        return check_row(query.vector, view)
-    key = str(query.key)
-    found = tx.rows.get(view, tx.items.ids_of([key]).values())
-    if not len(found.ids):
-        item = item_id(tx, key)  # an unknown key is the likelier mistake
-        having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
-        raise InvalidInputError(
-            f"item {key!r} has no row of view {view.name!r}; it has rows of: {', '.join(having) or 'no view'}"
-        )
-    row: NDArray[np.float32] = found.rows[0]
-    return row
-
-
-def _sample(tx: Transaction, view: ViewRecord, query: Query) -> Image | str:
-    """Return the decoded picture or the checked text of a query."""
-    (given,) = query.inputs()
-    if given not in inputs_of(view):
-        raise InvalidInputError(_wrong_input(tx, view, given))
-    check_fitted(tx, view)
-    if query.image is not None:
-        return decode(query.image).image
-    text = str(query.text)
-    if not text.strip():
-        raise InvalidInputError("the text of the query is empty")
-    return check_text(text)
-
-
-def _without_row(view: ViewRecord, sample: Image | str) -> str:
-    """Return why a view has no row for a picture or a text."""
-    if not isinstance(sample, str):
-        return f"view {view.name!r} finds nothing in the picture"
-    shown = sample if len(sample) <= _TEXT_QUOTED else sample[:_TEXT_QUOTED] + "..."
-    return f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
-
-
-def _wrong_input(tx: Transaction, view: ViewRecord, given: str) -> str:
-    """Return why a view takes no queries by a picture or by a text, and what to do."""
-    names = {"image": "pictures", "text": "texts"}
-    inputs = " or ".join(names[one] for one in sorted(inputs_of(view)))
-    source = f"computed from {inputs}" if inputs else "given from outside"
-    what = {"image": "a picture", "text": "a text"}[given]
-    others = " or ".join(one.name for one in tx.views.all() if given in inputs_of(one))
-    remedy = f"query by view {others}, with {view.name} as the target" if others else f"no view here takes {what}"
-    if not others and given == "text":
-        remedy += f" (add one with: crossview add-view {tx.name()} text)"
-    return (
-        f"view {view.name!r} is {source}, so it takes no query by {what}: {remedy}; "
-        f"or give a vector of {view.dim} numbers or an item's key"
-    )
-
-
-def _hits(tx: Transaction, target: str, found: Neighbors, own: Sequence[int | None], k: int) -> list[tuple[Hit, ...]]:
-    """Return the k nearest items of every query but the query's own; _StaleError where one is not in the catalog."""
-    items = tx.items.by_id(np.unique(found.ids[found.ids >= 0]).tolist())
-    lists = []
-    for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True):
-        pairs = [(item, distance) for item, distance in zip(ids, distances, strict=True) if item not in (-1, query)]
-        if any(item not in items for item, _ in pairs):
-            raise _StaleError
-        lists.append(tuple(_hit(items[item], distance, target) for item, distance in pairs[:k]))
-    return lists
+        return [tuple(_hit(items[one.item], one.distance, target) for one in found) for found in lists]
+    except KeyError:
+        raise StaleError from None
 
 
 def _hit(item: Item, distance: float, target: str) -> Hit:

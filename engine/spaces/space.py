@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import state
 from engine.catalog.description import RAW, raw_generation, raw_views
+from engine.catalog.joined import JOINT, JoinedView
 from engine.catalog.rows import ViewRows
 from engine.catalog.values import out_of_reach
 from engine.catalog.views import ViewRecord
@@ -19,9 +20,9 @@ from engine.info import ConstraintCounts, SpaceDescription
 from engine.learners.chain import Chain
 from engine.learners.registry import from_state
 from engine.recipe import Grouping
+from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
 from engine.spaces.target import Target
-from features.registry import EXTRACTORS
 from index.base import Index
 from index.registry import IndexSpec
 from index.reranked import with_floats
@@ -44,7 +45,7 @@ class Space(SpaceDescription):
     """A fitted pipeline over declared input views, with one target per view, or one for each metric of a view."""
 
     revisions: Mapping[str, int]
-    """The revision of each view that it was fitted on; rows of another mean something else."""
+    """The revision of each view, or part of one, that it was fitted on; rows of another mean something else."""
     pipeline: Chain
     training_keys: frozenset[str] = frozenset()
     pairs: tuple[tuple[str, str], ...] = ()
@@ -87,7 +88,7 @@ class Space(SpaceDescription):
         """
         known = {str(target): target for target in self.targets}
         if view not in self.views:
-            raise NotFoundError(f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}")
+            raise NotFoundError(self._no_view(view))
         if unknown := [name for name in names if name not in known]:
             raise NotFoundError(f"space {self.name!r} has no target {unknown[0]!r}; there are: {', '.join(known)}")
         chosen = [known[name] for name in names]
@@ -97,6 +98,15 @@ class Space(SpaceDescription):
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
         return tuple(chosen) or (self.targets if self.cross_view else self.targets_of(view))
+
+    def _no_view(self, view: str) -> str:
+        known = f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}"
+        if self.name != RAW or JOINT not in view:
+            return known
+        return (
+            f"{known}. How the parts of a joined view are scaled is learned, and {RAW!r} learns nothing: "
+            f"train a space, such as with: --learner scale --views {view}"
+        )
 
     def place(
         self, rows: Mapping[str, ViewRows], labels: Mapping[int, Sequence[str]] = _NO_LABELS
@@ -150,7 +160,7 @@ class Space(SpaceDescription):
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
         """Raise NotReadyError if a view was fitted again since."""
         for view in views:
-            if view.name in self.views and view.revision != self.revisions[view.name]:
+            if view.name in self.revisions and view.revision != self.revisions[view.name]:
                 raise NotReadyError(
                     f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
                     f"which is now at {view.revision}: train it again"
@@ -217,7 +227,7 @@ def suitable_index(binary: bool, rerank: int) -> IndexSpec:
 def raw_space(views: Sequence[ViewRecord]) -> Space:
     """Return the space of the fitted views themselves."""
     fitted = raw_views(views)
-    pipeline = build("", [view.name for view in fitted], [EXTRACTORS[view.extractor].steps for view in fitted])
+    pipeline = build("", [view.name for view in fitted], [parts_of(JoinedView((view,))) for view in fitted])
     if fitted:
         fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
     revisions = {view.name: view.revision for view in fitted}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import Evaluation, Overlap
@@ -28,7 +28,7 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     for space in spaces:
         space.targets_for(view)
         space.check_revisions(tx.views.all())
-    found = tx.rows.get(find_view(tx, view), known.values())
+    found = joined_view(tx, view).rows(tx, known.values())
     places = {item: place for place, item in enumerate(found.ids.tolist())}
     keys = sorted(key for key, item in known.items() if item in places)
     ids = [known[key] for key in keys]

@@ -4,14 +4,15 @@ from collections.abc import Iterable
 
 from engine.catalog import state
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from features.registry import EXTRACTORS
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
     """Return what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
     sentences = []
-    for view in [find_view(tx, name) for name in sorted(names)]:
+    parts = {part.name: part for name in names for part in joined_view(tx, name).parts}
+    for view in [parts[name] for name in sorted(parts)]:
         packed = tx.views.state(view, view.revision)
         if packed is None:
             continue

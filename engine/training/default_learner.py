@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.recipe import DEFAULT, Recipe
 
 OF_LABELS = "posteriors,dot"
@@ -35,7 +35,7 @@ def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
     """Return whether the items of every view are of two classes, at least, that are shared."""
     labels = tx.items.labels()
     for view in recipe.views:
-        counts = Counter(label for item in tx.rows.ids(find_view(tx, view)).tolist() for label in labels.get(item, ()))
+        counts = Counter(label for item in joined_view(tx, view).ids(tx).tolist() for label in labels.get(item, ()))
         if sum(count > 1 for count in counts.values()) < 2:
             return False
     return True

@@ -8,10 +8,11 @@ from itertools import chain
 import numpy as np
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
 from engine.learners.chain import Chain
+from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
@@ -25,7 +26,6 @@ from engine.training.groups import groups_of
 from engine.training.learning import fit_added_views, learn
 from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
-from engine.training.trainer import own_steps
 
 _NO_LABEL = "no item with these views has a label: index with --labels folder or a CSV file"
 
@@ -175,11 +175,11 @@ def _trial(tx: Transaction, space: Space, plan: _Plan, division: Division, refit
 
 def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
     """Learn again what the space learned, from other items: first its first views together, then those added later."""
-    steps = own_steps([find_view(tx, name) for name in space.views])
+    parts = [parts_of(joined_view(tx, name)) for name in space.views]
     first = len(space.views) - len(space.added)
-    pipeline = build(space.spec, space.views[:first], steps[:first], space.settings, None, space.seed)
+    pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
-    return fit_added_views(pipeline, training, steps[first:])
+    return fit_added_views(pipeline, training, parts[first:])
 
 
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:

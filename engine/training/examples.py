@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.comparisons import Comparisons
 from engine.spaces.pipeline import class_of
@@ -97,12 +97,12 @@ class Examples:
 def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     """Return every item that has a row in at least one of the views.
 
-    Raises NotFoundError for an unknown view, InvalidInputError for none or repeated ones, NotReadyError for a view that
-    no item has.
+    Raises NotFoundError for an unknown view, InvalidInputError for none, repeated or wrongly joined ones,
+    NotReadyError for a view that no item has.
     """
     if not names or len(set(names)) < len(names):
         raise InvalidInputError("name the views to learn from, each once, such as --views color,sift")
-    found = {name: tx.rows.get(find_view(tx, name)) for name in names}
+    found = {name: joined_view(tx, name).rows(tx) for name in names}
     for name, rows in found.items():
         if not len(rows.ids):
             raise NotReadyError(f"collection {tx.name()!r} has no items with view {name!r}: index some first")

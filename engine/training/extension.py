@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
+from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.progress import Progress
 from engine.query import Filter
+from engine.spaces.parts import parts_of
 from engine.spaces.space import Space
 from engine.training.examples import examples
 from engine.training.learning import fit_added_views
 from engine.training.supervision import count_constraints, with_supervision
-from engine.training.trainer import own_steps
 
 
 def add_views(
@@ -44,14 +44,14 @@ def add_views(
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from
         counts = replace(counts, used=used)
-    steps = own_steps([find_view(tx, view) for view in views])
+    added = [joined_view(tx, view) for view in views]
     return replace(
         space,
         name=name,
         generation=generation,
         views=names,
-        revisions={view: find_view(tx, view).revision for view in names},
-        pipeline=fit_added_views(space.pipeline, training, steps, progress),
+        revisions={name: revision for view in names for name, revision in joined_view(tx, view).revisions.items()},
+        pipeline=fit_added_views(space.pipeline, training, list(map(parts_of, added)), progress),
         training_keys=space.training_keys | frozenset(training.keys),
         held_out=int(held_out.sum()),
         added=(*space.added, *views),
@@ -74,7 +74,7 @@ def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
         )
     labels = tx.items.labels(tx.items.matching(Filter(labels=(label,))).tolist())
     ids = [item for item, of_item in labels.items() if of_item == (label,)]
-    found = {view: tx.rows.get(find_view(tx, view), ids) for view in space.views}
+    found = {view: joined_view(tx, view).rows(tx, ids) for view in space.views}
     if not any(len(rows.ids) for rows in found.values()):
         raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
     pipeline = copy.deepcopy(space.pipeline)

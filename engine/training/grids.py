@@ -11,7 +11,7 @@ from engine.learners.chain import Chain
 from engine.learners.registry import learner_class, main_stage
 from engine.learners.stage import Stage, format_stages, parse_stages
 from engine.learners.steps.kernels import KernelMap
-from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
+from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from engine.recipe import Recipe
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
@@ -23,7 +23,7 @@ OF_KERNEL = f"{KernelMap.name}__"
 """What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
 
 _DIMENSIONS = "n_components"
-_SAME_WIDTH = (L1, L2, Sqrt, Standardize)
+_SAME_WIDTH = (L1, L2, Sqrt, Standardize, Scale)
 _DIMS = (50, 20, 100)
 _WEIGHTS = (1e-6, 1e-2, 1e-1)
 _KERNELS = (NO_KERNEL, "chi2", "rbf")

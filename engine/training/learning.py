@@ -7,6 +7,7 @@ from engine.errors import NotReadyError
 from engine.learners.cancellation import reporting
 from engine.learners.chain import Chain
 from engine.progress import Progress
+from engine.spaces.parts import Part
 from engine.spaces.pipeline import extend, fit
 from engine.training.examples import Examples
 from engine.training.supervision import supervision_of
@@ -25,17 +26,17 @@ def learn(pipeline: Chain, training: Examples, progress: Progress | None = None)
 
 
 def fit_added_views(
-    pipeline: Chain, training: Examples, steps: Sequence[Sequence[str]], progress: Progress | None = None
+    pipeline: Chain, training: Examples, parts: Sequence[Sequence[Part]], progress: Progress | None = None
 ) -> Chain:
     """Return a fitted pipeline with the last views of the examples added, one after another.
 
-    ``steps`` are the own steps of each view that is added. Raises InvalidInputError if the learner cannot.
+    ``parts`` are those of each view that is added. Raises InvalidInputError if the learner cannot.
     """
     views = list(training.rows)
     with _reporting(progress):
-        for number, own_steps in enumerate(steps, len(views) - len(steps)):
+        for number, of_view in enumerate(parts, len(views) - len(parts)):
             seen = training.seen_in(*views[: number + 1])
-            pipeline = extend(pipeline, list(seen.rows.values()), own_steps, supervision_of(pipeline, seen))
+            pipeline = extend(pipeline, list(seen.rows.values()), of_view, supervision_of(pipeline, seen))
     return pipeline
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.description import RAW
-from engine.catalog.extractors import find_view
-from engine.catalog.views import ViewRecord
+from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.chain import Chain
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import MOST_DIMENSIONS
 from engine.progress import Progress
 from engine.recipe import Recipe
+from engine.spaces.parts import Part, parts_of
 from engine.spaces.space import Space
 from engine.training.default_learner import with_learner
 from engine.training.examples import Examples, examples, split
@@ -24,7 +24,6 @@ from engine.training.groups import groups_of
 from engine.training.learning import learn
 from engine.training.supervision import check_pairs, count_constraints, with_supervision
 from engine.training.tuning import assemble, check_tried, tune
-from features.registry import EXTRACTORS
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 
@@ -41,8 +40,9 @@ def check_space_name(name: str) -> str:
 def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress: Progress | None = None) -> Space:
     """Return a space fitted by the recipe on what the catalog holds; the raised errors name what is missing."""
     recipe = with_learner(tx, recipe)
-    steps = own_steps([find_view(tx, view) for view in recipe.views])
-    pipeline = _checked_pipeline(tx, recipe, steps)  # mistakes are reported before any row is read
+    views = [joined_view(tx, view) for view in recipe.views]
+    parts = list(map(parts_of, views))
+    pipeline = _checked_pipeline(tx, recipe, parts)  # mistakes are reported before any row is read
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
@@ -52,14 +52,14 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     check_dimensions(recipe, pipeline, training)
     tuning = None
     if recipe.tune is not None:
-        recipe, tuning = tune(recipe, steps, training, progress)
+        recipe, tuning = tune(recipe, parts, training, progress)
     return Space(
         name=name,
         generation=generation,
         spec=recipe.spec,
         views=recipe.views,
-        revisions={view: find_view(tx, view).revision for view in recipe.views},
-        pipeline=learn(assemble(recipe, steps), training, progress),
+        revisions={name: revision for view in views for name, revision in view.revisions.items()},
+        pipeline=learn(assemble(recipe, parts), training, progress),
         settings=recipe.all_settings(),
         seed=recipe.seed,
         training_keys=frozenset(training.keys),
@@ -74,14 +74,14 @@ def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress:
     )
 
 
-def _checked_pipeline(tx: Transaction, recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:
+def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:
     """Return the recipe's unfitted pipeline; InvalidInputError or NotFoundError for what the recipe cannot ask for."""
     if recipe.dim is not None and not 1 <= recipe.dim <= MOST_DIMENSIONS:
         raise InvalidInputError(f"dim must be a whole number from 1 to {MOST_DIMENSIONS:,}, not {recipe.dim}")
     if not recipe.spec.strip():
         raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
-    pipeline = assemble(recipe, steps)
-    check_tried(recipe, steps)
+    pipeline = assemble(recipe, parts)
+    check_tried(recipe, parts)
     _check_rerank(recipe, pipeline)
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
@@ -119,8 +119,3 @@ def _usable(pipeline: Chain, found: Examples) -> Examples:
     if not len(complete):
         raise NotReadyError(f"no item has all of {', '.join(found.rows)}, as {pipeline.steps[-1].name} needs")
     return complete
-
-
-def own_steps(views: Sequence[ViewRecord]) -> list[tuple[str, ...]]:
-    """Return the normalisation steps that each view's rows need first."""
-    return [EXTRACTORS[view.extractor].steps for view in views]

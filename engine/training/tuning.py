@@ -12,6 +12,7 @@ from engine.learners.chain import Chain
 from engine.learners.selection import Candidate, search
 from engine.progress import Progress
 from engine.recipe import MEASURES, ORDER, Recipe, Tune
+from engine.spaces.parts import Part
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
 from engine.training.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
@@ -22,7 +23,7 @@ MOST_ITEMS = 5_000
 
 
 def tune(
-    recipe: Recipe, steps: Sequence[Sequence[str]], training: Examples, progress: Progress | None = None
+    recipe: Recipe, parts: Sequence[Sequence[Part]], training: Examples, progress: Progress | None = None
 ) -> tuple[Recipe, Tuning]:
     """Return the recipe with the settings that do best, and how they were chosen.
 
@@ -44,7 +45,7 @@ def tune(
         validation = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
 
     def score(settings: dict[str, Any]) -> float:
-        found = validation.values(lambda: assemble(_with_settings(recipe, settings), steps))
+        found = validation.values(lambda: assemble(_with_settings(recipe, settings), parts))
         if not any(found):
             raise InvalidInputError("no query has a similar item that it could find")
         return float(np.mean([value for fold in found for value in fold]))
@@ -69,21 +70,21 @@ def tune(
     return _with_settings(recipe, best), tuning
 
 
-def check_tried(recipe: Recipe, steps: Sequence[Sequence[str]]) -> None:
+def check_tried(recipe: Recipe, parts: Sequence[Sequence[Part]]) -> None:
     """Raise InvalidInputError for a value to try that the learner cannot take, whatever it learns from."""
     for setting, tried in (recipe.tune or Tune()).values.items():
         for value in tried:
             kernel = {KERNEL: "rbf"} if setting.startswith(OF_KERNEL) else {}
-            assemble(_with_settings(recipe, {**kernel, setting: value}), steps)
+            assemble(_with_settings(recipe, {**kernel, setting: value}), parts)
 
 
 def _trial(candidate: Candidate) -> Trial:
     return Trial(candidate.settings, candidate.score, candidate.error)
 
 
-def assemble(recipe: Recipe, steps: Sequence[Sequence[str]]) -> Chain:
-    """Return the recipe's unfitted pipeline; ``steps`` are the views' own."""
-    return build(recipe.spec, recipe.views, steps, recipe.settings, recipe.dim, recipe.seed)
+def assemble(recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:
+    """Return the recipe's unfitted pipeline; ``parts`` are those of each view."""
+    return build(recipe.spec, recipe.views, parts, recipe.settings, recipe.dim, recipe.seed)
 
 
 def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:

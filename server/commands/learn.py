@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 class RecipeOptions:
     """What a training learns, and from what."""
 
-    views: Annotated[str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift.")]
+    views: Annotated[
+        str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift; color+gist joins two.")
+    ]
     learner: Annotated[
         str | None,
         typer.Option(

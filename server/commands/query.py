@@ -19,7 +19,7 @@ TargetsOption = Annotated[
 class QueryOptions:
     """Queries, and where they are matched."""
 
-    view: Annotated[str, typer.Option(help="The query view.")]
+    view: Annotated[str, typer.Option(help="The query view; color+gist joins two.")]
     image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="The picture to search by.")] = None
     targets: TargetsOption = None
     space: Annotated[str, typer.Option(metavar="SPACE", help="The space to search in (else the active one).")] = ""

@@ -10,6 +10,7 @@ from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
 from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
 from benchmarks.attributes_lmnn.report import PAPER
 from benchmarks.frame.benchmark import MissingDataError
+from engine.spaces.parts import Part
 
 
 def data(count=160, width=12):
@@ -19,14 +20,16 @@ def data(count=160, width=12):
     rows = generator.normal(size=(count, width))
     orderings = {str(label): [label, label % 3] for label in range(8)}
     rows[:, :2] += [orderings[str(label)] for label in labels]
-    return {"features": rows, "labels": labels, "orderings": orderings}
+    return {"features": rows, "labels": labels, "orderings": orderings, "parts": [Part(8), Part(width - 8)]}
 
 
 @pytest.fixture
 def folder(tmp_path):
     made = data()
     orderings = np.array(list(made["orderings"].values())).T
-    np.savez(tmp_path / attributes_lmnn.FILE, X=made["features"], y=made["labels"], relative_ordering=orderings)
+    views = np.repeat([0, 1], [part.width for part in made["parts"]])
+    arrays = {"X": made["features"], "y": made["labels"], "relative_ordering": orderings, "view_of_feature": views}
+    np.savez(tmp_path / attributes_lmnn.FILE, **arrays)
     return tmp_path
 
 
@@ -99,5 +102,5 @@ def test_missing_data_are_named(tmp_path):
     with pytest.raises(MissingDataError, match=r"holds no pubfig_relattr\.npz"):
         attributes_lmnn.read(tmp_path)
     np.savez(tmp_path / attributes_lmnn.FILE, X=np.zeros((2, 2)))
-    with pytest.raises(MissingDataError, match="has no relative_ordering, y"):
+    with pytest.raises(MissingDataError, match="has no relative_ordering, view_of_feature, y"):
         attributes_lmnn.read(tmp_path)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 from benchmarks.verification import benchmark as verification
 from benchmarks.verification import data as verification_data
@@ -89,7 +90,16 @@ def test_classes_of_the_test_are_unseen(images):
     assert set().union(*held) == known
     again = verification_data.unseen(images, images, 1000, 40)
     np.testing.assert_array_equal(again.outer.fit.items, trial.outer.fit.items)
-    np.testing.assert_allclose(np.square(trial.outer.rows).sum(axis=1), 3.0)  # three histograms of unit sum
+
+
+def test_views_are_joined_as_a_space_joins_them(images):
+    """Roots of three histograms, each scaled by the images that are learned from."""
+    split = verification_data.unseen(images, images, 1000, 40).outer
+    known = np.unique(split.fit.items)
+    views = [np.sqrt(one / one.sum(axis=1, keepdims=True)) for one in np.split(split.rows, [8, 18], axis=1)]
+    lengths = [np.sqrt(np.square(one[known] - one[known].mean(axis=0)).sum(axis=1).mean()) for one in views]
+    joined = np.hstack([one / length for one, length in zip(views, lengths, strict=True)]) / np.sqrt(3)
+    np.testing.assert_allclose(pdist(split.reduced().rows), pdist(joined), rtol=1e-6)
 
 
 def test_kinship_folds(tmp_path):

@@ -1,46 +1,104 @@
 """Normalisation of rows, view by view: the first steps of most pipelines."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
+from engine.learners.settings import Between, Count, OneView
 from engine.learners.steps.step import Step
 
+Column = Annotated[int, Between(0, 1_000_000)]
 
-class L1(Step):
+
+class Normalization(Step):
+    """The base class of normalisations, which keep the width of rows.
+
+    Args:
+        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
+        columns: the first column that it is for and the one after the last, counted from 0; the others pass unchanged.
+            None: all columns.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Raises:
+        ValueError: from ``fit``, where a view that it is for lacks the columns.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[OneView] | None = None,
+        columns: Sequence[Column] | None = None,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(views, view_slices)
+        self.columns = columns
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        if self.columns is None:
+            return self._fit_columns(rows)
+        first, end = self._range()
+        if self._is_for(view) and end > rows.shape[1]:
+            raise ValueError(f"columns={[first, end]}, but view {view} has {rows.shape[1]} columns")
+        return self._fit_columns(rows[:, first:end])
+
+    def _map(self, rows: Rows, view: int) -> Rows:
+        if self.columns is None:
+            return self._normalized(rows, view)
+        first, end = self._range()
+        mapped = rows.copy()
+        mapped[:, first:end] = self._normalized(rows[:, first:end], view)
+        return mapped
+
+    def _range(self) -> tuple[int, int]:
+        columns = [int(column) for column in self.columns or ()]
+        if len(columns) != 2 or columns[0] >= columns[1]:
+            raise ValueError(f"columns={columns} must be the first column and the one after the last, as in [0, 64]")
+        return columns[0], columns[1]
+
+    def _fit_columns(self, rows: Rows) -> dict[str, Any]:
+        """Returns the fitted attributes of the columns of one view, as ``_fit_view`` does."""
+        return {}
+
+    @abstractmethod
+    def _normalized(self, rows: Rows, view: int) -> Rows:
+        """Returns the columns of rows of one view, normalised."""
+
+
+class L1(Normalization):
     """Divides each row by the sum of its absolute values: word counts to frequencies. Rows of zeros stay."""
 
     name = "l1"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
-    def _map(self, rows: Rows, view: int) -> Rows:
+    def _normalized(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.abs(rows).sum(axis=1, keepdims=True))
 
 
-class L2(Step):
+class L2(Normalization):
     """Divides each row by its Euclidean length. Rows of zeros stay."""
 
     name = "l2"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
-    def _map(self, rows: Rows, view: int) -> Rows:
+    def _normalized(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-class Sqrt(Step):
+class Sqrt(Normalization):
     """Takes the signed square root of each value: on frequencies, Euclidean distance becomes Hellinger's."""
 
     name = "sqrt"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
-    def _map(self, rows: Rows, view: int) -> Rows:
+    def _normalized(self, rows: Rows, view: int) -> Rows:
         return np.copysign(np.sqrt(np.abs(rows)), rows)
 
 
-class Standardize(Step):
+class Standardize(Normalization):
     """Subtracts each column's mean and divides by its standard deviation; constant columns become zero.
 
     Attributes:
@@ -53,11 +111,56 @@ class Standardize(Step):
     means_: list[NDArray[np.float64]]
     deviations_: list[NDArray[np.float64]]
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_columns(self, rows: Rows) -> dict[str, Any]:
         return {"means_": rows.mean(axis=0), "deviations_": _nonzero_deviation(rows)}
 
-    def _map(self, rows: Rows, view: int) -> Rows:
+    def _normalized(self, rows: Rows, view: int) -> Rows:
         return (rows - self.means_[view]) / self.deviations_[view]
+
+
+class Scale(Step):
+    """Divides rows by the root mean square length of the centred training rows, so that views are equally long.
+
+    Rows that join several views (``color+gist``) are divided part by part: each part then adds as much to the mean
+    squared distance of two training rows as any other. Parts that are constant stay.
+
+    Args:
+        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
+        widths: columns of each part, in order; None: rows have one part.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        scales_: list of (d_v,) arrays, what each column of a view is divided by.
+
+    Raises:
+        ValueError: from ``fit``, where the widths do not add up to those of a view that it is for.
+    """
+
+    name = "scale"
+
+    scales_: list[NDArray[np.float64]]
+
+    def __init__(
+        self,
+        views: Sequence[OneView] | None = None,
+        widths: Sequence[Count] | None = None,
+        view_slices: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(views, view_slices)
+        self.widths = widths
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        if not self._is_for(view):
+            return {"scales_": np.ones(rows.shape[1])}
+        widths = [rows.shape[1]] if self.widths is None else [int(width) for width in self.widths]
+        if sum(widths) != rows.shape[1]:
+            raise ValueError(f"widths={widths} must add up to the {rows.shape[1]} columns of view {view}")
+        deviations = np.where(_is_constant(rows), 0.0, rows.std(axis=0))
+        lengths = [float(np.linalg.norm(part)) or 1.0 for part in np.split(deviations, np.cumsum(widths)[:-1])]
+        return {"scales_": np.repeat(lengths, widths)}
+
+    def _map(self, rows: Rows, view: int) -> Rows:
+        return rows / self.scales_[view]
 
 
 def _divide(rows: Rows, sizes: Rows) -> Rows:
@@ -65,6 +168,11 @@ def _divide(rows: Rows, sizes: Rows) -> Rows:
 
 
 def _nonzero_deviation(rows: Rows) -> NDArray[np.float64]:
-    deviation: NDArray[np.float64] = rows.std(axis=0)
-    smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)  # rounding alone makes this much
-    return np.where(deviation > smallest, deviation, 1.0)
+    return np.where(_is_constant(rows), 1.0, rows.std(axis=0))
+
+
+def _is_constant(rows: Rows) -> NDArray[np.bool_]:
+    """Returns which columns differ by no more than rounding makes, (d,)."""
+    smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)
+    constant: NDArray[np.bool_] = rows.std(axis=0) <= smallest
+    return constant

@@ -954,7 +954,9 @@ class TrainRequest(_message.Message):
     the index then keeps; 0: no reordering.
     """
     @_builtins.property
-    def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Views to learn from; "color+gist" joins several into one, each scaled to the same length."""
+
     @_builtins.property
     def settings(self) -> _struct_pb2.Struct:
         """The learner's settings by name."""

@@ -30,7 +30,9 @@ class Query(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     view: _builtins.str
-    """The query view, as which the input is described before it is projected."""
+    """The query view, as which the input is described before it is projected. "color+gist" joins several: wherever a view
+    is named, their rows beside each other.
+    """
     image: _builtins.bytes
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
     key: _builtins.str
@@ -314,3 +316,145 @@ class EmbedResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EmbedResponse: _TypeAlias = EmbedResponse  # noqa: Y015
+
+@_typing.final
+class SuggestLabelsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    QUERIES_FIELD_NUMBER: _builtins.int
+    TARGETS_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    K_FIELD_NUMBER: _builtins.int
+    MIN_SHARE_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Resource name."""
+    space: _builtins.str
+    """Short name of the space; empty: the active one; "raw": the views themselves."""
+    k: _builtins.int
+    """Labelled items that vote in each target, at least 1; unset: 10. Over all targets where these are metrics of one view."""
+    min_share: _builtins.float
+    """A label is suggested if its share is at least this, 0 to 1; unset: 0.5."""
+    @_builtins.property
+    def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
+        """At least one."""
+
+    @_builtins.property
+    def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Empty: every target that the query's view can be matched against."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        queries: _abc.Iterable[Global___Query] | None = ...,
+        targets: _abc.Iterable[_builtins.str] | None = ...,
+        space: _builtins.str = ...,
+        k: _builtins.int | None = ...,
+        min_share: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_min_share", b"_min_share", "k", b"k", "min_share", b"min_share"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_min_share", b"_min_share", "collection", b"collection", "k", b"k", "min_share", b"min_share", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
+    _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
+    _WhichOneofReturnType__min_share: _TypeAlias = _typing.Literal["min_share"]  # noqa: Y015
+    _WhichOneofArgType__min_share: _TypeAlias = _typing.Literal["_min_share", b"_min_share"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__k) -> _WhichOneofReturnType__k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_share) -> _WhichOneofReturnType__min_share | None: ...
+
+Global___SuggestLabelsRequest: _TypeAlias = SuggestLabelsRequest  # noqa: Y015
+
+@_typing.final
+class LabelShare(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABEL_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    VOTES_FIELD_NUMBER: _builtins.int
+    label: _builtins.str
+    share: _builtins.float
+    """Probability that the label is right, calibrated on items that the space was not trained on."""
+    votes: _builtins.float
+    """Share of the voters that have it."""
+    def __init__(
+        self,
+        *,
+        label: _builtins.str = ...,
+        share: _builtins.float = ...,
+        votes: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["label", b"label", "share", b"share", "votes", b"votes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LabelShare: _TypeAlias = LabelShare  # noqa: Y015
+
+@_typing.final
+class SuggestedLabels(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    OTHERS_FIELD_NUMBER: _builtins.int
+    KNOWN_FIELD_NUMBER: _builtins.int
+    query: _builtins.int
+    """Position of the query in the request."""
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelShare]:
+        """Those that are suggested, the most probable first; none where none is probable enough."""
+
+    @_builtins.property
+    def others(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelShare]:
+        """Those that have votes, but too few."""
+
+    @_builtins.property
+    def known(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of a query by key, the labels that the item has; it does not vote on itself."""
+
+    def __init__(
+        self,
+        *,
+        query: _builtins.int = ...,
+        labels: _abc.Iterable[Global___LabelShare] | None = ...,
+        others: _abc.Iterable[Global___LabelShare] | None = ...,
+        known: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["known", b"known", "labels", b"labels", "others", b"others", "query", b"query"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuggestedLabels: _TypeAlias = SuggestedLabels  # noqa: Y015
+
+@_typing.final
+class SuggestLabelsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    calibration: _builtins.str
+    """What the shares were calibrated on, in a sentence for each query view."""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___SuggestedLabels]:
+        """Query by query."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___SuggestedLabels] | None = ...,
+        calibration: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration", "results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuggestLabelsResponse: _TypeAlias = SuggestLabelsResponse  # noqa: Y015

@@ -45,6 +45,11 @@ class SearchServiceStub:
                 request_serializer=crossview_dot_v1_dot_search__pb2.EmbedRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_search__pb2.EmbedResponse.FromString,
                 _registered_method=True)
+        self.SuggestLabels = channel.unary_unary(
+                '/crossview.v1.SearchService/SuggestLabels',
+                request_serializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsResponse.FromString,
+                _registered_method=True)
 
 
 class SearchServiceServicer:
@@ -67,6 +72,14 @@ class SearchServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SuggestLabels(self, request, context):
+        """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
+        is right. Nothing is written: UpdateItems accepts them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SearchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -79,6 +92,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     servicer.Embed,
                     request_deserializer=crossview_dot_v1_dot_search__pb2.EmbedRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_search__pb2.EmbedResponse.SerializeToString,
+            ),
+            'SuggestLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.SuggestLabels,
+                    request_deserializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -136,6 +154,33 @@ class SearchService:
             '/crossview.v1.SearchService/Embed',
             crossview_dot_v1_dot_search__pb2.EmbedRequest.SerializeToString,
             crossview_dot_v1_dot_search__pb2.EmbedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SuggestLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.SearchService/SuggestLabels',
+            crossview_dot_v1_dot_search__pb2.SuggestLabelsRequest.SerializeToString,
+            crossview_dot_v1_dot_search__pb2.SuggestLabelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,10 @@ class SearchServiceStub:
     """
     Embed: _grpc.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]
     """Returns the vector of every query for every target, which Search compares with the items' vectors."""
+    SuggestLabels: _grpc.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]
+    """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
+    is right. Nothing is written: UpdateItems accepts them.
+    """
 
 @_typing.type_check_only
 class SearchServiceAsyncStub(SearchServiceStub):
@@ -53,6 +57,10 @@ class SearchServiceAsyncStub(SearchServiceStub):
     """
     Embed: _aio.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]  # type: ignore[assignment]
     """Returns the vector of every query for every target, which Search compares with the items' vectors."""
+    SuggestLabels: _aio.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]  # type: ignore[assignment]
+    """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
+    is right. Nothing is written: UpdateItems accepts them.
+    """
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
     """Searches for the nearest items, within a view and across views."""
@@ -75,5 +83,15 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_search_pb2.EmbedResponse, _abc.Awaitable[_search_pb2.EmbedResponse]]:
         """Returns the vector of every query for every target, which Search compares with the items' vectors."""
+
+    @_abc_1.abstractmethod
+    def SuggestLabels(
+        self,
+        request: _search_pb2.SuggestLabelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_search_pb2.SuggestLabelsResponse, _abc.Awaitable[_search_pb2.SuggestLabelsResponse]]:
+        """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
+        is right. Nothing is written: UpdateItems accepts them.
+        """
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

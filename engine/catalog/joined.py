@@ -1,0 +1,77 @@
+"""Joined views: several views whose rows are put beside each other, named ``color+gist`` wherever a view is named."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.catalog.rows import ViewRows
+from engine.catalog.views import ViewRecord
+from engine.errors import InvalidInputError
+
+JOINT = "+"
+"""Stands between the parts in the name of a joined view; no view of a collection has it in its name."""
+
+
+@dataclass(frozen=True)
+class JoinedView:
+    """What a view's name stands for: views of a collection, in order; a name without ``+`` stands for one.
+
+    An item has a joined view if it has every part. Its row is the rows of the parts beside each other, as they are
+    stored: how they are scaled belongs to the space that learns from them.
+    """
+
+    parts: tuple[ViewRecord, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the view, or those of the parts with ``+`` between them."""
+        return JOINT.join(part.name for part in self.parts)
+
+    @property
+    def dim(self) -> int:
+        """Length of its rows."""
+        return sum(part.dim for part in self.parts)
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The current revision of every part, by its name."""
+        return {part.name: part.revision for part in self.parts}
+
+    def rows(self, tx: Transaction, ids: Iterable[int] | None = None) -> ViewRows:
+        """Return the rows of the given items that have the view, of every item by default."""
+        chosen = None if ids is None else list(ids)
+        found = [tx.rows.get(part, chosen) for part in self.parts]
+        if len(found) == 1:
+            return found[0]
+        common = reduce(np.intersect1d, [one.ids for one in found])
+        return ViewRows(common, np.hstack([one.rows[np.searchsorted(one.ids, common)] for one in found]))
+
+    def ids(self, tx: Transaction) -> NDArray[np.int64]:
+        """Return the ids of the items that have the view, ascending."""
+        return reduce(np.intersect1d, [tx.rows.ids(part) for part in self.parts])
+
+
+def part_names(view: str) -> tuple[str, ...]:
+    """Return the names of a view's parts; of a view that joins none, its own.
+
+    Raises InvalidInputError where a part has no name or is named twice.
+    """
+    names = tuple(view.split(JOINT))
+    if len(names) > 1 and not all(names):
+        raise InvalidInputError(f"{view!r} joins a view without a name: write two or more names, such as color+gist")
+    if repeated := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise InvalidInputError(f"{view!r} joins view {repeated[0]!r} twice: name every view once")
+    return names
+
+
+def joined_view(tx: Transaction, name: str) -> JoinedView:
+    """Return what the name of a view stands for.
+
+    Raises NotFoundError for an unknown view, which lists those that exist, InvalidInputError as ``part_names``.
+    """
+    return JoinedView(tuple(find_view(tx, part) for part in part_names(name)))

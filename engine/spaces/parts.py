@@ -1,0 +1,53 @@
+"""Parts of views: runs of columns that come from one stored view each, and the steps that their rows need first."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.catalog.joined import JoinedView
+from engine.learners.registry import LEARNERS
+from engine.learners.steps.normalization import Scale
+from features.registry import EXTRACTORS
+
+
+class Part(NamedTuple):
+    """The columns of a view's rows that come from one stored view."""
+
+    width: int
+    steps: tuple[str, ...] = ()
+    """Names of the normalisations that its rows need first, such as ("l1",) for counts of words."""
+
+
+def parts_of(view: JoinedView) -> tuple[Part, ...]:
+    """Return the parts of a view, one for each stored view in it."""
+    return tuple(Part(one.dim, EXTRACTORS[one.extractor].steps) for one in view.parts)
+
+
+def own_learners(views: Sequence[Sequence[Part]], first: int = 0) -> list[Any]:
+    """Return the unfitted learners that rows go through first, given the parts of each view.
+
+    That is the first step of every part, then the second ones, and so on; then every joined view has its parts scaled,
+    so that they count alike. ``first`` is the position of the first of the views.
+    """
+    placed = [
+        (step_names, view, columns)
+        for view, parts in enumerate(views, first)
+        for step_names, columns in zip((part.steps for part in parts), _columns(parts), strict=True)
+    ]
+    learners = []
+    for names in zip_longest(*(step_names for step_names, _, _ in placed)):
+        wanted = [(name, columns, view) for name, (_, view, columns) in zip(names, placed, strict=True) if name]
+        for name, columns in sorted({one[:2] for one in wanted}, key=lambda one: (one[0], one[1] or ())):
+            given = {} if columns is None else {"columns": columns}
+            chosen = [view for *group, view in wanted if tuple(group) == (name, columns)]
+            learners.append(LEARNERS[name](views=chosen, **given))
+    joined = [(view, parts) for view, parts in enumerate(views, first) if len(parts) > 1]
+    return learners + [Scale(views=[view], widths=[part.width for part in parts]) for view, parts in joined]
+
+
+def _columns(parts: Sequence[Part]) -> list[tuple[int, int] | None]:
+    """Return, for each part, its first column and the one after its last; None where it is the whole view."""
+    ends = np.cumsum([part.width for part in parts]).tolist()
+    return list(zip([0, *ends], ends, strict=False)) if len(parts) > 1 else [None] * len(parts)

@@ -1,0 +1,53 @@
+"""Voting: labels of queries by those of the labelled items that are nearest to them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.spaces.live import LiveSpace
+from engine.spaces.search import Neighbor, neighbours
+from engine.spaces.target import on_common_scale
+
+
+@dataclass(frozen=True)
+class Voters:
+    """The labelled items of a collection as a space finds them for queries of one view; all votes weigh the same."""
+
+    tx: Transaction
+    live: LiveSpace
+    view: str
+    targets: Sequence[str]
+    k: int
+    """Items that vote, in each target; over all of them where distances are on a common scale."""
+    labels: Mapping[int, tuple[str, ...]]
+    """Those of the labelled items, by id."""
+
+    def shares(self, rows: NDArray[np.float32], own: Sequence[int | None]) -> list[dict[str, float]]:
+        """Return, for each of (n, d) rows of the view, the share of the votes that each label has.
+
+        ``own`` are the ids of the items that the rows are of, which do not vote on themselves. A voter with several
+        labels votes for each.
+
+        Raises StaleError where the search has to begin again, and what ``Space.probe`` does.
+        """
+        probes = self.live.space.probe(self.view, rows, self.targets)
+        found = neighbours(self.tx, self.live, probes, own, self.k, self._ids)
+        comparable = on_common_scale(probes.keys())
+        return [self._share([lists[row] for lists in found.values()], comparable) for row in range(len(rows))]
+
+    def _share(self, lists: Sequence[Sequence[Neighbor]], comparable: bool) -> dict[str, float]:
+        voters = [one.item for found in lists for one in found]
+        if comparable:  # an item may be in several targets, each with a metric of the view
+            by_distance = sorted((one for found in lists for one in found), key=lambda one: one.distance)
+            voters = list(dict.fromkeys(one.item for one in by_distance))[: self.k]
+        votes = Counter(label for item in voters for label in self.labels[item])
+        return {label: count / len(voters) for label, count in votes.items()}
+
+    @cached_property
+    def _ids(self) -> NDArray[np.int64]:
+        return np.array(sorted(self.labels), np.int64)

@@ -1,0 +1,154 @@
+"""The suggest command."""
+
+import csv
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
+from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.query import TargetsOption
+
+if TYPE_CHECKING:
+    from engine.query import LabelShare, SuggestedLabels, Suggestions, SuggestRequest
+    from server.backend import CollectionBackend
+
+COLUMNS = ("input", "label", "share", "votes", "suggested")
+"""Of the CSV that is printed."""
+ACCEPTED = ("key", "label")
+"""Of the CSV that is written, as ``label --from`` reads it."""
+OTHERS_SHOWN = 3
+_KEYS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestOptions:
+    """What labels are suggested for, and how sure they must be."""
+
+    inputs: Annotated[list[str], typer.Argument(metavar="IMAGE|KEY...", help="Pictures, or items of the collection.")]
+    view: Annotated[str, typer.Option(help="The query view; color+gist joins two.")]
+    targets: TargetsOption = None
+    space: Annotated[str, typer.Option(metavar="SPACE", help="The space to search in (else the active one).")] = ""
+    k: Annotated[int, typer.Option("-k", "--k", help="Labelled items that vote in each target.")] = 10
+    min_share: Annotated[
+        float, typer.Option(metavar="P", help="Suggest labels that are right with this probability at least.")
+    ] = 0.5
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Write what is suggested as key,label for label --from FILE.csv."),
+    ] = None
+
+    def request(self, collection: "CollectionBackend") -> "SuggestRequest":
+        """The request of these options; an input is a key where the collection has such an item, else a file."""
+        from engine.query import Filter, Query, SuggestRequest
+
+        items: set[str] = set()
+        for start in range(0, len(self.inputs), _KEYS_AT_ONCE):
+            keys = tuple(self.inputs[start : start + _KEYS_AT_ONCE])
+            items |= {item.key for item in collection.items(Filter(keys=keys), limit=_KEYS_AT_ONCE)}
+        queries = [
+            Query(self.view, image=Path(one).read_bytes())
+            if one not in items and Path(one).is_file()
+            else Query(self.view, key=one)
+            for one in self.inputs
+        ]
+        return SuggestRequest(
+            queries, targets=names(self.targets), k=self.k, space=self.space, min_share=self.min_share
+        )
+
+
+def suggest(
+    name: NameArgument,
+    options: SuggestOptions,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Suggest labels by vote of the nearest labelled items; nothing is written to the collection.
+
+    A share is the probability that the label is right, learned from labelled items that the space was not trained on.
+    Where no share is large enough, no label is suggested. An item does not vote on itself. What you accept is written
+    by the commands that are printed, or all at once by --out FILE.csv and label --from FILE.csv.
+    """
+    check_format(as_json, as_csv)
+    with connection.collection(name) as collection:
+        request = options.request(collection)
+        found = collection.suggest(request)
+    inputs = [
+        one if query.key is not None else str(Path(one).resolve())  # as label --from names pictures
+        for one, query in zip(options.inputs, request.queries, strict=True)
+    ]
+    if options.out is not None:
+        _write(options.out, inputs, found)
+    if as_json:
+        results = [{"input": inputs[one.query], **vars(one)} for one in found.results]
+        print_json({"results": results, "calibration": found.calibration})
+    elif as_csv:
+        print_csv(COLUMNS, _lines(inputs, found))
+    else:
+        _print(inputs, found)
+        keys = {number for number, query in enumerate(request.queries) if query.key is not None}
+        for line in _accepting(name, connection, options.out, inputs, found, keys):
+            typer.echo(line)
+
+
+def _write(path: Path, inputs: Sequence[str], found: "Suggestions") -> None:
+    """Writes a line for each label that is suggested."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(ACCEPTED)
+        writer.writerows((inputs[one.query], label.label) for one in found.results for label in one.labels)
+
+
+def _lines(inputs: Sequence[str], found: "Suggestions") -> Iterator[tuple[Any, ...]]:
+    for one in found.results:
+        for labels, suggested in ((one.labels, "yes"), (one.others, "no")):
+            for label in labels:
+                yield inputs[one.query], label.label, label.share, label.votes, suggested
+
+
+def _print(inputs: Sequence[str], found: "Suggestions") -> None:
+    rows = table("item", "suggested", "less sure", "has")
+    for one in found.results:
+        rows.add_row(
+            inputs[one.query],
+            _shares(one.labels) or "nothing is sure enough",
+            _shares(one.others[:OTHERS_SHOWN]),
+            ", ".join(one.known),
+        )
+    show(rows)
+    typer.echo(found.calibration)
+
+
+def _shares(labels: "Sequence[LabelShare]") -> str:
+    return ", ".join(f"{one.label} ({one.share:.0%})" for one in labels)
+
+
+def _accepting(
+    name: str,
+    connection: ConnectionOptions,
+    out: Path | None,
+    inputs: Sequence[str],
+    found: "Suggestions",
+    keys: set[int],
+) -> Iterator[str]:
+    """Yields the commands that accept what is suggested."""
+    where = ["--server", connection.server] if connection.server else []
+    where += ["--home", str(connection.home)] if connection.home else []
+    accepted: list[SuggestedLabels] = [one for one in found.results if one.labels]
+    if not accepted:
+        return
+    if out is not None:
+        yield f"wrote {sum(len(one.labels) for one in accepted)} labels to {out}; accept them with:"
+        yield "  " + shlex.join(["crossview", "label", name, "--from", str(out), *where])
+        return
+    if of_items := [one for one in accepted if one.query in keys]:
+        yield "accept one with its command, or all with --out FILE.csv and crossview label --from FILE.csv:"
+        for one in of_items:
+            labels = [word for label in one.labels for word in ("--label", label.label)]
+            yield "  " + shlex.join(["crossview", "set", name, inputs[one.query], *labels, *where])

@@ -1,0 +1,56 @@
+"""Joined views by every command, here and through a server."""
+
+import json
+
+import numpy as np
+import pytest
+from terminal import BACKENDS, done, fill_rows, reached, run, told
+
+from engine.home import Home
+
+JOINED = "color+gist"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_command_takes_a_joined_view(tmp_path, backend):
+    """It is trained, described, searched in and by, embedded and evaluated under its name."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 8)
+    vector = tmp_path / "row.npy"
+    np.save(vector, np.random.default_rng(1).uniform(0, 1, 576).astype(np.float32))
+    with reached(home, backend) as where:
+        made = told("train", "rows", "--views", f"{JOINED},gist", "--learner", "cca:2", "--holdout", 0.25, *where)
+        assert made["views"] == made["targets"] == [JOINED, "gist"]
+        assert f"{JOINED} (2), gist (2)" in done("show", "rows", *where)
+
+        by_key = ["search", "rows", "--view", JOINED, "--key", "cat/3", "--targets", JOINED, "-k", 3, *where]
+        (found,) = told(*by_key)["results"]
+        assert found["target"] == JOINED
+        assert f"{JOINED} query -> {JOINED}" in done(*by_key)
+        (other,) = told("search", "rows", "--view", "gist", "--key", "cat/3", "--targets", JOINED, *where)["results"]
+        assert {hit["target"] for hit in other["hits"]} == {JOINED}
+        across = told("search", "rows", "--view", JOINED, "--vector", vector, *where)["results"]
+        assert [one["target"] for one in across] == [JOINED, "gist"]
+
+        (embedded, _) = told("embed", "rows", "--view", JOINED, "--vector", vector, *where)["results"]
+        assert len(embedded["vector"]) == 2
+        done("embed", "rows", "--view", JOINED, "--all", "--targets", JOINED, "--out", tmp_path / "all.npz", *where)
+        assert np.load(tmp_path / "all.npz")["vectors"].shape == (16, 2)
+
+        measured = told("evaluate", "rows", "--view", JOINED, "--targets", "gist", *where)
+        assert {row["query_view"] for row in measured["rows"]} == {JOINED}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_joined_view_is_added_to_a_space(tmp_path, backend):
+    """By train --extend, as any view."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 6)
+    with reached(home, backend) as where:
+        done("train", "rows", "--views", "color", "--learner", "semantic", *where)
+        made = told("train", "rows", "--views", JOINED, "--extend", "semantic", *where)
+        assert made["added"] == [JOINED]
+        wrong = run("train", "rows", "--views", "color+color", *where)
+        assert wrong.exit_code == 1
+        assert "joins view 'color' twice: name every view once" in wrong.stderr
+        assert json.loads(done("show", "rows", "--json", *where))["views"][0]["name"] == "color"
