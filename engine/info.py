@@ -42,7 +42,7 @@ class Tuning:
     """How settings were chosen by cross-validation among the training items."""
 
     measure: str
-    """"map", "accuracy" or "order"; larger is better."""
+    """One of "map", "accuracy", "order" and "items"; larger is better."""
     folds: int
     items: int
     """Training items that took part."""

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 """In place of a learner: the one that suits what is known of the items, and the name of its space."""
 FOLDS = 3
-ORDER = "order"
-MEASURES = ("map", "accuracy", ORDER)
-"""What tuning may measure: mean average precision, accuracy of the nearest neighbours' vote, or how well distances
-agree with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs."""
+ORDER, ITEMS = "order", "items"
+MEASURES = ("map", "accuracy", ORDER, ITEMS)
+"""What tuning may measure: mean average precision, accuracy of the nearest neighbours' vote; how well distances agree
+with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs; or the mean
+reciprocal rank of an item's own other view, which needs no labels."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,10 @@ class Tune:
     """How the settings that a recipe leaves open are chosen by cross-validation."""
 
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Values to try by setting, in place of the usual ones; ``kernel`` (none, chi2, rbf, linear) is a setting too."""
-    measure: str = MEASURES[0]
+    """Values to try by setting, in place of the usual ones; ``kernel`` (none, chi2, rbf, linear) is a setting too, and
+    so is ``learner`` where the recipe names none."""
+    measure: str = ""
+    """One of ``MEASURES``; "": map where labels or pairs tell what is similar, else items."""
     folds: int = FOLDS
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.learners.comparisons import KINDS, Comparisons
-from engine.recipe import DEFAULT, FOLDS, MEASURES, Grouping, Pair, Recipe, Tune
+from engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.structs import from_struct
@@ -43,7 +43,7 @@ def to_tune(message: pb.Tune) -> Tune:
         name: tuple(value) if isinstance(value, list) else (value,)
         for name, value in from_struct(message.values).items()
     }
-    return Tune(values, message.measure or MEASURES[0], message.folds or FOLDS)
+    return Tune(values, message.measure, message.folds or FOLDS)
 
 
 def to_grouping(message: pb.Grouping) -> Grouping:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ Measure = Callable[[Rows, Labels, Labels], float]
 Crossing = tuple[int, int]
 """The view of the queries and the view of the database, counted from 0."""
 SPEC = "spec"
+T = TypeVar("T")
 CACHED_BYTES = 1 << 29
 """Memory for rows that the leading stages of chains have made."""
 
@@ -38,7 +39,7 @@ class Fold:
     database: Sequence[Rows]
 
 
-class CrossValidation:
+class CrossValidation(Generic[T]):
     """Fits chains in every fold and measures them there.
 
     The leading stages of a chain, such as a kernel map, are fitted once in each fold for all chains that begin so.
@@ -50,13 +51,13 @@ class CrossValidation:
     """
 
     def __init__(
-        self, folds: Sequence[Fold], measure: Callable[[int, Chain, list[Rows], list[Rows]], Iterable[float]]
+        self, folds: Sequence[Fold], measure: Callable[[int, Chain, list[Rows], list[Rows]], Iterable[T]]
     ) -> None:
         self.folds = folds
         self.measure = measure
         self._staged: dict[tuple[int, str], tuple[list[Rows], ...]] = {}
 
-    def values(self, make: Callable[[], Chain]) -> list[list[float]]:
+    def values(self, make: Callable[[], Chain]) -> list[list[T]]:
         """Returns what is measured in each fold of a chain that ``make`` returns unfitted, called once for each.
 
         Raises:
@@ -64,7 +65,7 @@ class CrossValidation:
         """
         return [self._values(number, make().steps) for number in range(len(self.folds))]
 
-    def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[float]:
+    def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[T]:
         leading = next((i for i, step in enumerate(steps) if not step.capabilities.auxiliary or step.needs_labels), 0)
         training, queries, database = self._after(steps[:leading], number)
         chain = Chain(steps[leading:])
@@ -172,7 +173,12 @@ def _fold(
     )
 
 
-@dataclass(frozen=True)
+Scores = Mapping[Any, NDArray[np.float64]]
+"""What is measured of one candidate, such as the average precision of each query, by crossing or otherwise in groups
+that count alike; paired with what is measured of others, and NaN in the same places."""
+
+
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """Settings that were tried."""
 
@@ -181,21 +187,42 @@ class Candidate:
     """None where the settings cannot be used."""
     error: str = ""
     """Why they cannot."""
+    scores: Scores = field(default_factory=dict)
+    """Of which the score is the mean of the groups' means; none where it was measured as one number."""
+
+    def near(self, best: "Candidate") -> bool:
+        """Returns whether the score is at most one standard error of the paired differences below a better one's."""
+        if self.score is None or best.score is None or not self.scores:
+            return False
+        errors = [_standard_error(best.scores[group] - values) for group, values in self.scores.items()]
+        return best.score - self.score <= float(np.sqrt(np.square(errors).sum())) / len(errors)
+
+    def harms(self, other: "Candidate") -> bool:
+        """Returns whether any group is worse than another candidate's by more than one standard error."""
+        differences = [other.scores[group] - values for group, values in self.scores.items()]
+        return any(float(np.nanmean(one)) > _standard_error(one) for one in differences)
+
+
+def _standard_error(differences: NDArray[np.float64]) -> float:
+    """Returns that of the mean of paired differences; 0 of a single one."""
+    known = differences[~np.isnan(differences)]
+    return float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
 
 
 def search(
     grid: Mapping[str, Sequence[Any]],
-    score: Callable[[dict[str, Any]], float],
+    score: Callable[[dict[str, Any]], float | Scores],
     *,
     exhaustive: bool = True,
     progress: Callable[[int, int, Candidate | None], None] | None = None,
 ) -> tuple[dict[str, Any], float, list[Candidate]]:
     """Returns the point of a grid, a value by name, whose score is largest, that score, and all that was tried.
 
-    Of equal scores the first wins.
+    Of equal scores the first wins. Where scores are given in groups, the first within one standard error of the best
+    does, and nothing that is worse in one of the groups by more than a standard error than the first value is chosen.
 
     Args:
-        grid: values to try by name, the likeliest first.
+        grid: values to try by name, the simplest or likeliest first.
         score: called once for each point that is tried; its ValueError is why a point cannot be used.
         exhaustive: try every combination; or else start from every first value and choose the settings one after
             another, in the order of the grid, which needs a sum of fits instead of a product.
@@ -208,35 +235,52 @@ def search(
     total = int(np.prod(sizes)) if exhaustive else 1 + sum(size - 1 for size in sizes)
     tried: dict[tuple[int, ...], Candidate] = {}
 
-    def scored(point: tuple[int, ...]) -> float:
+    def candidate(point: tuple[int, ...]) -> Candidate:
         if point not in tried:
             checkpoint()
             tried[point] = _candidate({name: grid[name][i] for name, i in zip(names, point, strict=True)}, score)
             if progress is not None:
                 progress(len(tried), total, tried[point])
-        found = tried[point].score
-        return -np.inf if found is None else found
+        return tried[point]
 
     if progress is not None:
         progress(0, total, None)
     if exhaustive:
-        best = max(np.ndindex(*sizes), key=scored)
+        best = _best(list(np.ndindex(*sizes)), candidate)
     else:
         best = (0,) * len(sizes)
         for axis, size in enumerate(sizes):
             others = [i for i in range(size) if i != best[axis]]
-            best = max(((*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *others)), key=scored)
+            best = _best([(*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *others)], candidate)
     candidates = list(tried.values())
     if (score_of_best := tried[best].score) is None:
         raise ValueError(f"none of the settings can be used: {candidates[0].error}")
     return tried[best].settings, score_of_best, candidates
 
 
-def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float]) -> Candidate:
+def _best(points: Sequence[tuple[int, ...]], candidate: Callable[[tuple[int, ...]], Candidate]) -> tuple[int, ...]:
+    """Returns the point that is chosen of several, the first of which stays unless another is better."""
+    found = [candidate(point) for point in points]
+    first = found[0]
+    allowed = {
+        number: one.score
+        for number, one in enumerate(found)
+        if one.score is not None and (first.score is None or not one.harms(first))
+    }
+    if not allowed:
+        return points[0]
+    best = max(allowed, key=lambda number: allowed[number])
+    return points[next(number for number in allowed if number == best or found[number].near(found[best]))]
+
+
+def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float | Scores]) -> Candidate:
     try:
-        return Candidate(settings, score(settings))
+        found = score(settings)
     except ValueError as error:
         return Candidate(settings, None, str(error))
+    if isinstance(found, Mapping):
+        return Candidate(settings, float(np.mean([np.nanmean(values) for values in found.values()])), "", found)
+    return Candidate(settings, found)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Tuning: the settings that a recipe leaves open, chosen by cross-validation among the training items."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Trial, Tuning
 from engine.learners.chain import Chain
-from engine.learners.selection import Candidate, search
+from engine.learners.selection import Candidate, Scores, search
 from engine.progress import Progress
-from engine.recipe import MEASURES, ORDER, Recipe, Tune
+from engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
 from engine.spaces.parts import Part
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
 from engine.training.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
-from engine.training.validation import validate_order, validate_retrieval
+from engine.training.validation import by_crossing, validate_order, validate_retrieval
 
 MOST_ITEMS = 5_000
 """Training items that take part; of more, a random sample."""
@@ -27,28 +28,19 @@ def tune(
 ) -> tuple[Recipe, Tuning]:
     """Return the recipe with the settings that do best, and how they were chosen.
 
-    Settings are chosen one after another, by the mean over the folds of ``validate_retrieval``, or by order of
-    ``validate_order``.
+    Settings are chosen one after another, by the mean over the folds of ``validate_retrieval``, the first within one
+    standard error of the best, or by order of ``validate_order``.
 
     Raises InvalidInputError (settings, folds, nothing to tune, every candidate fails), NotReadyError (nothing gives
     the items that are similar).
     """
-    wanted = recipe.tune or Tune()
+    wanted = _with_measure(recipe.tune or Tune(), training)
     _check(wanted, training)
     values = grid(recipe, training)
     sample = training
     if wanted.measure != ORDER and len(training) > MOST_ITEMS:
         sample = training.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(training))[:MOST_ITEMS]))
-    if wanted.measure == ORDER and training.constraints is not None:
-        validation = validate_order(training, training.constraints, wanted.folds, recipe.seed)
-    else:
-        validation = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
-
-    def score(settings: dict[str, Any]) -> float:
-        found = validation.values(lambda: assemble(_with_settings(recipe, settings), parts))
-        if not any(found):
-            raise InvalidInputError("no query has a similar item that it could find")
-        return float(np.mean([value for fold in found for value in fold]))
+    score = _score(recipe, parts, sample, wanted)
 
     def report(done: int, total: int, candidate: Candidate | None) -> None:
         if progress is not None:
@@ -68,6 +60,36 @@ def tune(
         tried=tuple(map(_trial, tried)),
     )
     return _with_settings(recipe, best), tuning
+
+
+def _score(
+    recipe: Recipe, parts: Sequence[Sequence[Part]], sample: Examples, wanted: Tune
+) -> Callable[[dict[str, Any]], float | Scores]:
+    """Return what measures settings in all folds."""
+
+    def make(settings: dict[str, Any]) -> Chain:
+        return assemble(_with_settings(recipe, settings), parts)
+
+    if wanted.measure == ORDER and sample.constraints is not None:
+        order = validate_order(sample, sample.constraints, wanted.folds, recipe.seed)
+        return lambda settings: float(np.mean(list(chain.from_iterable(order.values(lambda: make(settings))))))
+    retrieval = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
+
+    def by_query(settings: dict[str, Any]) -> Scores:
+        found = by_crossing(retrieval.values(lambda: make(settings)))
+        if not found:
+            raise InvalidInputError("no query has a similar item that it could find")
+        return found
+
+    return by_query
+
+
+def _with_measure(wanted: Tune, training: Examples) -> Tune:
+    """Return how to tune with a measure: the one that is wanted, or else one that what is known allows."""
+    if wanted.measure:
+        return wanted
+    known = training.similar is not None or any(training.labels) or len(training.rows) < 2
+    return replace(wanted, measure=MEASURES[0] if known else ITEMS)
 
 
 def check_tried(recipe: Recipe, parts: Sequence[Sequence[Part]]) -> None:
@@ -108,6 +130,10 @@ def _check(wanted: Tune, training: Examples) -> None:
             raise InvalidInputError(f"{ORDER} is that of constraints: give --constraints, or tune by {MEASURES[0]}")
         if len(training.constraints) < wanted.folds:
             raise NotReadyError(f"{len(training.constraints)} constraints are too few for {wanted.folds} folds")
+        return
+    if wanted.measure == ITEMS:
+        if len(training.rows) < 2:
+            raise InvalidInputError(f"{ITEMS} is how soon an item's own other view is found: name at least two views")
         return
     if training.similar is not None:
         if wanted.measure != MEASURES[0]:

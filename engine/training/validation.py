@@ -1,5 +1,6 @@
 """Validation: folds of training items, or of comparisons of them, and how good a fitted pipeline is in each."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,12 +12,13 @@ from engine.catalog.values import within_reach
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.comparisons import Comparisons
-from engine.learners.selection import CrossValidation, Fold
+from engine.learners.selection import CrossValidation, Fold, Scores
+from engine.recipe import ITEMS
 from engine.spaces.pipeline import distances, metrics_of_items
 from engine.training.examples import Examples
 from engine.training.groups import fold_groups
 from engine.training.learning import learn
-from engine.training.measures import average_precision, knn_correct, members, ranking, relevance
+from engine.training.measures import average_precision, knn_correct, members, ranking
 
 ACCURACY = "accuracy"
 NEIGHBORS = 5
@@ -24,19 +26,38 @@ NEIGHBORS = 5
 _QUERIES_AT_ONCE = 256
 
 Rows = NDArray[Any]
+Bools = NDArray[np.bool_]
+Crossing = tuple[int, int]
+Scored = tuple[Crossing, Rows]
+"""A query view and the view of a target, and a measure of each query of a fold; NaN where nothing is relevant."""
 
 
-def validate_retrieval(training: Examples, folds: int, measure: str, seed: int) -> CrossValidation:
-    """Return folds of items: those of a fold are the queries, and the others the database, learned from.
+def validate_retrieval(training: Examples, folds: int, measure: str, seed: int) -> "CrossValidation[Scored]":
+    """Return folds of items: those of a fold are queries and database, and the others are learned from.
 
-    In each fold the mean of a measure, "map" or "accuracy", is taken over the queries of every pair of a query view and
-    a target that the pipeline can match: across the views, or within each where the learner keeps them apart.
+    So settings are judged by items that were not learned from. An item is not to be found by itself, nor by others of
+    its group, but for the measure "items", by which it is all that is relevant to its other views. Where fewer than
+    half of the items have a similar one in their own fold, the database is what is learned from.
+
+    The measure is taken of the queries of every pair of a query view and a target that the pipeline can match: across
+    the views, or within each where the learner keeps them apart.
     """
     retrieval = _Retrieval(training, spread(training, folds, seed), measure, seed)
+    if not retrieval.finds_unseen():
+        retrieval = replace(retrieval, unseen=False)
     return CrossValidation([retrieval.fold(number) for number in range(retrieval.folds.max() + 1)], retrieval)
 
 
-def validate_order(training: Examples, comparisons: Comparisons, folds: int, seed: int) -> CrossValidation:
+def by_crossing(found: list[list[Scored]]) -> Scores:
+    """Return what was measured in all folds by pair of a query view and a target."""
+    gathered: dict[Crossing, list[Rows]] = defaultdict(list)
+    for fold in found:
+        for crossing, values in fold:
+            gathered[crossing].append(values)
+    return {crossing: np.concatenate(values) for crossing, values in gathered.items()}
+
+
+def validate_order(training: Examples, comparisons: Comparisons, folds: int, seed: int) -> "CrossValidation[float]":
     """Return folds of comparisons: distances are learned from the others and compared with those of the fold."""
     chosen = np.random.default_rng(seed).permutation(len(comparisons)) % folds
     rows, mask = _dense(training), training.mask
@@ -65,66 +86,89 @@ class _Retrieval:
     """(n,) the fold of each item."""
     measure: str
     seed: int
+    unseen: bool = True
+    """Whether the items of a fold are its database, too."""
 
     def fold(self, number: int) -> Fold:
         """Return what is learned from and embedded while a fold is measured."""
         queries, items = self._positions(number)
         rows = _dense(self.training)
-        return _fold(
-            self.training.take(self.folds != number),
-            queries=[view[chosen] for view, chosen in zip(rows, queries, strict=True)],
-            database=[view[chosen] for view, chosen in zip(rows, items, strict=True)],
-        )
+        asking = [view[chosen] for view, chosen in zip(rows, queries, strict=True)]
+        found = [view[chosen] for view, chosen in zip(rows, items, strict=True)]
+        return _fold(self.training.take(self.folds != number), asking, asking if self.unseen else found)
 
-    def __call__(self, number: int, chain: Chain, probes: list[Rows], placed: list[Rows]) -> Iterator[float]:
-        """Yield the mean measure of the queries of a fold by query view and target, if any has relevant items."""
+    def __call__(self, number: int, chain: Chain, probes: list[Rows], placed: list[Rows]) -> Iterator[Scored]:
+        """Yield the measure of each query of a fold by query view and target, if any has relevant items."""
         queries, items = self._positions(number)
         classes = self.training.classes()
         for query, target in _crossings(chain, len(queries)):
             if len(queries[query]) and len(items[target]):
-                metrics = metrics_of_items(chain, classes[items[target]], target)
+                known = np.full(len(items[target]), "") if self.unseen else classes[items[target]]
+                metrics = metrics_of_items(chain, known, target)
                 vectors = within_reach(probes[query]), within_reach(placed[target])
                 found = self._quality(*vectors, metrics, queries[query], items[target])
                 if np.isfinite(found).any():
-                    yield float(np.nanmean(found))
+                    yield (query, target), found
+
+    def finds_unseen(self) -> bool:
+        """Return whether half of the items, at least, have a similar one in their own fold."""
+        if self.measure == ITEMS:
+            return True
+        known = [np.flatnonzero(self._known() & (self.folds == number)) for number in np.unique(self.folds)]
+        found = np.concatenate([self._relevant(items, items).any(axis=1) for items in known])
+        return bool(len(found)) and float(found.mean()) >= 0.5
+
+    def _known(self) -> Bools:
+        """Return which items it is known of what is similar to them: the paired or the labelled ones."""
+        if self.measure == ITEMS:
+            return np.ones(len(self.training), bool)
+        if self.training.similar is not None:
+            return np.asarray(self.training.similar.sum(axis=1)).ravel() > 1
+        return np.array([bool(labels) for labels in self.training.labels], bool)
 
     def _positions(self, number: int) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
-        """Return the positions of a fold's queries and of its database by view, of items whose similar ones are known.
-
-        With pairs, these are the paired items; else the labelled ones.
-        """
-        if self.training.similar is not None:
-            known = np.asarray(self.training.similar.sum(axis=1)).ravel() > 1
-        else:
-            known = np.array([bool(labels) for labels in self.training.labels], bool)
-        usable = self.training.mask.T & known
+        """Return the positions of a fold's queries and of its database by view."""
+        usable = self.training.mask.T & self._known()
         held_out = self.folds == number
-        return [np.flatnonzero(view & held_out) for view in usable], [
-            np.flatnonzero(view & ~held_out) for view in usable
-        ]
+        queries = [np.flatnonzero(view & held_out) for view in usable]
+        return queries, queries if self.unseen else [np.flatnonzero(view & ~held_out) for view in usable]
 
     def _quality(
         self, probes: Rows, placed: Rows, metrics: Rows, queries: NDArray[np.intp], items: NDArray[np.intp]
     ) -> Rows:
         """Return the measure of each query, (q,)."""
-        found, random = [], np.random.default_rng(self.seed)
+        found, random, apart = [], np.random.default_rng(self.seed), self.training.apart
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             checkpoint()
             chosen = slice(start, start + _QUERIES_AT_ONCE)
-            order = ranking(distances(probes[chosen], placed, metrics), random)
-            found.append(self._judged(order, queries[chosen], items))
+            gaps = distances(probes[chosen], placed, metrics)
+            if self.measure != ITEMS:
+                gaps[apart[queries[chosen], None] == apart[None, items]] = np.inf  # these rank last, as irrelevant
+            found.append(self._judged(ranking(gaps, random), queries[chosen], items))
         return np.concatenate(found)
 
     def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> Rows:
+        if self.measure == ACCURACY:
+            return knn_correct(order, *self._members(queries, items), NEIGHBORS).astype(float)
+        return average_precision(np.take_along_axis(self._relevant(queries, items), order, axis=1))
+
+    def _relevant(self, queries: NDArray[np.intp], items: NDArray[np.intp]) -> Bools:
+        """Return which items are to be found by which queries, (q, n)."""
+        itself = queries[:, None] == items[None, :]
+        if self.measure == ITEMS:
+            return np.asarray(itself)
+        apart = self.training.apart
+        others = apart[queries, None] != apart[None, items]
         if self.training.similar is not None:
-            shared = self.training.similar[queries][:, items].toarray() > 0
-            return average_precision(np.take_along_axis(shared, order, axis=1))
+            return np.asarray((self.training.similar[queries][:, items].toarray() > 0) & others)
+        asked, offered = self._members(queries, items)
+        return np.asarray((asked.astype(np.float32) @ offered.astype(np.float32).T > 0) & others)
+
+    def _members(self, queries: NDArray[np.intp], items: NDArray[np.intp]) -> tuple[Bools, Bools]:
+        """Return which labels queries and items have, each (n, L)."""
         wanted, offered = ([self.training.labels[i] for i in chosen] for chosen in (queries, items))
         classes = sorted({label for labels in (*wanted, *offered) for label in labels})
-        query_members, item_members = members(wanted, classes), members(offered, classes)
-        if self.measure == ACCURACY:
-            return knn_correct(order, query_members, item_members, NEIGHBORS).astype(float)
-        return average_precision(relevance(order, query_members, item_members))
+        return members(wanted, classes), members(offered, classes)
 
 
 def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:

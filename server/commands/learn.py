@@ -52,7 +52,10 @@ class RecipeOptions:
         typer.Option("--try", metavar="KEY=V,V", help="With --tune: values to try, such as kernel=chi2,rbf; repeat."),
     ] = None
     tune_by: Annotated[
-        str | None, typer.Option(metavar="map|accuracy|order", help="With --tune: what is measured (else map).")
+        str | None,
+        typer.Option(
+            metavar="map|accuracy|order|items", help="With --tune: what is measured (else map; items without labels)."
+        ),
     ] = None
     folds: Annotated[int | None, typer.Option(min=2, help="With --tune: folds (else 3).")] = None
     rerank: Annotated[
@@ -99,7 +102,7 @@ class RecipeOptions:
 
         if self.tune_by is not None and self.tune_by not in MEASURES:
             raise typer.BadParameter(f"--tune-by takes {' or '.join(MEASURES)}, not {self.tune_by!r}")
-        return Tune(choices(self.values, "--try"), self.tune_by or MEASURES[0], self.folds or FOLDS)
+        return Tune(choices(self.values, "--try"), self.tune_by or "", self.folds or FOLDS)
 
 
 def train(
