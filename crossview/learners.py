@@ -21,6 +21,7 @@ from engine.learners.subspace.cca import CanonicalCorrelation
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
 from engine.learners.subspace.pls import PartialLeastSquares
+from engine.learners.subspace.posteriors import ClassPosteriors
 from engine.learners.subspace.semantic import SemanticMatching
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "PCA",
     "CanonicalCorrelation",
     "Chain",
+    "ClassPosteriors",
     "Fantope",
     "Hybrid",
     "InnerProduct",

@@ -145,6 +145,14 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.hstack([self._embed(rows, i) for i, rows in enumerate(_cut(X, self.view_widths_))])
 
+    def transform_queries(self, X: ArrayLike, view: int) -> Any:
+        """Embeds rows of one view, (n, d_view), that embedded items are compared with: as ``transform`` by default.
+
+        Returns, raises: as ``transform``.
+        """
+        check_is_fitted(self)
+        return self._embed(X, view, queries=True)
+
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
         """Returns how many dimensions embeddings can have, given the rank of each view's rows and how many classes."""
         return max(ranks)
@@ -203,6 +211,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _project(self, rows: Rows, view: int) -> Rows: ...
+
+    def _project_queries(self, rows: Rows, view: int) -> Rows:
+        return self._project(rows, view)
 
     def _validated(self, X: MultiView, y: Any) -> tuple[list[Rows], Supervision]:
         given = Supervision.of(y)
@@ -268,10 +279,11 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         raise ValueError(f"{self.name} makes no codes of vectors")
 
-    def _embed(self, rows: ArrayLike, view: int) -> NDArray[Any]:
+    def _embed(self, rows: ArrayLike, view: int, queries: bool = False) -> NDArray[Any]:
         checkpoint()
         checked = self._checked_rows(rows, view)
-        embeddings = self._project(checked.astype(np.float64, copy=False), view)
+        project = self._project_queries if queries else self._project
+        embeddings = project(checked.astype(np.float64, copy=False), view)
         return embeddings.astype(checked.dtype, copy=False)
 
     def _checked_rows(self, rows: ArrayLike, view: int) -> NDArray[Any]:

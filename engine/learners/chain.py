@@ -78,13 +78,15 @@ class Chain(MultiViewLearner):
             return super().assign(X, category, view)
         return self.steps[-1].assign(self._before_last(X, view), category, view)
 
-    def codes_and_vectors(self, X: ArrayLike, view: int) -> tuple[Rows, Rows]:
+    def codes_and_vectors(self, X: ArrayLike, view: int, queries: bool = False) -> tuple[Rows, Rows]:
         """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and the vectors they stand for, (n, D).
+
+        ``queries``: the rows are to be compared with items.
 
         Raises:
             ValueError: as ``transform``, or if the last step is no hasher.
         """
-        hasher, rows = self.steps[-1], self._before_last(X, view)
+        hasher, rows = self.steps[-1], self._before_last(X, view, queries)
         return hasher.transform(rows, view=view), hasher.unhashed(rows, view)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
@@ -130,17 +132,20 @@ class Chain(MultiViewLearner):
     def _project(self, rows: Rows, view: int) -> Rows:
         return self._after(self.steps, rows, view)
 
-    def _before_last(self, X: ArrayLike, view: int) -> Rows:
+    def _project_queries(self, rows: Rows, view: int) -> Rows:
+        return self._after(self.steps, rows, view, queries=True)
+
+    def _before_last(self, X: ArrayLike, view: int, queries: bool = False) -> Rows:
         """Returns rows of one view as the last step takes them."""
         rows: Rows = self._checked_rows(X, view).astype(float, copy=False)
-        return self._after(self.steps[:-1], rows, view)
+        return self._after(self.steps[:-1], rows, view, queries)
 
-    def _after(self, steps: Sequence[MultiViewLearner], rows: Rows, view: int) -> Rows:
+    def _after(self, steps: Sequence[MultiViewLearner], rows: Rows, view: int, queries: bool = False) -> Rows:
         """Returns rows of one view after some of the steps, from the first on."""
         positions = self._positions(rows, view)
         known = np.flatnonzero(positions >= 0)
         for step in steps:
-            rows = step.transform(rows, view=view)
+            rows = step.transform_queries(rows, view) if queries else step.transform(rows, view=view)
             if len(known) and step.left_out_:
                 rows[known] = step.left_out_[view][positions[known]]
         return rows

@@ -70,7 +70,8 @@ class CrossValidation(Generic[T]):
         training, queries, database = self._after(steps[:leading], number)
         chain = Chain(steps[leading:])
         self.folds[number].learn(chain, training)
-        return list(self.measure(number, chain, *_transformed(chain, queries, database)))
+        probes = [chain.transform_queries(rows, view) if len(rows) else rows for view, rows in enumerate(queries)]
+        return list(self.measure(number, chain, probes, *_transformed(chain, database)))
 
     def _after(self, stages: Sequence[MultiViewLearner], number: int) -> tuple[list[Rows], ...]:
         """Returns training rows, queries and database of a fold after stages that are fitted on the first."""

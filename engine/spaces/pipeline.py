@@ -90,15 +90,15 @@ def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Pa
     return extended
 
 
-def vectors(chain: Chain, rows: NDArray[np.float32], view: int) -> NDArray[np.float32]:
-    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view); n may be 0.
+def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = False) -> NDArray[np.float32]:
+    """Return the vectors, (n, D) float32, of rows of one view, (n, d_view), as items or queries; n may be 0.
 
     Those of a hasher are columns of 0 and 1.
     """
     if not len(rows):  # estimators refuse empty input; one row of zeros has the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
-        return within_reach(chain.transform(rows, view=view))
+        return within_reach(chain.transform_queries(rows, view) if queries else chain.transform(rows, view=view))
 
 
 def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
@@ -123,14 +123,14 @@ def distances(
 
 
 def codes_and_vectors(
-    chain: Chain, rows: NDArray[np.float32], view: int
+    chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the codes of a chain that ends in a hasher, columns of 0 and 1, and the float vectors behind them."""
     if not len(rows):
         one_code, one_vector = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_vector[:0]
     with np.errstate(over="ignore"):
-        codes, floats = chain.codes_and_vectors(rows, view)
+        codes, floats = chain.codes_and_vectors(rows, view, queries)
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
 
 

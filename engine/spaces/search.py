@@ -133,7 +133,7 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
     found = record.rows(tx, keys)
     places = {item: place for place, item in enumerate(found.ids.tolist())}
     having = [item for item in keys if item in places]
-    vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)])[chosen]
+    vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)], items=True)[chosen]
     return ItemEmbeddings(
         space=space.name,
         generation=space.generation,

@@ -125,13 +125,15 @@ class Space(SpaceDescription):
                 placed[target] = Placed(ids[under_target], found[under_target])
         return placed
 
-    def probe(self, view: str, rows: NDArray[np.float32], names: Sequence[str] = ()) -> dict[Target, Vectors]:
-        """Return, by target, the vectors of queries from raw rows of the query view, shape (n, d).
+    def probe(
+        self, view: str, rows: NDArray[np.float32], names: Sequence[str] = (), *, items: bool = False
+    ) -> dict[Target, Vectors]:
+        """Return, by target, the vectors of queries, or of ``items``, from raw rows of the query view, shape (n, d).
 
         Raises what ``targets_for`` does, and InvalidInputError where a row is too far from those of the training.
         """
         chosen = self.targets_for(view, names)
-        by_metric = {target.metric: found for target, found in self._vectors(view, rows).items()}
+        by_metric = {target.metric: found for target, found in self._vectors(view, rows, queries=not items).items()}
         if not self.binary and any(map(out_of_reach, by_metric.values())):
             raise InvalidInputError(
                 f"space {self.name!r} makes numbers too large for distances in float32 of a row of view {view!r}: "
@@ -139,14 +141,14 @@ class Space(SpaceDescription):
             )
         return {target: by_metric[target.metric] for target in chosen}
 
-    def _vectors(self, view: str, rows: NDArray[np.float32]) -> dict[Target, Vectors]:
-        """Return the vectors of a view's rows by each of its targets."""
+    def _vectors(self, view: str, rows: NDArray[np.float32], queries: bool = False) -> dict[Target, Vectors]:
+        """Return the vectors of a view's rows, as items or as queries, by each of its targets."""
         position, targets = self.views.index(view), self.targets_of(view)
         if self.rerank:
-            codes, floats = codes_and_vectors(self.pipeline, rows, position)
+            codes, floats = codes_and_vectors(self.pipeline, rows, position, queries)
             return {targets[0]: with_floats(np.packbits(codes > 0, axis=1), floats)}
         ends = np.cumsum([target.dim for target in targets])[:-1]
-        found = np.split(vectors(self.pipeline, rows, position), ends, axis=1)
+        found = np.split(vectors(self.pipeline, rows, position, queries), ends, axis=1)
         return {
             target: np.packbits(columns > 0, axis=1) if target.codes else np.ascontiguousarray(columns)
             for target, columns in zip(targets, found, strict=True)

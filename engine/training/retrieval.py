@@ -64,7 +64,7 @@ def figures(trial: Trial, view: str, target: str, what: What) -> Figures:
     found = trial.items.of_ids(np.union1d(division.queries, division.trained)).seen_in(target)
     unseen = np.isin(found.ids, division.queries)
     metrics = metrics_of_items(trial.pipeline, np.where(unseen, "", found.classes()), position)
-    probes, placed = _place(trial, queries, view), _place(trial, found, target)
+    probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
     members = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median] = {}
     for database in what.databases:
@@ -87,11 +87,11 @@ def figures(trial: Trial, view: str, target: str, what: What) -> Figures:
     return estimates
 
 
-def _place(trial: Trial, items: Examples, view: str) -> _Placed:
+def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:
     rows, position = items.rows[view], trial.space.views.index(view)
     if trial.space.rerank:
-        return _Placed(*codes_and_vectors(trial.pipeline, rows, position))
-    found = vectors(trial.pipeline, rows, position)
+        return _Placed(*codes_and_vectors(trial.pipeline, rows, position, queries))
+    found = vectors(trial.pipeline, rows, position, queries)
     return _Placed(found, found)
 
 

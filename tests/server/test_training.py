@@ -65,7 +65,7 @@ def test_a_view_is_added_later(where: list[str]) -> None:
 def test_a_learner_need_not_be_named(where: list[str]) -> None:
     """The default learns a space that is searched across views."""
     told = done("train", "rows", "--views", "color,gist", *where)
-    assert "trained multi-npp generation 1: sqrt,kernel:rbf,multi-npp on 20 items" in told
+    assert "trained default generation 1: posteriors,dot on 20 items" in told
     assert "across views" in told
 
 

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.steps.step import Step
+from engine.learners.supervision import Supervision
 
 
 class InnerProduct(Step):
-    """Lifts rows to unit length such that rows of two views are the nearer, the greater their inner product is.
+    """Lifts rows to unit length such that an item is the nearer to a query, the greater their inner product is.
 
     A row x of view v becomes (x, 0, ..., sqrt(R^2 - |x|^2), ..., 0) / R with R^2 twice the greatest squared length of
-    the view's training rows, and the added columns are one per view, zero but for its own. Across views the squared
-    distance is therefore 2 - 2 <x, y> / (R_v R_w); within a view it is that of the rows and of the added column. A view
+    the view's training rows. The added columns are one for queries and one for the items of each view, zero but for
+    its own. The squared distance of a query x of view v and an item y of any view w is therefore 2 - 2 <x, y> /
+    (R_v R_w), and so is that of items of two views; a row as an item is not the nearest to itself as a query. A view
     that is added later adds a column of zeros to the others' rows, and their distances stay. After Bachrach et al.,
     "Speeding up the Xbox recommender system using a Euclidean transformation for inner-product spaces" (RecSys 2014),
     who take the greatest length itself: that leaves no room for longer rows, and near it the root magnifies rounding.
@@ -30,6 +32,7 @@ class InnerProduct(Step):
 
     Attributes:
         radii_: list of float, R of each view. Longer rows are shortened to it.
+        query_column_: bool, is there a column for queries? Those that were fitted without embed queries as items.
     """
 
     name = "dot"
@@ -37,17 +40,29 @@ class InnerProduct(Step):
     views: Sequence[int] | None = None  # of all views or none: one that is left out would keep another width
 
     radii_: list[float]
+    query_column_: bool = False
 
     def __init__(self, view_slices: Sequence[int] | None = None) -> None:
         self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        super()._fit(views, given)
+        self.query_column_ = True
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         return {"radii_": float(np.sqrt(2.0) * np.linalg.norm(rows, axis=1).max()) or 1.0}
 
     def _map(self, rows: Rows, view: int) -> Rows:
+        return self._lifted(rows, view, view + self.query_column_)
+
+    def _project_queries(self, rows: Rows, view: int) -> Rows:
+        return self._lifted(rows, view, 0 if self.query_column_ else view)
+
+    def _lifted(self, rows: Rows, view: int, column: int) -> Rows:
+        """Returns rows of a view with the added columns, of which one makes the length 1."""
         rows = rows / self.radii_[view]
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.maximum(lengths, 1.0)
-        added = np.zeros((len(rows), len(self.radii_)))
-        added[:, view] = np.sqrt(np.maximum(1.0 - (rows * rows).sum(axis=1), 0.0))
+        added = np.zeros((len(rows), len(self.radii_) + self.query_column_))
+        added[:, column] = np.sqrt(np.maximum(1.0 - (rows * rows).sum(axis=1), 0.0))
         return np.hstack([rows, added])

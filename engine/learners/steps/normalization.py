@@ -95,7 +95,7 @@ class Sqrt(Normalization):
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
 
     def _normalized(self, rows: Rows, view: int) -> Rows:
-        return np.copysign(np.sqrt(np.abs(rows)), rows)
+        return signed_root(rows)
 
 
 class Standardize(Normalization):
@@ -161,6 +161,11 @@ class Scale(Step):
 
     def _map(self, rows: Rows, view: int) -> Rows:
         return rows / self.scales_[view]
+
+
+def signed_root(rows: Rows) -> Rows:
+    """Returns the square roots of numbers, with their signs."""
+    return np.copysign(np.sqrt(np.abs(rows)), rows)
 
 
 def _divide(rows: Rows, sizes: Rows) -> Rows:

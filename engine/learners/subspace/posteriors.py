@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,12 @@ from engine.learners.settings import Between, Positive, Seed
 from engine.learners.steps.kernels import inverse_root
 from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
 from engine.learners.subspace.ridge_path import RidgePath
-from engine.learners.subspace.row_kernel import FittedKernel, RowKernel, Scaling, candidates
+from engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
 from engine.learners.supervision import Supervision, shared_classes
 
-_PENALTIES = np.logspace(-7, 1, 17)
+_PENALTIES = np.logspace(-6, 1, 15)
 """Per row, in units of a row's mean squared length."""
-_TRIAL_ROWS = 500
+_TRIAL_ROWS = 800
 """Rows by which kernels are compared, drawn by chance where there are more."""
 
 
@@ -33,8 +33,8 @@ class ClassPosteriors(SeparateLearner):
     in "posteriors,dot". The regressions predict one-hot classes (semantic matching, Rasiwasia et al., ACM MM 2010); a
     softmax of the predictions makes the probabilities. Every choice is made view by view and by predictions that leave
     the predicted row out, in closed form: the penalty by squared error; the temperature of the softmax by log loss; and
-    the kernel, by log loss too, as the simplest within one standard error of the best: linear before Gaussian ones,
-    wider before narrower ones, columns as they are before scaled ones.
+    the kernel, by log loss too, as the simplest within one standard error of the best: linear before Gaussian, columns
+    as they are before scaled ones, one scaling before two.
 
     Rows that were learned from are known too well. In a pipeline they are embedded as by a regression that leaves them
     out, so that a database of learned and of new items is fair to both.
@@ -43,26 +43,26 @@ class ClassPosteriors(SeparateLearner):
     one half. Rows alone in their class, as unlabelled items are, are left out.
 
     Args:
-        bandwidth: of the Gaussian kernel, in units of the mean squared distance; "linear" for inner products; None: of
-            linear, 2, 1, 0.5 and 0.25.
-        scaling: of the columns: "none", "sqrt", signed square roots, or "standardize", to unit variance; None: one of
-            them.
-        alpha: the ridge's penalty per row, in units of a row's mean squared length; None: of 17 from 1e-7 to 10.
+        kernel: "linear", inner products; "gaussian", the mean of Gaussian kernels of five widths (see ``RowKernel``);
+            None: one of them.
+        scaling: of the columns: "none"; "sqrt", signed square roots; "standardize", to unit variance; "both", the mean
+            of the last two kernels; None: one of them.
+        alpha: the ridge's penalty per row, in units of a row's mean squared length; None: of 15 from 1e-6 to 10.
         n_landmarks: rows that others are compared with, drawn by chance where there are more.
         random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         classes_: (K,) the classes, in the order of the embedding's columns.
-        scalings_: list of the scalings, one per view.
-        bandwidths_: list of the bandwidths, None for linear.
+        kernels_: list of the kernels, one per view.
+        scalings_: list of the scalings.
         alphas_: list of the penalties.
         factors_: list of the inverse temperatures.
         losses_: list of the mean log losses of training rows that were left out.
         centers_, deviations_: lists of (d_v,) arrays: what columns are standardised by.
-        landmarks_: list of (m, d_v) scaled rows; (0, d_v) for linear.
-        widths_: list of the factors of squared distances; 0 for linear.
-        weights_: list of (K, m) arrays, (K, d_v) for linear.
+        landmarks_: list of (m, d_v) rows; (0, d_v) for linear.
+        distances_: list of arrays: the mean squared distances of the landmarks, of "both" two; none for linear.
+        weights_: list of (K, m) arrays; (K, d_v) for linear, of "both" (K, 2 d_v).
         offsets_: list of (K,) arrays.
         left_out_: list of (n_v, K) embeddings of the training rows that have the view, each left out.
 
@@ -72,28 +72,28 @@ class ClassPosteriors(SeparateLearner):
 
     name = "posteriors"
     capabilities = Capabilities(
-        cross_view=True, needs_labels=True, multilabel=True, adds_views=True, main_parameter="bandwidth"
+        cross_view=True, needs_labels=True, multilabel=True, adds_views=True, main_parameter="kernel"
     )
 
     classes_: NDArray[Any] = field(init=False)
     exclusive_: bool = field(init=False)
+    kernels_: list[Kernel] = field(init=False)
     scalings_: list[Scaling] = field(init=False)
-    bandwidths_: list[float | None] = field(init=False)
     alphas_: list[float] = field(init=False)
     factors_: list[float] = field(init=False)
     losses_: list[float] = field(init=False)
     centers_: list[NDArray[np.float64]] = field(init=False)
     deviations_: list[NDArray[np.float64]] = field(init=False)
     landmarks_: list[Rows] = field(init=False)
-    widths_: list[float] = field(init=False)
+    distances_: list[NDArray[np.float64]] = field(init=False)
     weights_: list[NDArray[np.float64]] = field(init=False)
     offsets_: list[NDArray[np.float64]] = field(init=False)
     left_out_: list[NDArray[np.float32]] = field(init=False)
 
-    bandwidth: Positive | Literal["linear"] | None = None
+    kernel: Kernel | None = None
     scaling: Scaling | None = None
     alpha: Positive | None = None
-    n_landmarks: Annotated[int, Between(2, 10_000)] = 1000
+    n_landmarks: Annotated[int, Between(2, 10_000)] = 2000
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
 
@@ -120,15 +120,15 @@ class ClassPosteriors(SeparateLearner):
         left_out = posteriors(fitted.features(rows) @ weights.T + offsets, factor, self.exclusive_)
         left_out[known] = posteriors(model.left_out, factor, self.exclusive_)
         return {
+            "kernels_": kernel.kernel,
             "scalings_": kernel.scaling,
-            "bandwidths_": kernel.bandwidth,
             "alphas_": model.alpha,
             "factors_": factor,
             "losses_": float(log_losses(model.left_out, targets[known], factor, self.exclusive_).mean()),
             "centers_": fitted.center,
             "deviations_": fitted.deviation,
             "landmarks_": fitted.landmarks,
-            "widths_": fitted.width,
+            "distances_": fitted.means,
             "weights_": weights,
             "offsets_": offsets,
             "left_out_": left_out.astype(np.float32),
@@ -142,7 +142,7 @@ class ClassPosteriors(SeparateLearner):
 
     def _best_kernel(self, rows: Rows, targets: Rows, random: np.random.RandomState) -> RowKernel:
         """Returns the simplest kernel whose log loss is within one standard error of the least."""
-        tried = candidates(self.scaling, self.bandwidth)
+        tried = candidates(self.kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
         chosen = _drawn(len(rows), _TRIAL_ROWS, random)
@@ -158,11 +158,11 @@ class ClassPosteriors(SeparateLearner):
 
     def _project(self, rows: Rows, view: int) -> Rows:
         kernel = FittedKernel(
-            self.scalings_[view],
+            RowKernel(self.kernels_[view], self.scalings_[view]),
             self.centers_[view],
             self.deviations_[view],
             self.landmarks_[view],
-            self.widths_[view],
+            self.distances_[view],
         )
         scores = kernel.features(rows) @ self.weights_[view].T + self.offsets_[view]
         return posteriors(scores, self.factors_[view], self.exclusive_)
@@ -187,22 +187,21 @@ class _Model:
         fitted = FittedKernel.of(kernel, rows, landmarks)
         features, root = fitted.features(rows), None
         every = len(landmarks) == len(rows)
-        if fitted.width and not every:
+        gaussian = kernel.kernel == "gaussian"
+        if gaussian and not every:
             root = inverse_root(features[landmarks])
             features = features @ root
-        gram = bool(fitted.width) and every
-        path = RidgePath.of_gram(features, targets) if gram else RidgePath.of_rows(features, targets)
+        whole = gaussian and every
+        path = RidgePath.of_gram(features, targets) if whole else RidgePath.of_rows(features, targets)
         unit = float(path.values.sum()) or 1.0  # n times the mean squared length of centred rows
         penalty = path.best_penalty(_PENALTIES * unit) if alpha is None else alpha * unit
         return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty))
 
     def weights(self) -> tuple[Rows, NDArray[np.float64]]:
         """Returns (K, m) weights of the kernel's features and (K,) offsets."""
-        coefficients = self.path.coefficients(self.penalty)
-        if self.kernel.width and self.root is None:  # coefficients add up to 0, so a row's mean does not matter
-            return coefficients.T, self.path.means - self.features.mean(axis=0) @ coefficients
-        mean = self.features.mean(axis=0)
-        weights = (self.features - mean).T @ coefficients
+        coefficients, mean = self.path.coefficients(self.penalty), self.features.mean(axis=0)
+        whole = self.kernel.how.kernel == "gaussian" and self.root is None
+        weights = coefficients if whole else (self.features - mean).T @ coefficients
         offsets = self.path.means - mean @ weights
         return (weights if self.root is None else self.root @ weights).T, offsets
 

@@ -1,4 +1,4 @@
-"""Kernels of rows, from the simplest to those that follow the rows most closely, and how one of them is chosen."""
+"""Kernels of rows, from the simplest to the richest, of which one is chosen for each view."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,24 +8,29 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
 from engine.learners.base import Rows
-from engine.learners.steps.normalization import Sqrt, Standardize
+from engine.learners.steps.normalization import Standardize, signed_root
 
-Scaling = Literal["none", "sqrt", "standardize"]
-SCALINGS: tuple[Scaling, ...] = ("none", "sqrt", "standardize")
-BANDWIDTHS = (2.0, 1.0, 0.5, 0.25)
+Kernel = Literal["linear", "gaussian"]
+Scaling = Literal["none", "sqrt", "standardize", "both"]
+KERNELS: tuple[Kernel, ...] = ("linear", "gaussian")
+SCALINGS: tuple[Scaling, ...] = ("none", "sqrt", "standardize", "both")
+_WIDEST, _OCTAVES = 2.0, 5
+"""Bandwidths of 2, 1, 1/2, 1/4 and 1/8 of the mean squared distance."""
 
 
 @dataclass(frozen=True)
 class RowKernel:
-    """How rows are compared: x . y, or exp(-|x - y|^2 / (b m)) with m their mean squared distance.
+    """How rows are compared.
 
     Attributes:
-        scaling: what is done with the columns first; "sqrt" takes signed square roots.
-        bandwidth: b; None: x . y.
+        kernel: "linear", x . y; or "gaussian", the mean of exp(-|x - y|^2 / (b m)) over b = 2, 1, 1/2, 1/4 and 1/8,
+            with m the mean squared distance: near and far rows count at every scale, and no bandwidth has to be chosen.
+        scaling: of the columns first: "sqrt", signed square roots; "standardize", to unit variance; "both", the mean
+            of these two kernels.
     """
 
+    kernel: Kernel
     scaling: Scaling
-    bandwidth: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,54 +38,63 @@ class FittedKernel:
     """A kernel with the numbers that it takes from the rows that it was fitted to.
 
     Attributes:
-        scaling: as in ``RowKernel``.
-        center, deviation: (d,), subtracted from the columns and divided by; 0 and 1 unless they are standardised.
-        landmarks: (m, d) scaled rows that others are compared with; (0, d) for x . y.
-        width: b m; 0 for x . y.
+        how: which kernel.
+        center, deviation: (d,), what columns are standardised by.
+        landmarks: (m, d) rows that others are compared with; (0, d) for "linear".
+        means: mean squared distances of the landmarks, by scaling; of "both" two, else one.
     """
 
-    scaling: Scaling
+    how: RowKernel
     center: NDArray[np.float64]
     deviation: NDArray[np.float64]
     landmarks: Rows
-    width: float
+    means: NDArray[np.float64]
 
     @classmethod
-    def of(cls, kernel: RowKernel, rows: Rows, landmarks: NDArray[np.intp]) -> "FittedKernel":
+    def of(cls, how: RowKernel, rows: Rows, chosen: NDArray[np.intp]) -> "FittedKernel":
         """Returns a kernel fitted to (n, d) rows, some of which, by position, are the landmarks."""
-        center, deviation = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
-        if kernel.scaling == "standardize":
-            scaler = Standardize().fit([rows])
-            center, deviation = scaler.means_[0], scaler.deviations_[0]
-        plain = cls(kernel.scaling, center, deviation, np.zeros((0, rows.shape[1])), 0.0)
-        if kernel.bandwidth is None:
+        scaler = Standardize().fit([rows])
+        landmarks = rows[chosen] if how.kernel == "gaussian" else rows[:0]
+        plain = cls(how, scaler.means_[0], scaler.deviations_[0], landmarks, np.ones(0))
+        if how.kernel == "linear":
             return plain
-        chosen = plain.scaled(rows[landmarks])
-        mean = float(euclidean_distances(chosen, squared=True).mean()) or 1.0
-        return cls(kernel.scaling, center, deviation, chosen, kernel.bandwidth * mean)
+        found = [euclidean_distances(scaled, squared=True).mean() for scaled in plain.scaled(landmarks)]
+        return cls(how, plain.center, plain.deviation, landmarks, np.array(found) + (np.array(found) == 0))
 
-    def scaled(self, rows: Rows) -> Rows:
-        """Returns (n, d) rows with scaled columns."""
-        if self.scaling == "sqrt":
-            return np.asarray(Sqrt().fit_transform(rows))
-        return (rows - self.center) / self.deviation
+    def scaled(self, rows: Rows) -> list[Rows]:
+        """Returns (n, d) rows with scaled columns: two versions of them for "both", else one."""
+        found = [rows] if self.how.scaling == "none" else []
+        if self.how.scaling in ("sqrt", "both"):
+            found.append(signed_root(rows))
+        if self.how.scaling in ("standardize", "both"):
+            found.append((rows - self.center) / self.deviation)
+        return found
 
     def features(self, rows: Rows) -> Rows:
-        """Returns the kernel's values of (n, d) rows with the landmarks, (n, m); for x . y the scaled rows."""
+        """Returns the kernel's values of (n, d) rows with the landmarks, (n, m); for "linear" the scaled rows."""
         scaled = self.scaled(rows)
-        if not self.width:
-            return scaled
-        values: Rows = np.exp(euclidean_distances(scaled, self.landmarks, squared=True) / -self.width)
-        return values
+        if self.how.kernel == "linear":
+            return np.hstack(scaled)
+        pairs = zip(scaled, self.scaled(self.landmarks), self.means, strict=True)
+        kernels = [_gaussians(euclidean_distances(own, others, squared=True), mean) for own, others, mean in pairs]
+        return np.asarray(sum(kernels) / len(kernels))
 
 
-def candidates(scaling: Scaling | None, bandwidth: float | Literal["linear"] | None) -> list[RowKernel]:
+def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel]:
     """Returns the kernels to choose from, the simplest first; None leaves a choice open.
 
-    The linear one comes first, then wider before narrower ones; rows as they are before scaled ones.
+    Linear ones come first; rows as they are before scaled ones, and these before two scalings together.
     """
+    kernels = KERNELS if kernel is None else (kernel,)
     scalings = SCALINGS if scaling is None else (scaling,)
-    widths: tuple[float | None, ...] = (None, *BANDWIDTHS)
-    if bandwidth is not None:
-        widths = (None if bandwidth == "linear" else bandwidth,)
-    return [RowKernel(one, width) for width in widths for one in scalings]
+    return [RowKernel(one, columns) for one in kernels for columns in scalings]
+
+
+def _gaussians(squared: Rows, mean: float) -> Rows:
+    """Returns the mean over the octaves; each Gaussian is the square of the one that is twice as wide."""
+    value = np.exp(squared / (-_WIDEST * mean))
+    total = value.copy()
+    for _ in range(_OCTAVES - 1):
+        value *= value
+        total += value
+    return total / _OCTAVES

@@ -159,7 +159,33 @@ def test_dot_shortens_rows_longer_than_it_was_fitted_on():
     np.testing.assert_allclose(near, far, atol=1e-7)
     nothing = fitted.transform(np.zeros((1, 3)), view=0)
     np.testing.assert_allclose(np.linalg.norm(fitted.transform(views[1], view=1) - nothing, axis=1), np.sqrt(2))
-    np.testing.assert_array_equal(InnerProduct().fit([np.zeros((2, 3))]).transform(np.zeros((1, 3)), view=0)[0, 3], 1)
+    np.testing.assert_array_equal(InnerProduct().fit([np.zeros((2, 3))]).transform(np.zeros((1, 3)), view=0)[0, 4], 1)
+
+
+def test_dot_ranks_the_items_of_every_view_for_a_query():
+    """Of its own view, too: the squared distance is 2 less twice the inner product, and so it stays with a view more."""
+    generator = np.random.default_rng(0)
+    views = [generator.gamma(1, size=(30, 4)) for _ in range(3)]
+    fitted = InnerProduct().fit(views[:2])
+    radii = [np.sqrt(2) * np.linalg.norm(rows, axis=1).max() for rows in views]
+    for known in (2, 3):
+        queries = fitted.transform_queries(views[0], 0)
+        for view in range(known):
+            squared = ((queries[:, None] - fitted.transform(views[view], view=view)[None]) ** 2).sum(axis=2)
+            expected = 2 - 2 * views[0] @ views[view].T / (radii[0] * radii[view])
+            np.testing.assert_allclose(squared, expected, atol=1e-12)
+        if known == 2:
+            fitted.add_view(views)
+
+
+def test_dot_that_was_fitted_before_it_had_a_column_for_queries():
+    """It embeds queries as items, as it did."""
+    views = [np.random.default_rng(0).normal(size=(20, 3)) for _ in range(2)]
+    state = InnerProduct().fit(views).to_state()
+    del state["fitted"]["query_column_"]
+    former = InnerProduct.from_state(state)
+    assert former.transform(views[0], view=0).shape == (20, 5)
+    np.testing.assert_array_equal(former.transform_queries(views[0], 0), former.transform(views[0], view=0))
 
 
 @pytest.mark.parametrize("name", ["l1", "l2", "sqrt", "standardize"])

@@ -136,10 +136,18 @@ def test_a_learner_with_nothing_open_says_so(groups):
         groups.train(Recipe(spec="kernel:rbf,cca", views=BOTH, tune=Tune({KERNEL: ("chi2", "rbf")})))
 
 
-def test_without_labels_there_is_nothing_to_tune_by(home):
-    items = [item(group, number, labels=()) for group, number in each(3)]
-    with fill(home, "bare", items) as bare, pytest.raises(NotReadyError, match="--labels folder"):
-        bare.train(Recipe(spec="cca", views=BOTH, tune=Tune()))
+def test_without_labels_an_items_own_views_tell_what_is_best(home):
+    """By default, where there are two; they are found among unseen items."""
+    items = [item(group, number, labels=()) for group, number in each()]
+    with fill(home, "bare", items) as bare:
+        tuned = bare.train(Recipe(spec="cca", views=BOTH, dim=2, tune=Tune({"power": (0.0, 1.0)})))
+        assert tuned.tuning is not None
+        assert tuned.tuning.measure == "items"
+        assert 0 < tuned.tuning.score <= 1
+        with pytest.raises(NotReadyError, match="--labels folder"):
+            bare.train(Recipe(spec="cca", views=BOTH, tune=Tune(measure="map")))
+        with pytest.raises(InvalidInputError, match="name at least two views"):
+            bare.train(Recipe(spec="pca", views=("color",), tune=Tune(measure="items")))
 
 
 def test_classes_smaller_than_the_folds_are_spread_over_them(groups):

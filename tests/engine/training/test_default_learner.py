@@ -1,0 +1,47 @@
+"""A recipe that names no learner takes the one that suits what is known of the items."""
+
+import pytest
+from rows import each, fill, item
+
+from engine.recipe import Pair, Recipe
+
+BOTH = ("color", "gist")
+
+
+@pytest.mark.parametrize(
+    ("labelled", "recipe", "spec"),
+    [
+        (True, Recipe(views=BOTH), "posteriors,dot"),
+        (True, Recipe(views=("color",)), "posteriors,dot"),
+        (False, Recipe(views=BOTH), "sqrt,kernel:rbf,cca"),
+        (False, Recipe(views=("gist",)), "pca"),
+        (True, Recipe(views=("gist",), spec="pca:2"), "pca:2"),
+    ],
+)
+def test_what_is_known_decides(home, labelled, recipe, spec):
+    """Labels, several views without any, or one view; a learner that is named stays."""
+    items = [item(group, number, **({} if labelled else {"labels": ()})) for group, number in each()]
+    with fill(home, "one", items) as made:
+        assert made.train(recipe).spec == spec
+
+
+def test_pairs_decide_before_labels(home):
+    """What was said of items by hand counts more than their labels."""
+    items = [item(group, number) for group, number in each()]
+    pairs = (Pair(items[0].key, items[1].key),)
+    with fill(home, "one", items) as made:
+        assert made.train(Recipe(views=BOTH, pairs=pairs)).spec == "sqrt,kernel:rbf,multi-npp"
+
+
+def test_one_label_for_all_tells_nothing_apart(home):
+    """Two labels that are shared are needed, in every view."""
+    items = [item(group, number, labels=("same",)) for group, number in each()]
+    with fill(home, "one", items) as made:
+        assert made.train(Recipe(views=BOTH)).spec == "sqrt,kernel:rbf,cca"
+
+
+def test_its_space_is_called_default(home):
+    """Whatever it becomes, so that it is trained again under the same name."""
+    with fill(home, "one", [item(group, number) for group, number in each()]) as made:
+        assert made.train(Recipe(views=BOTH)).name == "default"
+        assert made.train(Recipe(views=BOTH)).generation == 2
