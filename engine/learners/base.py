@@ -17,6 +17,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.groups import flattened, grouped
 from engine.learners.settings import check_settings
 from engine.learners.supervision import Supervision, checked_classes, checked_mask
+from engine.learners.threads import one_blas_thread
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -84,7 +85,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
                 rows, missing labels, or supervision of a kind that the learner does not take.
         """
-        self._fit(*self._validated(X, y))
+        views, given = self._validated(X, y)
+        with one_blas_thread():
+            self._fit(views, given)
         return self
 
     def add_view(self, X: MultiView, y: Any = None) -> Self:
@@ -111,7 +114,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
                 raise ValueError(
                     f"views of widths {widths} were fitted: give them and one more, not {self.view_widths_}"
                 )
-            self._add_view(views, given)
+            with one_blas_thread():
+                self._add_view(views, given)
         except Exception:
             self.view_widths_, self.n_features_in_ = widths, columns
             raise
