@@ -17,7 +17,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.groups import flattened, grouped
 from engine.learners.settings import check_settings
 from engine.learners.supervision import Supervision, checked_classes, checked_mask
-from engine.learners.threads import one_blas_thread
+from engine.learners.threads import one_blas_thread, over
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -303,7 +303,13 @@ class SeparateLearner(MultiViewLearner):
     capabilities = Capabilities(adds_views=True)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        fitted = [self._fit_present(views, given, view) for view in range(len(views))]
+        def fit(view: int) -> dict[str, Any]:
+            return self._fit_present(views, given, view)
+
+        numbers = range(len(views))
+        # side by side only where the order of views does not matter to what is drawn
+        seeded = isinstance(getattr(self, "random_state", 0), int)
+        fitted = over(numbers, fit) if seeded else [fit(view) for view in numbers]
         for name in fitted[0]:
             setattr(self, name, [attributes[name] for attributes in fitted])
 

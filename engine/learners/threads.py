@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -66,8 +67,9 @@ def over(blocks: Sequence[Block], function: Callable[[Block], Found]) -> list[Fo
     """Returns what a function makes of each block, in order; in as many threads as linear algebra had before its limit.
 
     Threads take block after block and wait for nobody, so a processor that is busy otherwise holds up none but its own.
+    Each block sees the context variables of the caller, so that cancelling reaches it.
     """
     if _limit.threads == 1 or len(blocks) < 2:
         return [function(block) for block in blocks]
     with ThreadPoolExecutor(_limit.threads) as pool:
-        return list(pool.map(function, blocks))
+        return [found.result() for found in [pool.submit(copy_context().run, function, block) for block in blocks]]

@@ -52,7 +52,7 @@ def start(
     if name == "random":
         return list(filled)
     if name == "pca":
-        found = [principal_components(x, size)[0] for x in rows]
+        found = [_components(view.span, size) for view in problem.views]
     elif name == "labels":
         targets = groups(similar, size, generator)
         found = [_ridge(view.span, targets[view.items], weight) for view in problem.views]
@@ -104,6 +104,14 @@ def start_from_fixed(
         partners = [(rows, problem.relations[number, other].attracted) for other, rows in embedded.items()]
         projections[number] = _fitted_to(problem.views[number].span, partners, weight)
     return [projections[number] for number in range(len(problem.views))]
+
+
+def _components(span: Span, size: int) -> Matrix:
+    """Returns the principal components with the signs that they have in all columns: other views have theirs."""
+    found, _ = principal_components(span.rows, size)
+    columns = span.lifted(found)
+    largest = np.take_along_axis(columns, np.abs(columns).argmax(axis=1, keepdims=True), axis=1)
+    return np.asarray(found * np.sign(largest))
 
 
 def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
