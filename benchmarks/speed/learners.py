@@ -140,7 +140,9 @@ def markdown(document: Document) -> str:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), metavar="SHAPE", help="rows")
-    parser.add_argument("--learners", nargs="+", choices=METHODS, default=list(METHODS), metavar="LEARNER", help="specs")
+    parser.add_argument(
+        "--learners", nargs="+", choices=METHODS, default=list(METHODS), metavar="LEARNER", help="specs"
+    )
     parser.add_argument("--repeats", type=positive, default=3, help="fits that are counted")
     parser.add_argument("--busy", type=int, default=0, help="other processes that compute meanwhile")
 

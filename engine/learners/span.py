@@ -39,7 +39,7 @@ class Span:
     @property
     def width(self) -> int:
         """d, the number of columns of the rows themselves."""
-        return self.rows.shape[1] if self.basis is None else self.basis.shape[1]
+        return int((self.rows if self.basis is None else self.basis).shape[1])
 
     def take(self, which: NDArray[np.intp]) -> Self:
         """Returns the rows at some positions, in the same basis."""

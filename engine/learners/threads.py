@@ -23,7 +23,8 @@ class _Limit:
 
     def __init__(self) -> None:
         self.threads = 1  # for loops over blocks; 1 outside a limit, where the library's own threads are at work
-        self._lock, self._users, self._limiter = Lock(), 0, None
+        self._lock, self._users = Lock(), 0
+        self._limiter: Any = None
 
     def enter(self) -> None:
         with self._lock:
@@ -31,7 +32,7 @@ class _Limit:
             if self._users == 1:
                 libraries = _libraries()
                 self.threads = max((one["num_threads"] for one in libraries.info()), default=1)
-                self._limiter: Any = libraries.limit(limits=1)
+                self._limiter = libraries.limit(limits=1)
 
     def leave(self) -> None:
         with self._lock:
@@ -53,8 +54,8 @@ _limit = _Limit()
 def one_blas_thread() -> Iterator[None]:
     """Keeps linear algebra on one thread meanwhile, in the whole process; may be nested and overlap.
 
-    A library's threads spin while they wait for each other. On small matrices they gain little when processors are idle,
-    and when they are not, an eigendecomposition of 1,000 columns took 30 times as long on two threads as on one.
+    A library's threads spin while they wait for each other. On small matrices they gain little where processors are
+    idle. Where they are not, the eigenvectors of 1,000 columns took 30 times as long on two threads as on one.
     """
     _limit.enter()
     try:

@@ -56,7 +56,7 @@ class Differences:
         squares = products.diagonal()
         first, second = pairs.T
         found = squares[first] + squares[second] - 2 * products.ravel()[first * len(products) + second]
-        return np.maximum(found, 0.0)
+        return np.asarray(np.maximum(found, 0.0))
 
     def forms(self, matrix: Rows, pairs: Pairs) -> Values:
         """Returns (x_i - x_j)^T M (x_i - x_j) of (n, 2) pairs, for any symmetric (d, d) matrix M."""

@@ -71,7 +71,7 @@ class Alternation:
     def rescale(self) -> None:
         """Scales all projections by the factor, of several, at which the loss is least: starts know no scale."""
         unit = self.problem.scisd.reach / max(self._probe.distance(), np.finfo(np.float64).tiny)
-        factors = unit * _FACTORS
+        factors = (unit * _FACTORS).tolist()
         best = factors[int(np.argmin(self._probe.losses(factors)))]
         self.problem.weights[:] = [best * W for W in self.problem.weights]
 

@@ -64,8 +64,8 @@ def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows]) -> Pull:
 class Repelled:
     """Weights of the pairs of a view's rows with the rows of other views, one after another, in dense blocks.
 
-    For each of the other views they weigh the same, 1 in sum. Of more than 131,072 pairs the weights, and what is made of
-    them block by block, are of float32 numbers: that leaves six digits of sums over pairs and takes half the time.
+    For each of the other views they weigh the same, 1 in sum. Of more than 131,072 pairs the weights, and what is made
+    of them block by block, are of float32 numbers: that leaves six digits of sums and takes half the time.
 
     Args:
         relations: for each of the other views, which pairs repel each other, (n, m).
@@ -83,7 +83,7 @@ class Repelled:
         self._cached: dict[int, Weights] = {}
 
     def over(self, function: Callable[[slice, Weights], Found]) -> list[Found]:
-        """Returns what a function makes of (rows, their pairs' weights), the weights (rows, m); in order, in threads."""
+        """Returns what a function makes of rows and their pairs' weights, (rows, m), block by block, in threads."""
         return over(
             list(slices(self.rows, self.columns, _PAIRS_AT_ONCE)), lambda rows: function(rows, self._weights(rows))
         )
@@ -97,9 +97,8 @@ class Repelled:
     def _weights(self, rows: slice) -> Weights:
         if (found := self._cached.get(rows.start)) is not None:
             return found
-        weights = [one.block(rows).astype(self.dtype) for one in self.relations]
-        for block, share in zip(weights, self._shares, strict=True):
-            block *= share
+        blocks = [one.block(rows).astype(self.dtype) for one in self.relations]
+        weights = [np.multiply(block, share, out=block) for block, share in zip(blocks, self._shares, strict=True)]
         found = np.hstack(weights) if len(weights) > 1 else weights[0]
         if self.rows * self.columns <= BLOCK:
             self._cached[rows.start] = found

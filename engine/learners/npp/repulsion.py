@@ -29,7 +29,7 @@ class Repulsion:
         self._columns = np.vstack([other.T, ones, squares]).astype(repelled.dtype)
 
     def losses(self, embeddings: Rows, factors: Sequence[float]) -> NDArray[np.float64]:
-        """Returns the value for (n, D) embeddings, where these and the others are multiplied by each of some factors."""
+        """Returns the value for (n, D) embeddings, all of them and of the others times each of some factors."""
         lifted = self._lifted(embeddings)
 
         def of_block(rows: slice, weights: Rows) -> list[float]:

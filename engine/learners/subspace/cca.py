@@ -83,7 +83,7 @@ def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
 def ledoit_wolf(span: Span) -> float:
     """Returns the shrinkage of Ledoit and Wolf (2004, lemma 3.2 and following) for centred rows.
 
-    scikit-learn's takes the width of the rows that it is given for that of the data, and coordinates have fewer columns.
+    scikit-learn's takes the width of the rows that it is given for that of the data; coordinates have fewer columns.
     """
     rows, width = span.rows, span.width
     gram = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T

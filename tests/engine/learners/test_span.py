@@ -70,7 +70,7 @@ def assert_same(found, expected, views):
 @pytest.mark.parametrize("widths", [(90, 60), (90, 12), (7, 12)])
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_span_has_the_solution(spec, widths, monkeypatch):
-    """Rows learned from, and new ones, are embedded as by what is learned in all columns, whichever there are more of."""
+    """Rows learned from, and new ones, are embedded as by what is learned in all columns."""
     views, labels, unseen = two_views(widths=widths)
     found = parse_chain(spec, SPECS[spec]).fit(views, labels)
     all_columns(monkeypatch)

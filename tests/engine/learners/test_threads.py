@@ -75,13 +75,10 @@ def test_threads_change_nothing(learner, two_threads):
 def test_cancelling_reaches_views_in_threads(two_threads):
     """A fit whose views are worked on in threads is cancelled like any other."""
 
-    class Stopped(Exception):
-        pass
-
     def stop():
         if threading.current_thread() is not threading.main_thread():
-            raise Stopped
+            raise InterruptedError
 
-    with cancellable(stop), pytest.raises(Stopped):
+    with cancellable(stop), pytest.raises(InterruptedError):
         PCA().fit([np.eye(4), np.eye(5)[:4]])
     assert numbers_of_threads() == {2}
