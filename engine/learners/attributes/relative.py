@@ -13,7 +13,7 @@ from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Arrays, Positive, Tolerance
-from engine.learners.span import Span
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ORDERINGS = "an object of classes, each with its list of numbers"

@@ -21,8 +21,8 @@ from engine.learners.npp.problem import draw_rows
 from engine.learners.npp.relations import Similarity, similarity_of
 from engine.learners.npp.start import groups
 from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
-from engine.learners.span import Span
 from engine.learners.subspace.pca import principal_components
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]

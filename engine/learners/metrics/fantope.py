@@ -20,8 +20,8 @@ from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Parameters
 from engine.learners.metrics.regularizer import Regularizer
 from engine.learners.settings import Dimensions, Positive, Seed, Weight
-from engine.learners.span import Span
 from engine.learners.subspace.pca import principal_components
+from engine.learners.subspace.span import Span
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]

@@ -20,7 +20,7 @@ from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.start import Start, random_projections, start, start_from_fixed
 from engine.learners.npp.subproblem import Regularizer
 from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight
-from engine.learners.span import Span
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]

@@ -13,7 +13,7 @@ from engine.learners.npp.relations import Numbers, Relation, Similarity
 from engine.learners.npp.repulsion import Repulsion
 from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.subproblem import Regularizer, Subproblem
-from engine.learners.span import Span
+from engine.learners.subspace.span import Span
 
 Matrix = NDArray[np.float64]
 

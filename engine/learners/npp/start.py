@@ -11,10 +11,10 @@ from engine.learners.cancellation import checkpoint
 from engine.learners.npp.problem import Problem
 from engine.learners.npp.relations import Numbers, Similarity
 from engine.learners.npp.subproblem import squared_distances
-from engine.learners.span import Span
 from engine.learners.subspace.cca import whitener
 from engine.learners.subspace.correlate import correlated
 from engine.learners.subspace.pca import principal_components
+from engine.learners.subspace.span import Span
 
 Matrix = NDArray[np.float64]
 Start = Literal["neighbors", "labels", "cca", "pca", "random"]

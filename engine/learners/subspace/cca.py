@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from engine.learners.base import LinearLearner, Rows, complete
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Dimensions, Share
-from engine.learners.span import Span
 from engine.learners.subspace.correlate import correlated
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 Shrinkage = Literal["auto"] | Share | Sequence[Share]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from engine.learners.base import LinearLearner, Rows, complete
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Dimensions
-from engine.learners.span import Span
 from engine.learners.steps.normalization import Standardize
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 

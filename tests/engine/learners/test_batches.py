@@ -11,7 +11,7 @@ from engine.learners.npp.problem import Problem, View
 from engine.learners.npp.relations import SameClass
 from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.subproblem import Regularizer
-from engine.learners.span import Span
+from engine.learners.subspace.span import Span
 
 
 def two_views(n, seed, classes=6, widths=(12, 16), noise=1.0):

@@ -8,8 +8,8 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from engine.learners.registry import parse_chain
 from engine.learners.selection import distances
-from engine.learners.span import Span
 from engine.learners.subspace.cca import ledoit_wolf
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 SPECS = {
