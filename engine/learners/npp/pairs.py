@@ -16,8 +16,10 @@ from engine.learners.threads import over
 Weights = NDArray[Any]
 Found = TypeVar("Found")
 
-_PAIRS_AT_ONCE = 1 << 16
+_PAIRS_AT_ONCE = 1 << 17
 """Pairs of a block: a few float32 numbers of each stay in a processor's cache."""
+_ROWS_AT_ONCE = 64
+"""Rows of a block at least, where more pairs are at once then: products of few rows are slow."""
 _MANY = 1 << 17
 """Pairs above which their numbers are float32."""
 
@@ -84,9 +86,8 @@ class Repelled:
 
     def over(self, function: Callable[[slice, Weights], Found]) -> list[Found]:
         """Returns what a function makes of rows and their pairs' weights, (rows, m), block by block, in threads."""
-        return over(
-            list(slices(self.rows, self.columns, _PAIRS_AT_ONCE)), lambda rows: function(rows, self._weights(rows))
-        )
+        size = max(_PAIRS_AT_ONCE, _ROWS_AT_ONCE * self.columns)
+        return over(list(slices(self.rows, self.columns, size)), lambda rows: function(rows, self._weights(rows)))
 
     def pull(self, other: Rows) -> Pull:
         """Returns what would attract the rows if repelled pairs did, given the (m, D) embeddings of the others."""

@@ -251,6 +251,7 @@ def test_blocks_do_not_matter(monkeypatch):
     views, labels = two_views(n=30)
     whole = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     monkeypatch.setattr("engine.learners.npp.pairs._PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr("engine.learners.npp.pairs._ROWS_AT_ONCE", 4)
     monkeypatch.setattr("engine.learners.npp.pairs.BLOCK", 100)
     parts = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
