@@ -73,9 +73,9 @@ class Scisd:
             squared: squared distances, which are overwritten: there are so many that room for them is what costs.
             weights: of the pairs, of the same shape.
         """
-        np.maximum(squared, self.lam**2, out=squared)
-        distance = np.sqrt(squared)
-        np.minimum(distance, self.reach, out=distance)
+        least = float(np.finfo(squared.dtype).tiny)  # a lambda may be smaller than single precision knows
+        distance = np.sqrt(np.maximum(squared, 0.0, out=squared))
+        np.clip(distance, max(self.lam, least), max(self.reach, least), out=distance)
         springs: Values = np.divide(self.reach / (self.a - 1), distance)
         np.subtract(self.a / (self.a - 1), springs, out=springs)
         springs *= weights
