@@ -66,6 +66,8 @@ bench: setup peers
 	$(BIN)/python -m benchmarks multi-npp --data $(DATA) --trials 10 --json $(OUT)/multi-npp.json --report $(OUT)/multi-npp
 	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia
 	$(BIN)/python -m benchmarks npp-scale --json $(OUT)/npp-scale.json --report $(OUT)/npp-scale
+	$(BIN)/python -m benchmarks learner-speed --json $(OUT)/learner-speed.json --report $(OUT)/learner-speed
+	$(BIN)/python -m benchmarks learner-speed --busy 2 --json $(OUT)/learner-speed-busy.json --report $(OUT)/learner-speed-busy
 	$(BIN)/python -m benchmarks fantope-toy --json $(OUT)/fantope-toy.json --report $(OUT)/fantope-toy
 	$(BIN)/python -m benchmarks verification --data $(SHARED) --json $(OUT)/verification.json --report $(OUT)/verification
 	$(BIN)/python -m benchmarks attributes-lmnn --data $(PUBFIG) --json $(OUT)/attributes-lmnn.json --report $(OUT)/attributes-lmnn

@@ -16,6 +16,7 @@ MODULES: Mapping[str, str] = {
     "extract": "speed.extract",
     "storage": "speed.storage",
     "npp-scale": "speed.npp_scale",
+    "learner-speed": "speed.learners",
     "metric-speed": "speed.metrics",
     "hamming-speed": "speed.hamming",
 }

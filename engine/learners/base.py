@@ -17,6 +17,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.groups import flattened, grouped
 from engine.learners.settings import check_settings
 from engine.learners.supervision import Supervision, checked_classes, checked_mask
+from engine.learners.threads import one_blas_thread, over
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -87,7 +88,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
                 rows, missing labels, or supervision of a kind that the learner does not take.
         """
-        self._fit(*self._validated(X, y))
+        views, given = self._validated(X, y)
+        with one_blas_thread():
+            self._fit(views, given)
         return self
 
     def add_view(self, X: MultiView, y: Any = None) -> Self:
@@ -114,7 +117,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
                 raise ValueError(
                     f"views of widths {widths} were fitted: give them and one more, not {self.view_widths_}"
                 )
-            self._add_view(views, given)
+            with one_blas_thread():
+                self._add_view(views, given)
         except Exception:
             self.view_widths_, self.n_features_in_ = widths, columns
             raise
@@ -314,7 +318,13 @@ class SeparateLearner(MultiViewLearner):
     capabilities = Capabilities(adds_views=True)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        fitted = [self._fit_present(views, given, view) for view in range(len(views))]
+        def fit(view: int) -> dict[str, Any]:
+            return self._fit_present(views, given, view)
+
+        numbers = range(len(views))
+        # side by side only where the order of views does not matter to what is drawn
+        seeded = isinstance(getattr(self, "random_state", 0), int)
+        fitted = over(numbers, fit) if seeded else [fit(view) for view in numbers]
         for name in fitted[0]:
             setattr(self, name, [attributes[name] for attributes in fitted])
 

@@ -13,6 +13,7 @@ from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Arrays, Positive, Tolerance
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
@@ -65,10 +66,10 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         mean = rows.mean(axis=0)
-        centred = rows - mean
-        scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0
-        directions = [direction(centred / scale, values[codes], self.C, self.tol) for values in self.orderings_.T]
-        return {"weights_": np.array(directions) / scale, "means_": mean}
+        span = Span.of(rows - mean)
+        scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
+        directions = [direction(span.rows / scale, values[codes], self.C, self.tol) for values in self.orderings_.T]
+        return {"weights_": span.lifted(np.array(directions)) / scale, "means_": mean}
 
     def _checked_orderings(self) -> NDArray[np.float64]:
         if self.orderings is None:

@@ -22,6 +22,7 @@ from engine.learners.npp.relations import Similarity, similarity_of
 from engine.learners.npp.start import groups
 from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
 from engine.learners.subspace.pca import principal_components
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]
@@ -30,7 +31,7 @@ Matrix = NDArray[np.float64]
 class _Scaled(NamedTuple):
     """Rows of a view less their mean, and divided by their root mean square."""
 
-    rows: Rows
+    span: Span
     mean: NDArray[np.float64]
     scale: float
 
@@ -39,7 +40,11 @@ class _Scaled(NamedTuple):
         mean = rows.mean(axis=0)
         centred = rows - mean
         scale = float(np.sqrt((centred * centred).mean())) or 1.0
-        return cls(centred / scale, mean, scale)
+        return cls(Span.of(centred / scale), mean, scale)
+
+    @property
+    def rows(self) -> Rows:
+        return self.span.rows
 
 
 @dataclass(eq=False, repr=False)
@@ -147,7 +152,10 @@ class NPPHash(Hasher):
     def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes) -> None:
         functions = relaxed.split(self._minimized(relaxed))
         self.means_ = [*self.means_, *(one.mean for one in scaled)]
-        self.weights_ = [*self.weights_, *(W[:, :-1] / one.scale for W, one in zip(functions, scaled, strict=True))]
+        self.weights_ = [
+            *self.weights_,
+            *(one.span.lifted(W[:, :-1]) / one.scale for W, one in zip(functions, scaled, strict=True)),
+        ]
         self.offsets_ = [*self.offsets_, *(W[:, -1].copy() for W in functions)]
 
     def _minimized(self, relaxed: RelaxedCodes) -> Matrix:

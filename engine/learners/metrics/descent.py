@@ -117,7 +117,8 @@ class _Run:
         self._check()
         self.slope = objective.gradient(self.at, self.here)
         length = float(np.linalg.norm(self.at.theta)) or 1.0
-        self.first = self.size = how.step * length / (float(np.linalg.norm(self.slope)) or 1.0)
+        steepness = float(np.hypot(np.linalg.norm(self.slope), objective.regularizer.slope_outside))
+        self.first = self.size = how.step * length / (steepness or 1.0)
 
     def over(self) -> bool:
         checks_since_best = len(self.scores) - 1 - int(np.argmax(self.scores or [0]))

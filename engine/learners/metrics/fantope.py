@@ -21,6 +21,7 @@ from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Paramete
 from engine.learners.metrics.regularizer import Regularizer
 from engine.learners.settings import Dimensions, Positive, Seed, Weight
 from engine.learners.subspace.pca import principal_components
+from engine.learners.subspace.span import Span
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]
@@ -115,17 +116,21 @@ class Fantope(MetricLearner):
     ) -> tuple[Rows, dict[str, Any]]:
         if self.solver == "admm" and (self.form != "full" or self._stopping.patience is not None):
             raise ValueError('solver="admm" is for form="full", and without patience')
-        features = Differences(rows)
-        rank = min(self.n_components, rows.shape[1])
-        solution = self._solve(
-            features, constraints, self._start(rows, rank), rank, self._validation(features, validation)
+        span = self._span(rows)
+        features = Differences(span.rows)
+        rank = min(self.n_components, features.width)
+        outside = span.width - features.width if self.form == "full" else 0  # factors have no slope there
+        regularizer = Regularizer(
+            fantope=self.mu, rank=rank, trace=self.gamma, frobenius=self.frobenius, outside=outside
         )
+        start = self._start(span, rank)
+        solution = self._solve(features, constraints, start, regularizer, self._validation(features, validation))
         spectrum = solution.metric.spectrum.positive()
-        most = rank if self.mu > 0 or self.form == "low-rank" else rows.shape[1]
+        most = rank if self.mu > 0 or self.form == "low-rank" else features.width
         factor = spectrum.largest(min(most, spectrum.rank(_ROUNDING))).factor()
         if not len(factor):
-            factor = np.zeros((1, rows.shape[1]))
-        return factor, {
+            factor = np.zeros((1, features.width))
+        return span.lifted(factor), {
             "rank_": len(factor),
             "full_rank_": spectrum.rank(),
             "objective_": solution.objective,
@@ -144,9 +149,13 @@ class Fantope(MetricLearner):
         return Validation(lambda metric: satisfied(metric, features, constraints), patience)
 
     def _solve(
-        self, features: Differences, constraints: Constraints, factor: Rows, rank: int, validation: Validation | None
+        self,
+        features: Differences,
+        constraints: Constraints,
+        factor: Rows,
+        regularizer: Regularizer,
+        validation: Validation | None,
     ) -> Solution:
-        regularizer = Regularizer(fantope=self.mu, rank=rank, trace=self.gamma, frobenius=self.frobenius)
         how = cast(Descent, group(self, "descent"))
         parameters = FORMS[self.form]()
         theta = parameters.start(factor)
@@ -168,9 +177,25 @@ class Fantope(MetricLearner):
         """Where a descent begins, given the objective without R."""
         return theta
 
-    def _start(self, rows: Rows, rank: int) -> Rows:
-        if self.start == "pca":
+    def _span(self, rows: Rows) -> Span:
+        """Returns rows by their principal components where the metric never leaves these.
+
+        A metric that starts within them stays: beyond them no constraint pulls, and what is added only lowers it. One
+        that starts at the identity does not, nor do ADMM's, which may be negative there, and a diagonal is one of
+        columns.
+        """
+        if self.start != "pca" or self.form == "diagonal" or self.solver == "admm" or len(rows) >= rows.shape[1]:
+            return Span(rows)
+        components, _ = principal_components(rows, None)
+        return Span(rows @ components.T, components)
+
+    def _start(self, span: Span, rank: int) -> Rows:
+        width = span.rows.shape[1]
+        if self.start == "pca" and span.basis is None:
             # The covariance loses digits of the smallest directions, which no start needs, and is 7 times faster.
-            solver = "covariance_eigh" if len(rows) >= rows.shape[1] else "full"
-            return principal_components(rows, rows.shape[1] if self.form == "factor" else rank, solver=solver)[0]
-        return np.eye(rank if self.form == "low-rank" else rows.shape[1], rows.shape[1])
+            solver = "covariance_eigh" if len(span.rows) >= width else "full"
+            return principal_components(span.rows, width if self.form == "factor" else rank, solver=solver)[0]
+        identity = np.eye(width)  # by components, their leading ones
+        if self.start == "pca":
+            return identity if self.form == "factor" else identity[:rank]
+        return identity[:rank] if self.form == "low-rank" else identity

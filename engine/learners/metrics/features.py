@@ -13,6 +13,7 @@ Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 _CACHE = 1 << 17  # numbers that fit into a core's own cache, which halves the time of gathering rows
+_DENSE = 8  # times as many products of rows with each other as pairs cost less than the pairs' own differences
 _MANY = 1 << 17  # pairs above which rows are gathered as float32
 
 
@@ -30,13 +31,32 @@ class Differences:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.width = rows.shape[1]
+        self._centered = rows - rows.mean(axis=0)  # whose inner products lose no digits to the mean
+        self._latest: tuple[Rows, Rows] | None = None
 
     def distances(self, factor: Rows, pairs: Pairs) -> Values:
         """Returns |L (x_i - x_j)|^2 of (n, 2) pairs, for a (r, d) factor L."""
         if 2 * len(pairs) < len(self.rows):
             return self._blockwise(pairs, self.rows, lambda gaps: np.square(gaps @ factor.T).sum(axis=1))
-        embedded = _gathered(self.rows @ factor.T, len(pairs))
+        if len(self.rows) ** 2 < _DENSE * len(pairs):
+            return self._among_all(pairs, factor)
+        embedded = _gathered(self._embedded(factor), len(pairs))
         return self._blockwise(pairs, embedded, lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
+
+    def _embedded(self, factor: Rows) -> Rows:
+        """Returns the embeddings of all rows about their mean, which are asked for several times under one metric."""
+        if self._latest is None or self._latest[0] is not factor:
+            self._latest = factor, self._centered @ factor.T
+        return self._latest[1]
+
+    def _among_all(self, pairs: Pairs, factor: Rows) -> Values:
+        """Returns the same of most pairs that there are, by the inner products of all rows."""
+        embedded = self._embedded(factor)
+        products = embedded @ embedded.T
+        squares = products.diagonal()
+        first, second = pairs.T
+        found = squares[first] + squares[second] - 2 * products.ravel()[first * len(products) + second]
+        return np.asarray(np.maximum(found, 0.0))
 
     def forms(self, matrix: Rows, pairs: Pairs) -> Values:
         """Returns (x_i - x_j)^T M (x_i - x_j) of (n, 2) pairs, for any symmetric (d, d) matrix M."""

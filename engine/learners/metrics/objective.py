@@ -32,6 +32,7 @@ class Loss(Protocol):
     """What a descent lowers: an objective that looks at active constraints between checks of all."""
 
     parameters: Parameters
+    regularizer: Regularizer
     smoothing: float
 
     def evaluate(self, metric: Metric) -> Evaluation:

@@ -21,6 +21,7 @@ class Regularizer:
         trace: gamma.
         frobenius: lambda.
         linear: A, (d, d) symmetric; None: none.
+        outside: how many more dimensions there are, in which rows do not differ and M stays zero.
 
     Raises:
         ValueError: for a negative weight, or a ``fantope`` without a rank.
@@ -31,6 +32,7 @@ class Regularizer:
     trace: float = 0.0
     frobenius: float = 0.0
     linear: Rows | None = None
+    outside: int = 0
 
     def __post_init__(self) -> None:
         for name in ("fantope", "trace", "frobenius"):
@@ -62,6 +64,11 @@ class Regularizer:
         if self.linear is not None:
             total += self.linear
         return total
+
+    @property
+    def slope_outside(self) -> float:
+        """The length of the gradient in the dimensions outside, where the cone of metrics lets no step go."""
+        return (self.trace + self.fantope) * float(np.sqrt(self.outside))
 
     def tangent(self, metric: Metric) -> Self:
         """Returns the regulariser with W fixed to that of a metric, so that it is convex."""

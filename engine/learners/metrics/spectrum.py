@@ -40,7 +40,9 @@ class Spectrum:
 
     def matrix(self) -> Rows:
         """Returns the (d, d) matrix."""
-        product: Rows = (self.vectors * self.values) @ self.vectors.T
+        taken = self.values != 0
+        vectors = self.vectors[:, taken]
+        product: Rows = (vectors * self.values[taken]) @ vectors.T
         return (product + product.T) / 2
 
     def factor(self) -> Rows:
@@ -58,5 +60,7 @@ class Spectrum:
 
     def projector(self, count: int) -> Rows:
         """Returns W of the paper, equation (7): the projection on the eigenvectors of the smallest eigenvalues."""
-        last = self.vectors[:, len(self.values) - count :]
+        first, last = np.split(self.vectors, [len(self.values) - count], axis=1)
+        if first.shape[1] < last.shape[1]:
+            return np.asarray(np.eye(len(first)) - first @ first.T)
         return np.asarray(last @ last.T)

@@ -71,8 +71,8 @@ class Alternation:
     def rescale(self) -> None:
         """Scales all projections by the factor, of several, at which the loss is least: starts know no scale."""
         unit = self.problem.scisd.reach / max(self._probe.distance(), np.finfo(np.float64).tiny)
-        factors = unit * _FACTORS
-        best = factors[int(np.argmin([self._probe.loss(factor) for factor in factors]))]
+        factors = (unit * _FACTORS).tolist()
+        best = factors[int(np.argmin(self._probe.losses(factors)))]
         self.problem.weights[:] = [best * W for W in self.problem.weights]
 
     def run(self, how: Optimization) -> NDArray[np.float64]:
@@ -88,12 +88,17 @@ class Alternation:
             report_progress(done + steps, total)
 
         for _ in range(how.max_iter):
+            before = list(self.problem.weights)
             for view in self.problem.free:
                 checkpoint()
                 self.problem.weights[view] = self._bound(view).solve(how.inner_iter, how.tol / 10, report)
                 done += how.inner_iter
             history.append(self._probe.objective())
-            if self.batch_size is None and history[-2] - history[-1] <= how.tol * abs(history[-2]):
+            if self.batch_size is not None:
+                continue
+            if history[-1] > history[-2]:  # by rounding, of sums over many pairs
+                self.problem.weights[:], history[-1] = before, history[-2]
+            if history[-2] - history[-1] <= how.tol * abs(history[-2]):
                 break
         report_progress(total, total)
         return np.array(history)

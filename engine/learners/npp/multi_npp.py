@@ -17,9 +17,10 @@ from engine.learners.npp.neighborhoods import Neighborhood, attracting, pair_rel
 from engine.learners.npp.problem import Problem, View
 from engine.learners.npp.relations import Numbers, Similarity, similarity_of
 from engine.learners.npp.scisd import Scisd
-from engine.learners.npp.start import Start, start, start_from_fixed
+from engine.learners.npp.start import Start, random_projections, start, start_from_fixed
 from engine.learners.npp.subproblem import Regularizer
 from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]
@@ -150,36 +151,54 @@ class MultiNPP(LinearLearner):
         k = self._neighborhood.nearest
         near = None if k is None else attracting(similar, views, mask, frozen, k)
         drawing = generator if self._neighborhood.pairs == "sampled" and batch is None else None
+        relations = pair_relations(similar, items, near, drawing)
         self.means_ = [
             fixed[v].mean if v in fixed else _present(x, i).mean(axis=0)
             for v, (x, i) in enumerate(zip(views, items, strict=True))
         ]
+        # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
+        scaled = [_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)]
+        given = {v: one.weights * scaled[v].scale for v, one in fixed.items()} or self._given(scaled)
+        begun = given
+        if not (given or frozen):
+            begun = dict(enumerate(random_projections([v.span.width for v in scaled], self.n_components, generator)))
         problem = Problem(
-            # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
-            views=[_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)],
-            relations=pair_relations(similar, items, near, drawing),
+            views=[self._in_span(view, v, frozen, begun) for v, view in enumerate(scaled)],
+            relations=relations,
             scisd=Scisd(self.a, 1 / self.a if self.lam is None else self.lam),
             penalties=[Regularizer(self.penalty, self.gamma if view else self.eta) for view in range(len(items))],
             weights=[],
             free=[view for view in range(len(items)) if view not in frozen],
         )
-        given = {v: one.weights * problem.views[v].scale for v, one in fixed.items()} or self._given(problem.views)
+        del scaled
+        begun = {v: problem.views[v].span.coordinates(W) for v, W in begun.items()}
         if frozen:
-            staying = {view: given.get(view) for view in frozen}
+            staying = {view: begun.get(view) for view in frozen}
             problem.weights = start_from_fixed(
                 problem, staying, self.n_components, self.spread, self.ridge, similar, generator
             )
         elif given:
-            problem.weights = list(given.values())
+            problem.weights = list(begun.values())
         else:
             name = cast(Start, self.init)
-            problem.weights = start(name, problem, similar, self.n_components, self.ridge, generator)
+            problem.weights = start(name, problem, similar, list(begun.values()), self.ridge, generator)
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()
         self.objective_ = turns.run(how)
         self.n_iter_ = len(self.objective_) - 1
-        self.weights_ = [W / view.scale for W, view in zip(problem.weights, problem.views, strict=True)]
+        self.weights_ = [
+            view.span.lifted(W) / view.scale for W, view in zip(problem.weights, problem.views, strict=True)
+        ]
+
+    def _in_span(self, view: View, number: int, frozen: Sequence[int], begun: Mapping[int, Matrix]) -> View:
+        """Returns a view by its coordinates in the span of its rows and of where its projection begins.
+
+        The penalty "l2" is the same for them, and no gradient leaves the span. A projection that stays needs none.
+        """
+        if number in frozen or self.penalty == "l1":
+            return view
+        return view._replace(span=Span.of(view.rows, None if frozen else begun[number]))
 
     def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
         """The projections that ``init`` gives, for the scaled rows."""
@@ -199,4 +218,4 @@ def _view(rows: Rows, items: Numbers, mean: NDArray[np.float64]) -> View:
     centered = _present(rows, items) - mean
     scale = float(np.linalg.norm(centered)) / float(np.sqrt(centered.size)) or 1.0
     centered /= scale
-    return View(centered, items, scale)
+    return View(Span(centered), items, scale)

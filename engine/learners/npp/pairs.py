@@ -1,7 +1,7 @@
 """The pairs of one view's rows with those of others: which attract each other, and which repel."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +11,17 @@ from engine.learners.base import Rows
 from engine.learners.blocks import BLOCK, slices
 from engine.learners.cancellation import checkpoint
 from engine.learners.npp.relations import Listed, Others, Relation, Similarity
+from engine.learners.threads import over
 
-Weights = NDArray[np.float64]
+Weights = NDArray[Any]
+Found = TypeVar("Found")
+
+_PAIRS_AT_ONCE = 1 << 17
+"""Pairs of a block: a few float32 numbers of each stay in a processor's cache."""
+_ROWS_AT_ONCE = 64
+"""Rows of a block at least, where more pairs are at once then: products of few rows are slow."""
+_MANY = 1 << 17
+"""Pairs above which their numbers are float32."""
 
 
 class Pull(NamedTuple):
@@ -57,32 +66,44 @@ def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows]) -> Pull:
 class Repelled:
     """Weights of the pairs of a view's rows with the rows of other views, one after another, in dense blocks.
 
-    For each of the other views they weigh the same, 1 in sum.
+    For each of the other views they weigh the same, 1 in sum. Of more than 131,072 pairs the weights, and what is made
+    of them block by block, are of float32 numbers: that leaves six digits of sums and takes half the time.
 
     Args:
         relations: for each of the other views, which pairs repel each other, (n, m).
+
+    Attributes:
+        dtype: of the weights.
     """
 
     def __init__(self, relations: Sequence[Relation]) -> None:
         self.relations = relations
         self.rows = relations[0].shape[0]
         self.columns = sum(relation.shape[1] for relation in relations)
-        self._sizes = [max(relation.size, 1) for relation in relations]
-        self._cached: list[tuple[slice, Weights]] = []
+        self.dtype = np.float64 if self.rows * self.columns <= _MANY else np.float32
+        self._shares = [1.0 / max(relation.size, 1) for relation in relations]
+        self._cached: dict[int, Weights] = {}
 
-    def blocks(self) -> Iterator[tuple[slice, Weights]]:
-        """Yields (rows, their pairs' weights), the weights (rows, m); the slices cover all rows in order."""
-        if not self._cached:
-            blocks = ((rows, self._weights(rows)) for rows in slices(self.rows, self.columns))
-            if self.rows * self.columns > BLOCK:
-                yield from blocks
-                return
-            self._cached = list(blocks)
-        yield from self._cached
+    def over(self, function: Callable[[slice, Weights], Found]) -> list[Found]:
+        """Returns what a function makes of rows and their pairs' weights, (rows, m), block by block, in threads."""
+        size = max(_PAIRS_AT_ONCE, _ROWS_AT_ONCE * self.columns)
+        return over(list(slices(self.rows, self.columns, size)), lambda rows: function(rows, self._weights(rows)))
+
+    def pull(self, other: Rows) -> Pull:
+        """Returns what would attract the rows if repelled pairs did, given the (m, D) embeddings of the others."""
+        columns = np.column_stack([other, np.square(other).sum(axis=1), np.ones(len(other))]).astype(self.dtype)
+        sums = np.vstack(self.over(lambda _, weights: weights @ columns)).astype(np.float64)
+        return Pull(sums[:, -1], sums[:, :-2], float(sums[:, -2].sum()))
 
     def _weights(self, rows: slice) -> Weights:
-        weights = [relation.block(rows) / size for relation, size in zip(self.relations, self._sizes, strict=True)]
-        return np.hstack(weights) if len(weights) > 1 else weights[0]
+        if (found := self._cached.get(rows.start)) is not None:
+            return found
+        blocks = [one.block(rows).astype(self.dtype) for one in self.relations]
+        weights = [np.multiply(block, share, out=block) for block, share in zip(blocks, self._shares, strict=True)]
+        found = np.hstack(weights) if len(weights) > 1 else weights[0]
+        if self.rows * self.columns <= BLOCK:
+            self._cached[rows.start] = found
+        return found
 
 
 def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:

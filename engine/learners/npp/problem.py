@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from engine.learners.base import Rows
 from engine.learners.npp.pairs import Pull, Repelled, pull
 from engine.learners.npp.relations import Numbers, Relation, Similarity
+from engine.learners.npp.repulsion import Repulsion
 from engine.learners.npp.scisd import Scisd
-from engine.learners.npp.subproblem import Regularizer, Subproblem, repulsion, squared_distances
+from engine.learners.npp.subproblem import Regularizer, Subproblem
+from engine.learners.subspace.span import Span
 
 Matrix = NDArray[np.float64]
 
@@ -19,12 +21,17 @@ Matrix = NDArray[np.float64]
 class View(NamedTuple):
     """The rows of one view."""
 
-    rows: Rows
-    """(n_v, d_v), centred and of unit mean square."""
+    span: Span
+    """(n_v, d_v) rows, centred and of unit mean square."""
     items: Numbers
     """(n_v,) the numbers of their items."""
     scale: float
     """What they were divided by."""
+
+    @property
+    def rows(self) -> Rows:
+        """The (n_v, r_v) coordinates of the rows, or the rows themselves."""
+        return self.span.rows
 
 
 class PairRelations(NamedTuple):
@@ -55,7 +62,7 @@ class Problem:
     penalties: Sequence[Regularizer]
     """One per view."""
     weights: list[Matrix]
-    """The projections, (D, d_v) each."""
+    """The projections of the coordinates of the rows, (D, r_v) each."""
     free: Sequence[int]
     """The views whose projections are learned."""
     _repelled: dict[tuple[int, ...], Repelled] = field(default_factory=dict)
@@ -68,27 +75,28 @@ class Problem:
         """Returns the objective's value, with regularisation and all pairs, also those of two views that stay."""
         return self.loss() + sum(penalty.value(W) for penalty, W in zip(self.penalties, self.weights, strict=True))
 
-    def loss(self, factor: float = 1.0) -> float:
-        """Returns the value of the objective less its regularisation, with all embeddings times a factor."""
-        embedded = [factor * self.embeddings(view) for view in range(len(self.views))]
-        total = 0.0
+    def loss(self) -> float:
+        """Returns the value of the objective less its regularisation."""
+        return float(self.losses([1.0])[0])
+
+    def losses(self, factors: Sequence[float]) -> NDArray[np.float64]:
+        """Returns the loss with all embeddings times each of some factors."""
+        embedded = [self.embeddings(view) for view in range(len(self.views))]
+        total = np.zeros(len(factors))
         for view in range(len(self.views) - 1):
             later = range(view + 1, len(self.views))
             attracting = pull([self.relations[view, w].attracted for w in later], embedded[view + 1 :])
-            total += attracting.value(embedded[view])
-            total += repulsion(embedded[view], np.vstack(embedded[view + 1 :]), self._pairs(view, later), self.scisd)
+            total += np.square(factors) * attracting.value(embedded[view])
+            repulsion = Repulsion(self._pairs(view, later), np.vstack(embedded[view + 1 :]), self.scisd)
+            total += repulsion.losses(embedded[view], factors)
         return total
 
     def distance(self) -> float:
         """Returns the mean over pairs of views of the root mean square distance of their repelled pairs."""
-        found: list[float] = []
         embedded = [self.embeddings(view) for view in range(len(self.views))]
-        for v, w in self.relations:
-            if v < w:
-                blocks = self._pairs(v, [w]).blocks()
-                squared = (np.vdot(apart, squared_distances(embedded[v][r], embedded[w])) for r, apart in blocks)
-                found.append(float(np.sqrt(sum(squared))))
-        return float(np.mean(found))
+        pairs = [(v, w) for v, w in self.relations if v < w]
+        squared = [2 * self._pairs(v, [w]).pull(embedded[w]).value(embedded[v]) for v, w in pairs]
+        return float(np.mean(np.sqrt(np.maximum(squared, 0.0))))
 
     def bound(self, view: int) -> Subproblem:
         """Returns the convex bound of the objective in one view's projection, over all pairs."""
@@ -117,7 +125,7 @@ class Problem:
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
         """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
         chosen = [draw_rows(len(view.rows), rows, generator) for view in self.views]
-        views = [View(v.rows[r], v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
+        views = [View(v.span.take(r), v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
         relations = {(v, w): one.cut(chosen[v], chosen[w]) for (v, w), one in self.relations.items()}
         return replace(self, views=views, relations=relations, _repelled={})
 
@@ -130,8 +138,8 @@ class Problem:
     def _bound(
         self, view: int, rows: Rows, attracting: Pull, partners: Sequence[Rows], repelled: Repelled
     ) -> Subproblem:
-        penalty, start = self.penalties[view], self.weights[view]
-        return Subproblem(rows, attracting, np.vstack(partners), repelled, self.scisd, penalty, start)
+        penalty, start, width = self.penalties[view], self.weights[view], self.views[view].span.width
+        return Subproblem(rows, attracting, np.vstack(partners), repelled, self.scisd, penalty, start, width)
 
 
 def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:

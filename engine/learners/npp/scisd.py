@@ -5,11 +5,12 @@ Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+Values = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,44 @@ class Scisd:
         """The distance a lam from which on a dissimilar pair costs nothing."""
         return self.a * self.lam
 
-    def loss(self, distance: Values) -> Values:
-        """Equation (7), elementwise on distances >= 0."""
-        missing = np.maximum(self.reach - distance, 0.0)
-        return np.where(distance < self.lam, self.concave(distance), missing**2 / (2 * (self.a - 1)))
+    def loss(self, distance: Values, weights: Values, factor: float = 1.0) -> float:
+        """Returns the weighted sum of equation (7) over distances >= 0, each times a factor.
 
-    def concave(self, distance: Values) -> Values:
-        """Equation (10), L1_cv: the part that is bounded by its tangent."""
-        return 0.5 * (self.a * self.lam**2 - distance**2)
+        It is (max(a lam - d, 0)^2 - a max(lam - d, 0)^2) / (2 (a - 1)).
+        """
+        missing = np.empty_like(distance)
+        total = 0.0
+        for reach, weight in ((self.reach, 1.0), (self.lam, -self.a)):
+            np.maximum(np.subtract(reach / factor, distance, out=missing), 0.0, out=missing)
+            np.square(missing, out=missing)
+            total += weight * float(np.vdot(weights, missing))
+        return factor**2 * total / (2 * (self.a - 1))
 
-    def convex(self, distance: Values) -> Values:
-        """Minus equation (11), -L2_cv: 0 up to lam, then a parabola, then distance^2 / 2 less a constant."""
-        middle = self.a / (2 * (self.a - 1)) * np.maximum(distance - self.lam, 0.0) ** 2
-        return np.where(distance > self.reach, -self.concave(distance), middle)
+    def concave(self, weight: float, squared: float) -> float:
+        """Returns the weighted sum of equation (10), L1_cv: the part that is bounded by its tangent.
 
-    def convex_weight(self, distance: Values) -> Values:
-        """Derivative of ``convex`` divided by the distance: between 0 and 1, so that it weighs pairs like springs."""
-        middle = self.a / (self.a - 1) * (1 - self.lam / np.maximum(distance, self.lam))
-        return np.minimum(middle, 1.0)
+        Args:
+            weight: the sum of the weights.
+            squared: the weighted sum of the squared distances.
+        """
+        return 0.5 * (self.a * self.lam**2 * weight - squared)
+
+    def convex(self, squared: Values, weights: Values) -> tuple[float, Values]:
+        """Returns the weighted sum of minus equation (11), -L2_cv, and the weights of the springs that it amounts to.
+
+        It is 0 up to lam, then a parabola, then distance^2 / 2 less a constant: s (d^2 - lam min(d, a lam)) / 2, where
+        s is its slope over the distance, from 0 to 1. Springs weigh s times as much as the pairs.
+
+        Args:
+            squared: squared distances, which are overwritten: there are so many that room for them is what costs.
+            weights: of the pairs, of the same shape.
+        """
+        least = float(np.finfo(squared.dtype).tiny)  # a lambda may be smaller than single precision knows
+        distance = np.sqrt(np.maximum(squared, 0.0, out=squared))
+        np.clip(distance, max(self.lam, least), max(self.reach, least), out=distance)
+        springs: Values = np.divide(self.reach / (self.a - 1), distance)
+        np.subtract(self.a / (self.a - 1), springs, out=springs)
+        springs *= weights
+        distance *= self.lam
+        squared -= distance
+        return 0.5 * float(np.vdot(springs, squared)), springs

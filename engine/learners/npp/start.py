@@ -14,6 +14,7 @@ from engine.learners.npp.subproblem import squared_distances
 from engine.learners.subspace.cca import whitener
 from engine.learners.subspace.correlate import correlated
 from engine.learners.subspace.pca import principal_components
+from engine.learners.subspace.span import Span
 
 Matrix = NDArray[np.float64]
 Start = Literal["neighbors", "labels", "cca", "pca", "random"]
@@ -22,10 +23,20 @@ _ITERATIONS = 10
 _ROWS = 5000
 
 
+def random_projections(widths: Sequence[int], size: int, generator: np.random.RandomState) -> list[Matrix]:
+    """Returns one Gaussian (D, d_v) projection per view, D being the size."""
+    return [generator.standard_normal((size, width)) / np.sqrt(width) for width in widths]
+
+
 def start(
-    name: Start, problem: Problem, similar: Similarity, size: int, weight: float, generator: np.random.RandomState
+    name: Start,
+    problem: Problem,
+    similar: Similarity,
+    filled: Sequence[Matrix],
+    weight: float,
+    generator: np.random.RandomState,
 ) -> list[Matrix]:
-    """Returns one (D, d_v) projection per view.
+    """Returns one projection per view, (D, d_v), in the coordinates of the problem.
 
     Args:
         name: "neighbors": the directions in which similar rows correlate most (CCA over all similar pairs, after
@@ -33,18 +44,18 @@ def start(
             on one-hot classes, or on the groups that similar items form otherwise; "cca": the directions in which rows
             of the same item correlate most; "pca": each view's principal components; "random": Gaussian.
         similar: pairs of items.
-        size: D. Directions that the first four cannot fill are small and random.
+        filled: the random projections, likewise. Directions that the first four cannot fill are these, but small.
         weight: of the ridge regressions' penalty, in units of a column's mean square.
     """
     rows = [view.rows for view in problem.views]
-    filled = [generator.standard_normal((size, x.shape[1])) / np.sqrt(x.shape[1]) for x in rows]
+    size = len(filled[0])
     if name == "random":
-        return filled
+        return list(filled)
     if name == "pca":
-        found = [principal_components(x, size)[0] for x in rows]
+        found = [_components(view.span, size) for view in problem.views]
     elif name == "labels":
         targets = groups(similar, size, generator)
-        found = [_ridge(x, targets[view.items], weight) for x, view in zip(rows, problem.views, strict=True)]
+        found = [_ridge(view.span, targets[view.items], weight) for view in problem.views]
     else:
         found = _correlated(name, problem, size)
     started = []
@@ -80,41 +91,51 @@ def start_from_fixed(
         if given is not None:
             projections[view] = given
             continue
-        rows, items, scale = problem.views[view]
-        W = scale * principal_components(rows, size)[0]
+        span, items, scale = problem.views[view]
+        W = scale * principal_components(span.rows, size)[0]
         if spread is not None:
-            W *= spread * problem.scisd.reach / max(_dissimilar_distance(rows @ W.T, items, similar, generator), 1e-300)
+            apart = _dissimilar_distance(span.rows @ W.T, items, similar, generator)
+            W *= spread * problem.scisd.reach / max(apart, 1e-300)
         projections[view] = W
     common = min(len(W) for W in projections.values())
     projections = {view: W[:common] for view, W in projections.items()}
     embedded = {view: problem.views[view].rows @ W.T for view, W in projections.items()}
     for number in set(range(len(problem.views))) - set(projections):
         partners = [(rows, problem.relations[number, other].attracted) for other, rows in embedded.items()]
-        projections[number] = _fitted_to(problem.views[number].rows, partners, weight)
+        projections[number] = _fitted_to(problem.views[number].span, partners, weight)
     return [projections[number] for number in range(len(problem.views))]
 
 
-def _fitted_to(rows: Rows, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
+def _components(span: Span, size: int) -> Matrix:
+    """Returns the principal components with the signs that they have in all columns: other views have theirs."""
+    found, _ = principal_components(span.rows, size)
+    columns = span.lifted(found)
+    largest = np.take_along_axis(columns, np.abs(columns).argmax(axis=1, keepdims=True), axis=1)
+    return np.asarray(found * np.sign(largest))
+
+
+def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
     """Returns the (D, d) projection of a view by ridge regression on the mean embedding of the rows' partners.
 
     ``partners`` has, for each view whose projection stays, its (m, D) embeddings and which of them attract the rows,
     (n, m).
     """
-    targets: Rows = np.zeros((len(rows), partners[0][0].shape[1]))
-    counts = np.zeros((len(rows), 1))
+    targets: Rows = np.zeros((len(span.rows), partners[0][0].shape[1]))
+    counts = np.zeros((len(span.rows), 1))
     for embeddings, similar in partners:
         targets += similar.sums(embeddings)
         counts += similar.sums(np.ones((len(embeddings), 1)))
-    reached = counts[:, 0] > 0
-    if not reached.any():
+    reached = np.flatnonzero(counts)
+    if not len(reached):
         raise ValueError("no row of the view that is learned is similar to a row of a view that stays")
-    return _ridge(rows[reached], targets[reached] / counts[reached], weight)
+    return _ridge(span.take(reached), targets[reached] / counts[reached], weight)
 
 
-def _ridge(rows: Rows, targets: Rows, weight: float) -> Matrix:
-    """Returns the (D, d) projection of ridge regression."""
+def _ridge(span: Span, targets: Rows, weight: float) -> Matrix:
+    """Returns the (D, d) projection of ridge regression, in coordinates."""
+    rows = span.rows
     covariance = rows.T @ rows / len(rows)
-    penalty = max(weight * float(np.trace(covariance)) / len(covariance), np.finfo(np.float64).tiny)
+    penalty = max(weight * float(np.trace(covariance)) / span.width, np.finfo(np.float64).tiny)
     solution = np.linalg.solve(covariance + penalty * np.eye(len(covariance)), rows.T @ targets / len(rows))
     return np.asarray(solution.T, dtype=np.float64)
 
@@ -139,7 +160,7 @@ def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> 
 
 def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
     views = problem.views
-    whiteners = [whitener(view.rows, _SHRINKAGE) for view in views]
+    whiteners = [whitener(view.span, _SHRINKAGE) for view in views]
     white = [view.rows @ whitening for view, whitening in zip(views, whiteners, strict=True)]
     cross = {}
     for (v, w), relations in problem.relations.items():

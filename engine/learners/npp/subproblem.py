@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.npp.pairs import Pull, Repelled
+from engine.learners.npp.repulsion import Repulsion
 from engine.learners.npp.scisd import Scisd
 
 Matrix = NDArray[np.float64]
@@ -36,15 +37,6 @@ class Regularizer:
         return self.weight * float(np.abs(W).sum() if self.penalty == "l1" else (W * W).sum())
 
 
-def repulsion(first: Rows, second: Rows, repelled: Repelled, scisd: Scisd) -> float:
-    """Returns the weighted sum of half of SCISD over the repelled pairs of (n, D) and (m, D) embeddings."""
-    total = 0.0
-    for rows, weights in repelled.blocks():
-        distance = np.sqrt(squared_distances(first[rows], second))
-        total += 0.5 * float(np.vdot(weights, scisd.loss(distance)))
-    return total
-
-
 @dataclass(eq=False)
 class Subproblem:
     """The convex upper bound of the objective in W that touches it at ``start``; regularisation included.
@@ -55,6 +47,7 @@ class Subproblem:
         other: (m, D) embeddings of the other views, one after another.
         repelled: their pairs with the rows.
         start: (D, d) the projection at which the bound touches.
+        width: how many columns the rows have that these are coordinates of; None: these.
     """
 
     rows: Rows
@@ -64,33 +57,25 @@ class Subproblem:
     scisd: Scisd
     regularizer: Regularizer
     start: Matrix
+    width: int | None = None
 
     def __post_init__(self) -> None:
         embeddings = self.rows @ self.start.T
-        self._slope = np.empty_like(embeddings)
-        self._constant = 0.0
-        self._springs = self.attracting.weights.copy()  # total weight at each row, at most: bounds the curvature
-        for block, weights in self.repelled.blocks():
-            part = embeddings[block]
-            sums = weights.sum(axis=1)
-            self._slope[block] = 0.5 * (sums[:, None] * part - weights @ self.other)
-            concave = self.scisd.concave(np.sqrt(squared_distances(part, self.other)))
-            self._constant += 0.5 * float(np.vdot(weights, concave))
-            self._springs[block] += 0.5 * sums
-        self._constant += float(np.vdot(self._slope, embeddings))
+        self._pushing = Repulsion(self.repelled, self.other, self.scisd)
+        pulling = self.repelled.pull(self.other)  # what repels pulls as far as the loss is concave
+        self._slope = 0.5 * (pulling.weights[:, None] * embeddings - pulling.targets)
+        concave = self.scisd.concave(float(pulling.weights.sum()), 2 * pulling.value(embeddings))
+        self._constant = 0.5 * concave + float(np.vdot(self._slope, embeddings))
+        # total weight at each row, at most: bounds the curvature
+        self._springs = self.attracting.weights + 0.5 * pulling.weights
 
     def bound(self, W: Matrix) -> tuple[float, Matrix]:
         """Returns the smooth part of the bound (all but an l1 penalty) and its gradient with respect to W, (D, d)."""
         checkpoint()
         embeddings = self.rows @ W.T
-        value = self._constant - float(np.vdot(self._slope, embeddings)) + self.attracting.value(embeddings)
-        gradient = self.attracting.weights[:, None] * embeddings - self.attracting.targets - self._slope
-        for block, weights in self.repelled.blocks():
-            part = embeddings[block]
-            distance = np.sqrt(squared_distances(part, self.other))
-            value += 0.5 * float(np.vdot(weights, self.scisd.convex(distance)))
-            springs = 0.5 * weights * self.scisd.convex_weight(distance)
-            gradient[block] += springs.sum(axis=1)[:, None] * part - springs @ self.other
+        value, gradient = self._pushing.convex(embeddings)
+        value += self._constant - float(np.vdot(self._slope, embeddings)) + self.attracting.value(embeddings)
+        gradient += self.attracting.weights[:, None] * embeddings - self.attracting.targets - self._slope
         slope: Matrix = gradient.T @ self.rows
         if self.regularizer.penalty == "l2":
             value += self.regularizer.value(W)
@@ -106,17 +91,13 @@ class Subproblem:
             progress: called with the number of steps done.
         """
         solver = self._solve_split if self.regularizer.penalty == "l1" else self._solve_smooth
-        W = solver(max_iter, tol, progress)
-        return W if self._total(W) <= self._total(self.start) else self.start
-
-    def _total(self, W: Matrix) -> float:
-        value, _ = self.bound(W)
-        return value + (self.regularizer.value(W) if self.regularizer.penalty == "l1" else 0.0)
+        return solver(max_iter, tol, progress)
 
     def _solve_smooth(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
         """L-BFGS on V = W L, where L L^T is the curvature if all springs were full: nearly round, so few steps do."""
         curvature = self.rows.T @ (self._springs[:, None] * self.rows)
-        ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / len(curvature) + np.finfo(np.float64).tiny
+        width = len(curvature) if self.width is None else self.width
+        ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / width + np.finfo(np.float64).tiny
         lower = np.linalg.cholesky(curvature + 2 * ridge * np.eye(len(curvature)))
 
         def unscale(V: Matrix) -> Matrix:

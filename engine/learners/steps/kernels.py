@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
 from engine.learners.settings import Between, OneView, Positive, Seed
+from engine.learners.steps.landmarks import cluster_means
 from engine.learners.steps.step import Step
 
 _SMALLEST = 1e-9
@@ -20,11 +21,11 @@ _SMALLEST = 1e-9
 
 @dataclass(eq=False, repr=False)
 class KernelMap(Step):
-    """Maps each view by its kernel with some of its training rows, the landmarks.
+    """Maps each view by its kernel with its training rows, or with fewer landmarks that stand for them.
 
     The kernel matrix of the landmarks is K = V diag(l) V^T, and a row x becomes diag(l)^(-1/2) V^T k(landmarks, x): the
     empirical kernel map where every training row is a landmark, Nystroem's approximation (Williams and Seeger, NIPS
-    2000) where only some are. The landmarks are kept, so that queries are mapped out of sample.
+    2000) where there are fewer. The landmarks are kept, so that queries are mapped out of sample.
 
     The kernels are exp(-d / m) with d the squared Euclidean ("rbf") or the chi-squared distance sum (x - y)^2 / (x + y)
     ("chi2", for histograms) and m its mean over the landmarks times ``bandwidth`` (the mean-distance rule), or x . y
@@ -32,9 +33,11 @@ class KernelMap(Step):
 
     Args:
         kernel: "rbf", "chi2", "linear" or "precomputed".
-        n_landmarks: at most so many training rows, drawn by chance.
+        n_landmarks: at most so many landmarks. Up to as many training rows are all landmarks.
         bandwidth: factor of m, > 0.
-        random_state: seed of the draw; None draws anew each time.
+        landmarks: what more rows are represented by: "kmeans", the means of clusters; or "random", rows drawn by
+            chance, which "precomputed" always takes.
+        random_state: seed of the draws; None draws anew each time.
         views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -58,6 +61,7 @@ class KernelMap(Step):
     kernel: Literal["rbf", "chi2", "linear", "precomputed"] = "rbf"
     n_landmarks: Annotated[int, Between(1, 10_000)] = 1000
     bandwidth: Positive = 1.0
+    landmarks: Literal["kmeans", "random"] = "kmeans"
     random_state: Seed | np.random.RandomState | None = None
     views: Sequence[OneView] | None = None
     view_slices: Sequence[int] | None = None
@@ -66,14 +70,15 @@ class KernelMap(Step):
         nothing = np.zeros((0, 0))
         if not self._is_for(view):
             return {"landmarks_": nothing, "maps_": nothing, "scales_": 1.0}
-        chosen = np.arange(len(rows))
-        if len(rows) > self.n_landmarks:
-            chosen = np.sort(check_random_state(self.random_state).permutation(len(rows))[: self.n_landmarks])
+        chosen, few = np.arange(len(rows)), len(rows) > self.n_landmarks
+        random = check_random_state(self.random_state)
+        if few:
+            chosen = np.sort(random.permutation(len(rows))[: self.n_landmarks])
         if self.kernel == "precomputed":
             if rows.shape[1] != len(rows):
                 raise ValueError(f"a precomputed kernel of {len(rows)} rows is square, not {rows.shape}")
             return {"landmarks_": chosen, "maps_": inverse_root(rows[np.ix_(chosen, chosen)]), "scales_": 1.0}
-        landmarks = rows[chosen]
+        landmarks = cluster_means(rows, chosen, random) if few and self.landmarks == "kmeans" else rows[chosen]
         scale = self._scale(landmarks)
         root = inverse_root(self._kernel(landmarks, landmarks, scale))
         return {"landmarks_": landmarks, "maps_": root, "scales_": scale}

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.covariance import ledoit_wolf_shrinkage
 
 from engine.learners.base import LinearLearner, Rows, complete
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Dimensions, Share
 from engine.learners.subspace.correlate import correlated
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 Shrinkage = Literal["auto"] | Share | Sequence[Share]
@@ -56,33 +56,50 @@ class CanonicalCorrelation(LinearLearner):
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         views = complete(views, given.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
-        centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
-        self.shrinkage_ = shrinkages(centered, self.shrinkage)
-        whiteners = [whitener(rows, s) for rows, s in zip(centered, self.shrinkage_, strict=True)]
-        white = [rows @ w for rows, w in zip(centered, whiteners, strict=True)]
+        spans = [Span.of(rows - mean) for rows, mean in zip(views, self.means_, strict=True)]
+        self.shrinkage_ = shrinkages(spans, self.shrinkage)
+        whiteners = [whitener(span, s) for span, s in zip(spans, self.shrinkage_, strict=True)]
+        white = [span.rows @ w for span, w in zip(spans, whiteners, strict=True)]
         pairs = combinations(range(len(views)), 2)
         directions, correlations = correlated(
             {(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, self.n_components
         )
         self.correlations_ = np.clip(correlations, 0.0, 1.0)
         scale = (self.correlations_**self.power)[:, None]
-        self.weights_ = [scale * (w @ found).T for w, found in zip(whiteners, directions, strict=True)]
+        projections = [scale * (w @ found).T for w, found in zip(whiteners, directions, strict=True)]
+        self.weights_ = [span.lifted(weights) for span, weights in zip(spans, projections, strict=True)]
 
 
-def shrinkages(centered: Sequence[Rows], shrinkage: Shrinkage) -> list[float]:
-    """Returns one shrinkage per view from the parameter; "auto" is Ledoit and Wolf's estimate."""
+def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
+    """Returns one shrinkage per view of centred rows from the parameter; "auto" is Ledoit and Wolf's estimate."""
     if isinstance(shrinkage, str):
-        return [float(ledoit_wolf_shrinkage(rows, assume_centered=True)) for rows in centered]
+        return [ledoit_wolf(span) for span in views]
     values = np.asarray(shrinkage, dtype=np.float64)
-    if values.ndim and len(values) != len(centered):
+    if values.ndim and len(values) != len(views):
         raise ValueError(f"shrinkage={shrinkage} has {len(values)} numbers: give one, or one for each view")
-    return [float(value) for value in np.broadcast_to(values, len(centered))]
+    return [float(value) for value in np.broadcast_to(values, len(views))]
 
 
-def whitener(centered: Rows, shrinkage: float) -> NDArray[np.float64]:
-    """Returns (d, r) T with T^T ((1 - s) S + s tr(S)/d I) T = I; directions without variance are dropped (r < d)."""
-    columns = centered.shape[1]
-    values, vectors = np.linalg.eigh(centered.T @ centered / len(centered))
-    values = (1 - shrinkage) * values + shrinkage * values.sum() / columns
-    varying = values > columns * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
+def ledoit_wolf(span: Span) -> float:
+    """Returns the shrinkage of Ledoit and Wolf (2004, lemma 3.2 and following) for centred rows.
+
+    scikit-learn's takes the width of the rows that it is given for that of the data; coordinates have fewer columns.
+    """
+    rows, width = span.rows, span.width
+    gram = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
+    count, mean = len(rows), float(np.trace(gram)) / len(rows) / width
+    size = float(np.vdot(gram, gram)) / count**2  # the squared norm of the covariance
+    apart = size / width - mean**2
+    error = (float(np.square(np.square(rows).sum(axis=1)).sum()) / count - size) / (width * count)
+    return min(error, apart) / apart if min(error, apart) > 0 else 0.0
+
+
+def whitener(span: Span, shrinkage: float) -> NDArray[np.float64]:
+    """Returns (r, k) T with T^T ((1 - s) S + s tr(S)/d I) T = I for coordinates of (n, d) centred rows of covariance S.
+
+    Directions without variance are dropped (k < r).
+    """
+    values, vectors = np.linalg.eigh(span.rows.T @ span.rows / len(span.rows))
+    values = (1 - shrinkage) * values + shrinkage * values.sum() / span.width
+    varying = values > span.width * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
     return np.asarray(vectors[:, varying] / np.sqrt(values[varying]))

@@ -1,7 +1,7 @@
 """Linear discriminant analysis, view by view."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Dimensions
 from engine.learners.steps.normalization import Standardize
 from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
@@ -65,12 +66,12 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         _, codes = np.unique(codes, return_inverse=True)
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)
         scaler = Standardize().fit([rows])
-        standard = scaler.transform(rows, view=0)
+        span = Span.of(scaler.transform(rows, view=0))
         members = np.eye(codes.max() + 1)[:, codes]
-        means = members @ standard / members.sum(axis=1, keepdims=True)
-        within = standard - means[codes]
+        means = members @ span.rows / members.sum(axis=1, keepdims=True)
+        within = replace(span, rows=span.rows - means[codes])
         shrinkage = shrinkages([within], self._shrinkage(view))[0]
-        weights = _discriminants(within, means, np.bincount(codes) / len(codes), shrinkage, count)
+        weights = span.lifted(_discriminants(within, means, np.bincount(codes) / len(codes), shrinkage, count))
         return {"weights_": weights / scaler.deviations_[0], "means_": scaler.means_[0], "shrinkage_": shrinkage}
 
     def _shrinkage(self, view: int) -> Shrinkage:
@@ -79,13 +80,13 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
         return self.shrinkage[view] if view < len(self.shrinkage) else "auto"
 
 
-def _discriminants(within: Rows, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
-    """Returns the (D, d) directions, D <= count, given deviations from the class means (n, d) and these (K, d)."""
-    if np.abs(within).max() < _ROUNDING:
+def _discriminants(within: Span, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
+    """Returns the (D, r) directions, D <= count, given deviations from the class means (n, r) and these (K, r)."""
+    if np.abs(within.rows).max() < _ROUNDING:
         raise ValueError(
             "the rows of each class are equal, so there is no scatter within classes: use another view, or pca"
         )
     whitening = whitener(within, shrinkage)
     _, spreads, directions = np.linalg.svd(np.sqrt(shares)[:, None] * means @ whitening, full_matrices=False)
-    rank = int((spreads > max(means.shape) * np.finfo(float).eps * spreads[0]).sum())
+    rank = int((spreads > max(len(means), within.width) * np.finfo(float).eps * spreads[0]).sum())
     return np.asarray(directions[: min(count, max(rank, 1))] @ whitening.T)

@@ -9,6 +9,7 @@ from engine.learners.base import LinearLearner, Rows, complete
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Dimensions
 from engine.learners.steps.normalization import Standardize
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 
@@ -47,11 +48,13 @@ class PartialLeastSquares(LinearLearner):
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         views = complete(views, given.mask)
         scaler = Standardize().fit(views)
-        first, second = scaler.transform(views)
-        left, covariances, right = np.linalg.svd(first.T @ second / len(first), full_matrices=False)
+        first, second = (Span.of(rows) for rows in scaler.transform(views))
+        cross = first.rows.T @ second.rows / len(first.rows)
+        left, covariances, right = np.linalg.svd(cross, full_matrices=False)
         # beyond the rank the singular vectors are arbitrary, and at unit length they would count as much as any
-        rank = int((covariances > max(left.shape[0], right.shape[1]) * np.finfo(float).eps * covariances[0]).sum())
+        rank = int((covariances > max(first.width, second.width) * np.finfo(float).eps * covariances[0]).sum())
         count = min(self.n_components, max(rank, 1))
         self.covariances_ = covariances[:count]
         self.means_ = scaler.means_
-        self.weights_ = [left[:, :count].T / scaler.deviations_[0], right[:count] / scaler.deviations_[1]]
+        projections = first.lifted(left[:, :count].T), second.lifted(right[:count])
+        self.weights_ = [W / deviation for W, deviation in zip(projections, scaler.deviations_, strict=True)]

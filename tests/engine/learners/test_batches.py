@@ -11,6 +11,7 @@ from engine.learners.npp.problem import Problem, View
 from engine.learners.npp.relations import SameClass
 from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.subproblem import Regularizer
+from engine.learners.subspace.span import Span
 
 
 def two_views(n, seed, classes=6, widths=(12, 16), noise=1.0):
@@ -25,7 +26,7 @@ def problem(n=60, size=4):
     generator = np.random.default_rng(1)
     items = np.arange(n)
     return Problem(
-        views=[View(rows - rows.mean(axis=0), items, 1.0) for rows in views],
+        views=[View(Span(rows - rows.mean(axis=0)), items, 1.0) for rows in views],
         relations=pair_relations(SameClass(labels), [items, items]),
         scisd=Scisd(3.7, 0.5),
         penalties=[Regularizer("l2", 0.01)] * 2,

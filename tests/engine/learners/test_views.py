@@ -74,7 +74,7 @@ def test_objective_is_the_sum_over_views_that_items_have():
                 if labels[i] == labels[j]:
                     near.append(distance**2)
                 else:
-                    far.append(scisd.loss(np.array([distance]))[0])
+                    far.append(scisd.loss(np.array([distance]), np.ones(1)))
         total += 0.5 * np.mean(near) + 0.5 * np.mean(far)
     for view, weight in enumerate((0.01, 0.03, 0.03)):
         there = views[view][mask[:, view]]

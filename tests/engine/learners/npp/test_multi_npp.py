@@ -12,8 +12,9 @@ from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.nearest import nearest
 from engine.learners.npp.pairs import Repelled, pull, sampled
 from engine.learners.npp.relations import Listed, Others, SameClass
+from engine.learners.npp.repulsion import Repulsion
 from engine.learners.npp.scisd import Scisd
-from engine.learners.npp.subproblem import Regularizer, Subproblem, repulsion
+from engine.learners.npp.subproblem import Regularizer, Subproblem
 from engine.learners.selection import distances
 from engine.learners.subspace.pca import PCA
 from engine.learners.supervision import Supervision
@@ -35,43 +36,66 @@ def repelled(labels):
 
 
 def loss(first, second, labels, scisd):
-    return pull([SameClass(labels)], [second]).value(first) + repulsion(first, second, repelled(labels), scisd)
+    (repulsion,) = Repulsion(repelled(labels), second, scisd).losses(first, [1.0])
+    return pull([SameClass(labels)], [second]).value(first) + repulsion
 
 
 def subproblem(rows, other, labels, scisd, penalty, start):
     return Subproblem(rows, pull([SameClass(labels)], [other]), other, repelled(labels), scisd, penalty, start)
 
 
+def lost(scisd, distance):
+    return scisd.loss(np.array([distance]), np.ones(1))
+
+
+def convex(scisd, distance):
+    value, springs = scisd.convex(np.array([distance**2]), np.ones(1))
+    return value, springs[0]
+
+
 @given(SHAPES, LAMBDAS, DISTANCES)
 def test_loss_is_its_decomposition(a, lam, distance):
     """SCISD is the concave part plus the convex part, and falls from a lam^2 / 2 at 0 to 0 at a lam."""
-    scisd, d = Scisd(a, lam), np.array([distance])
-    parts = scisd.concave(d) + scisd.convex(d)
-    np.testing.assert_allclose(scisd.loss(d), parts, atol=1e-7 * (1 + distance**2 + a * lam**2))
-    assert scisd.loss(np.zeros(1))[0] == pytest.approx(a * lam**2 / 2)
-    assert (scisd.loss(np.array([scisd.reach, scisd.reach + distance])) == 0).all()
+    scisd, scale = Scisd(a, lam), 1 + distance**2 + a * lam**2
+    parts = scisd.concave(1.0, distance**2) + convex(scisd, distance)[0]
+    assert lost(scisd, distance) == pytest.approx(parts, abs=1e-7 * scale * a / (a - 1))
+    expected = (scisd.reach - distance) ** 2 / (2 * (a - 1)) if distance < scisd.reach else 0.0
+    expected = scisd.concave(1.0, distance**2) if distance < lam else expected
+    assert lost(scisd, distance) == pytest.approx(expected, abs=1e-7 * scale * a / (a - 1))
+    assert lost(scisd, 0.0) == pytest.approx(a * lam**2 / 2)
+    assert lost(scisd, scisd.reach) == pytest.approx(0, abs=1e-12 * scale)
+    assert lost(scisd, scisd.reach + 1 + distance) == 0
+
+
+@given(SHAPES, LAMBDAS, DISTANCES, st.floats(0.1, 10))
+def test_loss_of_distances_times_a_factor(a, lam, distance, factor):
+    """A factor of all distances gives the loss of the multiplied ones, and weights multiply what pairs cost."""
+    scisd, scale = Scisd(a, lam), 1 + (factor * distance) ** 2 + a * lam**2
+    found = scisd.loss(np.array([distance, 0.0]), np.array([2.0, 0.0]), factor)
+    assert found == pytest.approx(2 * lost(scisd, factor * distance), abs=1e-9 * scale * a / (a - 1))
 
 
 @given(SHAPES, LAMBDAS, st.lists(DISTANCES, min_size=3, max_size=3, unique=True))
 def test_parts_curve_the_right_way(a, lam, three):
-    """The concave part lies above its chords; the convex part lies below them and never falls."""
+    """The convex part lies below its chords and never falls."""
     scisd = Scisd(a, lam)
     low, middle, high = np.sort(np.array(three))
     share = (high - middle) / (high - low)
     scale = 1 + high**2 + a * lam**2
-    for part, sign in ((scisd.concave, -1), (scisd.convex, 1)):
-        values = part(np.array([low, middle, high]))
-        assert sign * (share * values[0] + (1 - share) * values[2] - values[1]) >= -1e-9 * scale
-    assert (np.diff(scisd.convex(np.array([low, middle, high]))) >= -1e-9 * scale).all()
+    values = [convex(scisd, distance)[0] for distance in (low, middle, high)]
+    assert share * values[0] + (1 - share) * values[2] - values[1] >= -1e-9 * scale
+    assert (np.diff(values) >= -1e-9 * scale).all()
 
 
 @given(SHAPES, LAMBDAS, DISTANCES)
-def test_convex_weight_is_slope_over_distance(a, lam, distance):
-    """The weight times the distance is the slope of the convex part."""
+def test_springs_are_slope_over_distance(a, lam, distance):
+    """The weight of a spring times the distance is the slope of the convex part; it is between 0 and 1."""
     scisd, d, step = Scisd(a, lam), distance + 0.5, 1e-5
-    slope = (scisd.convex(np.array([d + step])) - scisd.convex(np.array([d - step])))[0] / (2 * step)
+    slope = (convex(scisd, d + step)[0] - convex(scisd, d - step)[0]) / (2 * step)
     bend = a / (a - 1) * step
-    assert scisd.convex_weight(np.array([d]))[0] * d == pytest.approx(slope, abs=1e-5 * (1 + d) + 2 * bend)
+    spring = convex(scisd, d)[1]
+    assert spring * d == pytest.approx(slope, abs=1e-5 * (1 + d) + 2 * bend)
+    assert -1e-9 <= spring <= 1 + 1e-9
 
 
 def test_loss_is_the_double_sum():
@@ -86,7 +110,7 @@ def test_loss_is_the_double_sum():
             if labels[i] == labels[j]:
                 total += 0.5 * d**2 / same
             else:
-                total += 0.5 * scisd.loss(np.array([d]))[0] / (144 - same)
+                total += 0.5 * lost(scisd, d) / (144 - same)
     assert loss(first, second, labels, scisd) == pytest.approx(total)
 
 
@@ -226,10 +250,23 @@ def test_blocks_do_not_matter(monkeypatch):
     """Pairs read in small blocks give the same projections as pairs read at once."""
     views, labels = two_views(n=30)
     whole = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
-    monkeypatch.setattr("engine.learners.blocks.BLOCK", 100)
+    monkeypatch.setattr("engine.learners.npp.pairs._PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr("engine.learners.npp.pairs._ROWS_AT_ONCE", 4)
     monkeypatch.setattr("engine.learners.npp.pairs.BLOCK", 100)
     parts = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
+
+
+def test_many_pairs_are_of_float32_numbers(monkeypatch):
+    """Single precision, which many pairs have, gives the same objective and projections but for rounding."""
+    views, labels = two_views()
+    exact = MultiNPP(4, random_state=0).fit(views, labels)
+    monkeypatch.setattr("engine.learners.npp.pairs._MANY", 100)
+    single = MultiNPP(4, random_state=0).fit(views, labels)
+    np.testing.assert_allclose(single.objective_, exact.objective_, rtol=1e-4)
+    assert (np.diff(single.objective_) <= 0).all()
+    for found, expected in zip(single.transform(views), exact.transform(views), strict=True):
+        assert np.linalg.norm(found - expected) < 1e-2 * np.linalg.norm(expected)
 
 
 def test_sampled_pairs():
@@ -238,7 +275,7 @@ def test_sampled_pairs():
     same = SameClass(labels)
     drawn = sampled(same, np.random.RandomState(0))
     assert drawn.size == same.size == 40 * 5
-    ((_, weights),) = Repelled([drawn]).blocks()
+    (weights,) = Repelled([drawn]).over(lambda rows, weights: weights)
     assert not weights[same.block(slice(0, 40))].any()
     assert weights.sum() == pytest.approx(1)
 

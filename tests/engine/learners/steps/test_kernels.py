@@ -45,6 +45,41 @@ def test_few_landmarks_approximate_the_kernel():
     np.testing.assert_allclose(mapped @ mapped.T, rbf_kernel(train, gamma=1 / fitted.scales_[0]), atol=1e-2)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "chi2"])
+def test_means_of_clusters_stand_for_rows_better_than_drawn_ones(kernel):
+    """Few landmarks that are means of clusters approximate the kernel of all rows with less error, in the mean."""
+    train = histograms(300, 5, 0)
+    exact = KernelMap(kernel).fit([train])
+    (scale,) = exact.scales_
+    expected = rbf_kernel(train, gamma=1 / scale) if kernel == "rbf" else chi2_kernel(train, gamma=1 / scale)
+    errors = {}
+    for landmarks in ("kmeans", "random"):
+        found = []
+        for seed in range(5):
+            fitted = KernelMap(kernel, n_landmarks=20, landmarks=landmarks, random_state=seed)
+            mapped = fitted.set_params(bandwidth=1.0).fit([train]).transform(train, view=0)
+            found.append(np.linalg.norm(mapped @ mapped.T - expected ** (scale / fitted.scales_[0])))
+        errors[landmarks] = np.mean(found)
+    assert errors["kmeans"] < 0.9 * errors["random"]
+
+
+def test_landmarks_of_equal_rows(monkeypatch):
+    """Rows that are there many times are as good; of very many only some are clustered."""
+    train = np.repeat(histograms(10, 4, 0), 20, axis=0)
+    monkeypatch.setattr("engine.learners.steps.landmarks._ROWS", 120)
+    fitted = KernelMap(n_landmarks=30, random_state=0).fit([train])
+    assert fitted.landmarks_[0].shape == (30, 4)
+    mapped = fitted.transform(train, view=0)
+    np.testing.assert_allclose(np.square(mapped).sum(axis=1), 1, atol=0.2)
+
+
+def test_a_precomputed_kernel_has_landmarks_of_its_own():
+    """Their values are known only between rows, so landmarks are rows whatever the setting."""
+    train = histograms(40, 4, 0)
+    fitted = KernelMap("precomputed", n_landmarks=10, random_state=0).fit([train @ train.T])
+    assert fitted.landmarks_[0].shape == (10,)
+
+
 def test_the_same_landmarks_are_drawn_again():
     """For the same seed, in a chain too: what cross-validation chose holds for the chain that is fitted then."""
     train = histograms(50, 3, 0)

@@ -1,0 +1,54 @@
+"""Rows in the space that they span, which has no more dimensions than there are rows."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+
+Basis = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Rows by their coordinates in an orthonormal basis, where that has fewer vectors than the rows have columns.
+
+    A learner whose solution turns with its rows, and has no part outside the space that they span, finds the same one
+    from the coordinates. What depends on the number of columns has to ask for ``width``: penalties that are relative to
+    the mean variance of a column, for instance.
+
+    Attributes:
+        rows: (n, r) coordinates; the rows themselves where there is no basis.
+        basis: (r, d) orthonormal vectors; None: the rows have no more columns than there are rows.
+    """
+
+    rows: Rows
+    basis: Basis | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, also: Basis | None = None) -> Self:
+        """Returns the coordinates of (n, d) rows, in a basis that spans (m, d) further vectors, too."""
+        vectors = rows if also is None else np.vstack([rows, also])
+        if len(vectors) >= rows.shape[1]:
+            return cls(rows)
+        basis, coordinates = np.linalg.qr(vectors.T)
+        return cls(np.ascontiguousarray(coordinates.T[: len(rows)]), np.ascontiguousarray(basis.T))
+
+    @property
+    def width(self) -> int:
+        """d, the number of columns of the rows themselves."""
+        return int((self.rows if self.basis is None else self.basis).shape[1])
+
+    def take(self, which: NDArray[np.intp]) -> Self:
+        """Returns the rows at some positions, in the same basis."""
+        return replace(self, rows=self.rows[which])
+
+    def coordinates(self, vectors: Basis) -> Basis:
+        """Returns the (m, r) coordinates of (m, d) vectors, of what of them lies in the span."""
+        return vectors if self.basis is None else vectors @ self.basis.T
+
+    def lifted(self, weights: Basis) -> Basis:
+        """Returns the (D, d) projection of rows that is the (D, r) projection of their coordinates."""
+        return weights if self.basis is None else weights @ self.basis

@@ -1,0 +1,39 @@
+"""The benchmark of fitting times: its data, its learners, and what it writes."""
+
+import json
+
+import numpy as np
+
+from benchmarks.speed import learners
+from engine.learners.registry import LEARNERS, parse_chain
+
+
+def test_data_are_what_they_say():
+    """Words are counts of 120, most of them none; both kinds have their shape, and are the same for a seed."""
+    for kind in ("words", "dense"):
+        shape = learners.Shape(kind, 30, (400, 50), 3)
+        views, labels = learners.draw(shape)
+        again, _ = learners.draw(shape)
+        assert [rows.shape for rows in views] == [(30, 400), (30, 50)]
+        assert set(labels) == {0, 1, 2}
+        np.testing.assert_array_equal(views[0], again[0])
+    words, _ = learners.draw(learners.Shape("words", 30, (400, 50), 3))
+    assert (words[0].sum(axis=1) == 120).all()
+    assert (words[0] == 0).mean() > 0.5
+
+
+def test_every_learner_that_pipelines_are_made_for_is_measured():
+    """No learner is left out but the steps that only change rows."""
+    named = {step.name for method in learners.METHODS for step in parse_chain(method.split()[0]).steps}
+    assert set(LEARNERS) - named == {"l1", "l2", "sqrt", "standardize", "dot"}
+
+
+def test_writes_figures_and_report(tmp_path, monkeypatch):
+    """Every learner has its seconds, beside others that are busy, too."""
+    monkeypatch.setattr(learners, "SHAPES", {"small": learners.Shape("dense", 40, (12, 60), 3)})
+    out = tmp_path / "out.json"
+    options = ["--shapes", "small", "--learners", "cca", "semantic logistic", "--repeats", "1", "--busy", "1"]
+    assert learners.BENCHMARK.main([*options, "--json", str(out), "--report", str(tmp_path)]) == 0
+    found = {(row["method"], row["metric"]) for row in json.loads(out.read_text())["rows"]}
+    assert found == {(m, s) for m in ("cca", "semantic logistic") for s in ("seconds", "CPU seconds")}
+    assert "Beside 1 other busy processes" in (tmp_path / "learner-speed.md").read_text()
