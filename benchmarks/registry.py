@@ -7,6 +7,7 @@ from benchmarks.frame.benchmark import Benchmark
 
 MODULES: Mapping[str, str] = {
     "multi-npp": "multi_npp.benchmark",
+    "unseen": "unseen.benchmark",
     "wikipedia": "wikipedia.benchmark",
     "attributes-lmnn": "attributes_lmnn.benchmark",
     "fantope-toy": "fantope_toy.benchmark",

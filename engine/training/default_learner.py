@@ -6,6 +6,7 @@ from dataclasses import replace
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.recipe import DEFAULT, Recipe
+from engine.training.grids import LEARNER
 
 OF_LABELS = "posteriors,dot"
 """Best or equal on unseen databases of photographs, texts and sounds, whichever kernel suits a view."""
@@ -15,12 +16,23 @@ OF_ITEMS = "sqrt,kernel:rbf,cca"
 OF_ONE_VIEW = "pca"
 
 
+_OTHERS = ("sqrt,kernel:rbf,semantic,dot", "sqrt,kernel:rbf,multi-npp,dot")
+"""What tuning tries beside ``OF_LABELS``: either is the next best on some set."""
+
+
 def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
     """Return the recipe with a learner: the one it names, or else the one for what is given.
 
+    A recipe that is to be tuned and says neither learner nor what to try tries several learners, too.
+
     Raises NotFoundError for an unknown view.
     """
-    return recipe if recipe.spec != DEFAULT else replace(recipe, spec=_chosen(tx, recipe))
+    if recipe.spec != DEFAULT:
+        return recipe
+    found = replace(recipe, spec=_chosen(tx, recipe))
+    if found.spec == OF_LABELS and len(recipe.views) > 1 and recipe.tune is not None and not recipe.tune.values:
+        return replace(found, tune=replace(recipe.tune, values={LEARNER: (OF_LABELS, *_OTHERS)}))
+    return found
 
 
 def _chosen(tx: Transaction, recipe: Recipe) -> str:

@@ -19,6 +19,8 @@ from engine.training.examples import Examples
 KERNEL = "kernel"
 """A setting that no learner has: which kernel stage comes before the learner, or "none"."""
 NO_KERNEL = "none"
+LEARNER = "learner"
+"""A setting of recipes that name no learner: which pipeline to take."""
 OF_KERNEL = f"{KernelMap.name}__"
 """What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
 
@@ -45,6 +47,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "power": (0.0, 1.0, 2.0, 4.0),
     },
     "pls": {KERNEL: _KERNELS, "n_components": _DIMS},
+    "posteriors": {"scaling": (None, "sqrt", "standardize"), "alpha": (None, 1e-4, 1e-3, 1e-2)},
     "lda": {KERNEL: _KERNELS},
     "lmnn": {"n_neighbors": (3, 1, 10), "pull": (1.0, 0.1, 10.0), "mu": (0.0, 0.1), "n_components": (32, 10, 100)},
     "attributes": {KERNEL: _KERNELS, "C": (10.0, 1.0, 100.0, 1000.0)},
@@ -69,6 +72,8 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
     Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
     """
     name, settled = main_learner(recipe.spec), fixed(recipe)
+    if recipe.tune and LEARNER in recipe.tune.values:
+        return {LEARNER: tuple(recipe.tune.values[LEARNER])}
     given = aliases.present_settings(name, recipe.tune.values if recipe.tune else {})
     if twice := sorted(settled & set(given)):
         raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")

@@ -16,7 +16,7 @@ from engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
 from engine.spaces.parts import Part
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
-from engine.training.grids import KERNEL, NO_KERNEL, OF_KERNEL, grid, with_kernel
+from engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from engine.training.validation import by_crossing, validate_order, validate_retrieval
 
 MOST_ITEMS = 5_000
@@ -111,6 +111,8 @@ def assemble(recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:
 
 def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
     """Return the recipe with settings that were open; those of a kernel are left out where there is none."""
+    if LEARNER in settings:
+        return replace(recipe, spec=settings[LEARNER])
     chosen = {**(recipe.settings or {}), **{name: value for name, value in settings.items() if name != KERNEL}}
     kernel = settings.get(KERNEL)
     if kernel is None:

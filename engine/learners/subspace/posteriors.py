@@ -43,8 +43,8 @@ class ClassPosteriors(SeparateLearner):
     one half. Rows alone in their class, as unlabelled items are, are left out.
 
     Args:
-        kernel: "linear", inner products; "gaussian", the mean of Gaussian kernels of five widths (see ``RowKernel``);
-            None: one of them.
+        row_kernel: "linear", inner products; "gaussian", the mean of Gaussian kernels of five widths, see
+            ``RowKernel``; None: one of them.
         scaling: of the columns: "none"; "sqrt", signed square roots; "standardize", to unit variance; "both", the mean
             of the last two kernels; None: one of them.
         alpha: the ridge's penalty per row, in units of a row's mean squared length; None: of 15 from 1e-6 to 10.
@@ -72,7 +72,7 @@ class ClassPosteriors(SeparateLearner):
 
     name = "posteriors"
     capabilities = Capabilities(
-        cross_view=True, needs_labels=True, multilabel=True, adds_views=True, main_parameter="kernel"
+        cross_view=True, needs_labels=True, multilabel=True, adds_views=True, main_parameter="row_kernel"
     )
 
     classes_: NDArray[Any] = field(init=False)
@@ -90,7 +90,7 @@ class ClassPosteriors(SeparateLearner):
     offsets_: list[NDArray[np.float64]] = field(init=False)
     left_out_: list[NDArray[np.float32]] = field(init=False)
 
-    kernel: Kernel | None = None
+    row_kernel: Kernel | None = None
     scaling: Scaling | None = None
     alpha: Positive | None = None
     n_landmarks: Annotated[int, Between(2, 10_000)] = 2000
@@ -142,7 +142,7 @@ class ClassPosteriors(SeparateLearner):
 
     def _best_kernel(self, rows: Rows, targets: Rows, random: np.random.RandomState) -> RowKernel:
         """Returns the simplest kernel whose log loss is within one standard error of the least."""
-        tried = candidates(self.kernel, self.scaling)
+        tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
         chosen = _drawn(len(rows), _TRIAL_ROWS, random)

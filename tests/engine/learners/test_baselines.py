@@ -163,7 +163,7 @@ def test_dot_shortens_rows_longer_than_it_was_fitted_on():
 
 
 def test_dot_ranks_the_items_of_every_view_for_a_query():
-    """Of its own view, too: the squared distance is 2 less twice the inner product, and so it stays with a view more."""
+    """Of its own view, too, and also once a view is added: squared distances are 2 less twice the inner products."""
     generator = np.random.default_rng(0)
     views = [generator.gamma(1, size=(30, 4)) for _ in range(3)]
     fitted = InnerProduct().fit(views[:2])

@@ -3,7 +3,7 @@
 import pytest
 from rows import each, fill, item
 
-from engine.recipe import Pair, Recipe
+from engine.recipe import Pair, Recipe, Tune
 
 BOTH = ("color", "gist")
 
@@ -38,6 +38,17 @@ def test_one_label_for_all_tells_nothing_apart(home):
     items = [item(group, number, labels=("same",)) for group, number in each()]
     with fill(home, "one", items) as made:
         assert made.train(Recipe(views=BOTH)).spec == "sqrt,kernel:rbf,cca"
+
+
+def test_tuning_tries_several_learners(home):
+    """By unseen items; the default stays unless another is better by more than a standard error."""
+    with fill(home, "one", [item(group, number) for group, number in each()]) as made:
+        tuned = made.train(Recipe(views=BOTH, tune=Tune()))
+        assert tuned.tuning is not None
+        tried = [one.settings["learner"] for one in tuned.tuning.tried]
+        assert tried[0] == "posteriors,dot"
+        assert len(tried) == 3
+        assert tuned.spec == tuned.tuning.chosen["learner"]
 
 
 def test_its_space_is_called_default(home):

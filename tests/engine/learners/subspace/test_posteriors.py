@@ -107,7 +107,7 @@ def test_landmarks_approximate_all_rows(random):
     """With half of the rows as landmarks the probabilities are nearly those of all."""
     views, labels = blobs(random, 200)
     every, half = (
-        ClassPosteriors(kernel="gaussian", scaling="none", n_landmarks=count, random_state=0).fit(views, labels)
+        ClassPosteriors(row_kernel="gaussian", scaling="none", n_landmarks=count, random_state=0).fit(views, labels)
         for count in (200, 100)
     )
     assert half.landmarks_[0].shape == (100, 5)

@@ -1,0 +1,1 @@
+"""Which learner retrieves items best that nothing was learned from."""

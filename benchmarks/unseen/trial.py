@@ -1,0 +1,99 @@
+"""One split of one set: every learner at its own defaults, in every database and direction."""
+
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.frame.databases import TRAINED, UNSEEN
+from benchmarks.unseen.data import Split, load
+from engine.evaluation import MIXED
+from engine.learners.chain import Chain
+from engine.learners.registry import parse_chain
+from engine.learners.selection import distances
+from engine.training.default_learner import OF_LABELS
+
+DEFAULT = "default"
+METHODS = {
+    DEFAULT: OF_LABELS,
+    "multi-npp": "multi-npp",
+    "kernel multi-npp": "sqrt,kernel:rbf,multi-npp",
+    "hybrid": "hybrid",
+    "semantic": "semantic",
+    "kernel semantic": "kernel:rbf,semantic",
+    "sqrt kernel semantic": "sqrt,kernel:rbf,semantic",
+    "cca": "cca",
+    "kernel cca": "sqrt,kernel:rbf,cca",
+    "pls": "pls",
+    "lda": "lda",
+    "kernel lda": "sqrt,kernel:rbf,lda",
+    "lmnn": "lmnn",
+    "pca": "pca",
+    "raw": "",
+}
+"""Pipelines by name; each learner has its own defaults."""
+SHARE = "unseen_share"
+FIRST = 10
+"""Hits of a list in which the share of unseen items is counted."""
+
+Rows = NDArray[np.float64]
+
+
+def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
+    """Returns the figures of all methods on one split, each [method, database, query view, view, metric, value]."""
+    name, seed = task
+    began = time.monotonic()
+    split = load(name, data, cache)(seed)
+    figures = [[method, *figure] for method, spec in METHODS.items() for figure in measured(spec, split)]
+    sizes = len(split.train), len(split.held_out)
+    return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "seconds": time.monotonic() - began}
+
+
+def measured(spec: str, split: Split) -> Iterator[tuple[Any, ...]]:
+    """Yields database, query view, view of the items, metric and value of one pipeline; nothing if it takes no such
+    views."""
+    names, rows = list(split.rows), list(split.rows.values())
+    began = time.perf_counter()
+    chain = parse_chain(spec, {}) if spec else Chain()
+    for step in chain.steps:
+        if "random_state" in step.get_params():
+            step.set_params(random_state=0)
+    try:
+        chain.check_views(names)
+    except ValueError:
+        return
+    chain.fit([view[split.train] for view in rows], split.labels[split.train])
+    yield "", "", "", "seconds", time.perf_counter() - began
+    items = [chain.transform(view, view=number).astype(np.float64) for number, view in enumerate(rows)]
+    for query, target in product(range(len(rows)), repeat=2):
+        if query == target or (chain.steps and chain.capabilities.cross_view):
+            asked = chain.transform_queries(rows[query][split.held_out], query).astype(np.float64)
+            for database, metric, value in _retrieved(asked, items[target], split):
+                yield database, names[query], names[target], metric, value
+
+
+def _retrieved(queries: Rows, items: Rows, split: Split) -> Iterator[tuple[str, str, float]]:
+    """Yields mAP in every database, and the share of unseen items among the first hits in a mixed one."""
+    count = len(split.labels)
+    unseen = np.isin(np.arange(count), split.held_out)
+    gaps = distances(queries, items)
+    gaps[np.arange(len(queries)), split.held_out] = np.inf
+    relevant = split.labels[split.held_out][:, None] == split.labels[None, :]
+    for database, chosen in ((TRAINED, ~unseen), (UNSEEN, unseen), (MIXED, np.ones(count, bool))):
+        order = np.argsort(gaps[:, chosen], axis=1, kind="stable")
+        own = 0 if database == TRAINED else 1  # the query itself is last
+        ranked = np.take_along_axis(relevant[:, chosen], order, axis=1)[:, : order.shape[1] - own]
+        yield database, "map", _mean_average_precision(ranked)
+        if database == MIXED:
+            first = np.take_along_axis(np.broadcast_to(unseen, gaps.shape), order, axis=1)[:, :FIRST]
+            yield database, SHARE, float(first.mean() / ((unseen.sum() - 1) / (count - 1)))
+
+
+def _mean_average_precision(ranked: NDArray[np.bool_]) -> float:
+    counts = ranked.sum(axis=1)
+    precision = ranked.cumsum(axis=1) / np.arange(1, ranked.shape[1] + 1)
+    return float(((precision * ranked).sum(axis=1)[counts > 0] / counts[counts > 0]).mean())

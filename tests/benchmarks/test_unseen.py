@@ -1,0 +1,98 @@
+"""The benchmark of unseen databases: its splits, its measures and its rule."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import main as run_named
+from benchmarks.unseen import report
+from benchmarks.unseen.data import Split, load
+from benchmarks.unseen.trial import DEFAULT, METHODS, measured
+from engine.training.default_learner import OF_LABELS
+
+
+def planted(folder, n=120):
+    """Four people whose two views tell them apart, in the form of the real file."""
+    generator = np.random.default_rng(0)
+    y = np.arange(n) % 4
+    rows = generator.normal(0, 1, (n, 542)).astype(np.float32)
+    rows[:, :40] += generator.normal(0, 2, (4, 40))[y]
+    rows[:, 512:] += generator.normal(0, 2, (4, 30))[y]
+    (folder / "pubfig_relattr").mkdir(parents=True)
+    np.savez(folder / "pubfig_relattr/pubfig_relattr.npz", X=rows, y=y)
+    return folder
+
+
+@pytest.fixture
+def split(tmp_path) -> Split:
+    return load("pubfig", planted(tmp_path), tmp_path)(0)
+
+
+def test_groups_stay_together(tmp_path):
+    """Speakers are on one side, and the split of a seed is always the same."""
+    generator = np.random.default_rng(0)
+    (tmp_path / "isolet_g1_g5").mkdir()
+    speaker = np.repeat(np.arange(12), 10)
+    rows, y = generator.normal(size=(120, 6)), np.tile(np.arange(5), 24)
+    np.savez(tmp_path / "isolet_g1_g5/isolet_g1_g5.npz", X=rows, y=y, speaker=speaker)
+    data = load("isolet", tmp_path, tmp_path)
+    for seed in range(5):
+        one, again = data(seed), data(seed)
+        assert not set(speaker[one.train]) & set(speaker[one.held_out])
+        assert len(one.train) + len(one.held_out) == 120
+        assert (one.held_out == again.held_out).all()
+
+
+def test_every_database_leaves_the_query_out(split):
+    """The default finds what is planted in each, in all four directions; random rows would have about a quarter."""
+    found = {tuple(key): value for *key, value in measured(METHODS[DEFAULT], split)}
+    for database in ("trained", "unseen", "mixed"):
+        for query in ("gist", "lab"):
+            for target in ("gist", "lab"):
+                assert found[database, query, target, "map"] > 0.6
+    assert 0.5 < found["mixed", "gist", "lab", "unseen_share"] < 1.6
+
+
+def test_learners_that_keep_views_apart_are_measured_within_them(split):
+    """And the raw views, too."""
+    for method in ("raw", "pca"):
+        found = [(query, target) for _, query, target, metric, _ in measured(METHODS[method], split) if metric == "map"]
+        assert set(found) == {("gist", "gist"), ("lab", "lab")}
+
+
+def test_the_default_is_the_products():
+    """The benchmark measures what a recipe without a learner takes."""
+    assert METHODS[DEFAULT] == OF_LABELS
+
+
+def test_the_interval_is_wider_than_that_of_independent_splits():
+    """Nadeau and Bengio's: its variance has the overlap besides."""
+    differences = np.array([0.01, 0.03, 0.02, 0.04])
+    mean, half = report.interval(differences, 0.25)
+    assert mean == pytest.approx(0.025)
+    expected = 3.1824 * np.sqrt((1 / 4 + 0.25) * differences.var(ddof=1))
+    assert half == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "kept"),
+    [(0.1, 0.5, True), (-0.009, 0.001, True), (-0.011, 0.001, False), (-0.015, 0.019, True), (-0.015, 0.03, False)],
+)
+def test_the_rule(mean, half, kept):
+    """A hundredth behind at most; or nothing shown, within two hundredths."""
+    assert report.holds(mean, half) is kept
+
+
+def test_a_run_writes_rows_and_a_report(tmp_path, monkeypatch, capsys):
+    """With the verdict in every direction, and the mean over all."""
+    monkeypatch.setattr("benchmarks.unseen.trial.METHODS", {DEFAULT: OF_LABELS, "semantic": "semantic", "raw": ""})
+    out = tmp_path / "unseen.json"
+    arguments = ["--data", str(planted(tmp_path)), "--sets", "pubfig", "--trials", "2", "--workers", "1"]
+    assert run_named(["unseen", *arguments, "--json", str(out)]) == 0
+    document = json.loads(out.read_text())
+    assert {row["method"] for row in document["rows"]} == {DEFAULT, "semantic", "raw"}
+    text = capsys.readouterr().out
+    assert "gist → lab" in text
+    assert "unseen share" in text
+    assert "next: semantic" in report.headline(document)[1]
