@@ -1,5 +1,6 @@
 """Pairs of rows: how likely a metric makes them, and what its next bit should change."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
+from engine.learners.blocks import slices
 from engine.learners.musl.stumps import Bits
 
 Codes = NDArray[np.intp]
-Distances = NDArray[np.intp]
+Distances = NDArray[np.int32]
+
+_PAIRS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,10 @@ class Pairs:
     total: int | None = None
 
     @cached_property
-    def same(self) -> NDArray[np.bool_]:
-        """(n, n), which pairs are positive."""
-        return np.asarray(self.codes[:, None] == self.codes)
+    def kinds(self) -> NDArray[np.int32]:
+        """(n, n), of a pair (i, j) twice the class of j, and one more where it is positive."""
+        codes = self.codes.astype(np.int32)
+        return np.asarray(2 * codes + (codes[:, None] == codes))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -55,8 +60,9 @@ class Pairs:
     def likelihoods(self, bits: Bits) -> NDArray[np.float64]:
         """Returns L_c of equation (6), (C,) weighted log likelihoods of the classes' pairs, from (n, t) bits."""
         width = bits.shape[1] + 1
-        cells = (2 * self.codes + self.same) * width + hamming(bits, bits)
-        counts = np.bincount(cells.ravel(), minlength=2 * self.count * width).reshape(self.count, 2, width)
+        size = 2 * self.count * width
+        found = sum(np.bincount(cells.ravel(), minlength=size) for _, cells in self._cells(bits))
+        counts = np.reshape(found, (self.count, 2, width))
         counts[:, 1, 0] -= np.bincount(self.codes, minlength=self.count)  # rows with themselves
         margins = self._margins(width)
         log_odds = np.array([log_expit(-margins), log_expit(margins)])
@@ -75,14 +81,27 @@ class Pairs:
             (n, m) derivatives, and (m,) the rows j: those of classes with a share.
         """
         columns = np.flatnonzero(shares[self.codes] > 0)
-        of_column, width = self.codes[columns], bits.shape[1] + 1
-        margins = self._margins(width)
+        margins = self._margins(bits.shape[1] + 1)
         weights = self.weights * shares[:, None]
-        table = weights[:, :, None] * np.array([expit(margins), -expit(-margins)])
-        cells = (2 * of_column + self.same[:, columns]) * width + hamming(bits, bits[columns])
-        found = table.astype(np.float32).ravel()[cells]
+        table = (weights[:, :, None] * np.array([expit(margins), -expit(-margins)])).astype(np.float32).ravel()
+        found = np.empty((len(self.codes), len(columns)), np.float32)
+        for part, cells in self._cells(bits, columns):
+            np.take(table, cells, out=found[part])
         found[columns, np.arange(len(columns))] = 0
         return found, columns
+
+    def _cells(self, bits: Bits, columns: Codes | None = None) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Yields rows i, and for their pairs with the rows j of some columns (None: all) the kind and the distance.
+
+        Both are one number, the kind times t + 1 plus the distance, so that a table of both is looked up at once.
+        Blocks of pairs stay in the processor's cache.
+        """
+        others, width = bits if columns is None else bits[columns], bits.shape[1] + 1
+        for part in slices(len(bits), len(others), _PAIRS_AT_ONCE):
+            kinds = self.kinds[part] if columns is None else self.kinds[part].take(columns, axis=1)
+            cells = hamming(bits[part], others)
+            cells += width * kinds
+            yield part, cells
 
     def _margins(self, width: int) -> NDArray[np.float64]:
         """The log odds at every distance that there may be, 0 to ``width`` - 1."""
@@ -92,4 +111,7 @@ class Pairs:
 
 def hamming(first: Bits, second: Bits) -> Distances:
     """Returns the (n, m) Hamming distances of (n, t) and (m, t) bits."""
-    return np.asarray(first @ (1 - second).T + (1 - first) @ second.T).astype(np.intp)
+    found = first @ (-2 * second.T)
+    found += first.sum(axis=1)[:, None]
+    found += second.sum(axis=1)
+    return np.asarray(found.astype(np.int32))
