@@ -11,6 +11,7 @@ from engine.learners.capabilities import Capabilities
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import Bits
 from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
+from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
 
@@ -46,10 +47,10 @@ class SemanticCorrelation(Hasher):
         members = np.eye(classes.max() + 1)[classes]
         views = complete(views, given.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
-        centered = [rows - mean for rows, mean in zip(views, self.means_, strict=True)]
-        shrunk = shrinkages(centered, self.shrinkage)
-        whiteners = [whitener(rows, s) for rows, s in zip(centered, shrunk, strict=True)]
-        first, second = (rows @ W for rows, W in zip(centered, whiteners, strict=True))
+        spans = [Span.of(rows - mean) for rows, mean in zip(views, self.means_, strict=True)]
+        shrunk = shrinkages(spans, self.shrinkage)
+        whiteners = [whitener(span, s) for span, s in zip(spans, shrunk, strict=True)]
+        first, second = (span.rows @ W for span, W in zip(spans, whiteners, strict=True))
         residual = count * (2 * (first.T @ members) @ (second.T @ members).T - np.outer(first.sum(0), second.sum(0)))
         directions: list[list[NDArray[np.float64]]] = [[], []]
         for _ in range(count):
@@ -57,7 +58,8 @@ class SemanticCorrelation(Hasher):
             residual -= np.outer(first.T @ np.sign(first @ left), second.T @ np.sign(second @ right))
             directions[0].append(left)
             directions[1].append(right)
-        self.weights_ = [np.array(found) @ W.T for found, W in zip(directions, whiteners, strict=True)]
+        found = zip(spans, directions, whiteners, strict=True)
+        self.weights_ = [span.lifted(np.array(vectors) @ W.T) for span, vectors, W in found]
 
     def _scores(self, rows: Rows, view: int) -> Rows:
         scores: Rows = (rows - self.means_[view]) @ self.weights_[view].T

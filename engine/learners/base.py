@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from engine.learners import aliases
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
-from engine.learners.groups import flattened, grouped
-from engine.learners.settings import check_settings
+from engine.learners.settings import check_settings, flattened, grouped
 from engine.learners.supervision import Supervision, checked_classes, checked_mask
 from engine.learners.threads import one_blas_thread, over
 

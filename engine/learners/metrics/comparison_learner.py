@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
 from engine.learners.capabilities import Capabilities
 from engine.learners.comparisons import Comparisons
-from engine.learners.groups import group
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.sampling import ClassSampler, NearestSampler
 from engine.learners.metrics.tuples import constrained, constraints_of
+from engine.learners.settings import group
 from engine.learners.supervision import Supervision
 
 NEIGHBORS = 10

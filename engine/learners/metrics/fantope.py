@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.groups import group
 from engine.learners.metrics.admm import Multipliers, alternate
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.descent import Descent, Solution, Validation, descend
@@ -19,7 +18,7 @@ from engine.learners.metrics.objective import Loss, Objective, satisfied
 from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Parameters
 from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.settings import Dimensions, Positive, Seed, Weight
+from engine.learners.settings import Dimensions, Positive, Seed, Weight, group
 from engine.learners.subspace.pca import principal_components
 from engine.learners.subspace.span import Span
 

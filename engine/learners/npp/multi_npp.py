@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 
 from engine.learners.base import LinearLearner, Mask, Rows
 from engine.learners.capabilities import Capabilities
-from engine.learners.groups import group
 from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.nearest import nearest_items
 from engine.learners.npp.neighborhoods import Neighborhood, attracting, pair_relations
@@ -19,7 +18,7 @@ from engine.learners.npp.relations import Numbers, Similarity, similarity_of
 from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.start import Start, random_projections, start, start_from_fixed
 from engine.learners.npp.subproblem import Regularizer
-from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight
+from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight, group
 from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
