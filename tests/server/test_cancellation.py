@@ -137,7 +137,9 @@ def test_control_c_on_the_client_stops_the_server(
     begun = threading.Event()
     monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: begun.set())
     arguments = ["train", "rows", "--learner", "lmnn", "--views", "color", "--server", running.address]
-    command = [sys.executable, "-m", "server.cli", *arguments]
+    # shells start what runs in the background with the signal ignored
+    code = "import signal, server.cli; signal.signal(signal.SIGINT, signal.default_int_handler); server.cli.main()"
+    command = [sys.executable, "-c", code, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert begun.wait(60)
         process.send_signal(signal.SIGINT)
