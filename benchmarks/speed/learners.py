@@ -40,6 +40,7 @@ SHAPES: Mapping[str, Shape] = {
     "800 x (64, 300) dense": Shape("dense", 800, (64, 300), 10),
 }
 METHODS: Mapping[str, Mapping[str, Any]] = {
+    "posteriors,dot": {"random_state": 0},
     "multi-npp": {"random_state": 0},
     "hybrid": {"random_state": 0},
     "kernel:rbf,multi-npp": {"random_state": 0, "kernel__random_state": 0},
