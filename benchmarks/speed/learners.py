@@ -135,8 +135,8 @@ def markdown(document: Document) -> str:
         for method, found in methods.items():
             lines.append([shape, method, f"{found['seconds']:.2f}", f"{found['CPU seconds']:.2f}"])
     beside = document["settings"]["busy"]
-    told = f"Beside {beside} other busy processes." if beside else "Beside nothing that the benchmark starts."
-    return f"# Seconds to fit\n\n{told} Medians of {document['settings']['repeats']} fits.\n\n{table(lines)}"
+    load = f"Beside {beside} other busy processes." if beside else "With no other process of the benchmark."
+    return f"# Seconds to fit\n\n{load} Medians of {document['settings']['repeats']} fits.\n\n{table(lines)}"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -66,14 +66,14 @@ def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
     counts = [len(plan.items.of_ids(one.queries).seen_in(request.view)) for one in plan.divisions.parts]
     asked = plan.items.of_ids(np.concatenate([one.queries for one in plan.divisions.parts])).seen_in(request.view)
-    told = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
+    sentences = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
     if plan.items.groups is not None and plan.what.by == LABELS:
-        told.append("no query finds an item of its own group")
+        sentences.append("no query finds an item of its own group")
     return Evaluation(
         rows=rows(request.view, measured),
         queries=round(float(np.mean(counts))),
         databases={name: _count(plan, name, plan.target_views) for name in plan.what.databases},
-        protocol="; ".join(part for part in (*told, plan.note, repeated, *notes) if part),
+        protocol="; ".join(part for part in (*sentences, plan.note, repeated, *notes) if part),
         codebook=codebooks(tx, {request.view, *plan.target_views}, set(asked.keys)),
         seconds=time.monotonic() - began,
         differences=differences(request.view, measured),

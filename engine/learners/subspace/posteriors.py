@@ -117,8 +117,11 @@ class ClassPosteriors(SeparateLearner):
         factor = best_factor(model.left_out, targets[known], self.exclusive_)
         fitted = model.kernel
         weights, offsets = model.weights()
-        left_out = posteriors(fitted.features(rows) @ weights.T + offsets, factor, self.exclusive_)
+        left_out = np.empty_like(targets)
         left_out[known] = posteriors(model.left_out, factor, self.exclusive_)
+        if len(others := np.flatnonzero(~targets.any(axis=1))):
+            scores = fitted.features(rows[others]) @ weights.T + offsets
+            left_out[others] = posteriors(scores, factor, self.exclusive_)
         return {
             "kernels_": kernel.kernel,
             "scalings_": kernel.scaling,

@@ -73,7 +73,7 @@ def test_items_with_several_labels_are_suggested_several(home):
 
 
 def test_shares_are_calibrated_on_items_that_the_space_was_not_trained_on(groups):
-    """By default on those, whose number is told; of a space that learned from all, with a warning."""
+    """By default on those, and the answer states how many; where a space learned from all, it warns."""
     groups.train(Recipe(spec="lda", views=("color",), holdout=0.25))
     query = Query("color", vector=row("color", "owl", 90))
     found = groups.suggest(SuggestRequest([query]))
