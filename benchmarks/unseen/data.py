@@ -26,6 +26,8 @@ class Split:
     """(n,)."""
     train: NDArray[np.int64]
     held_out: NDArray[np.int64]
+    groups: NDArray[Any] | None = None
+    """(n,) what stays on one side, such as speakers; None: nothing."""
 
 
 Data = Callable[[int], Split]
@@ -78,7 +80,7 @@ def _split_of_rows(rows: Mapping[str, Any], labels: NDArray[Any], groups: NDArra
         splitter = GroupShuffleSplit(1, test_size=TEST_SIZE, random_state=seed)
         train, held_out = next(splitter.split(labels, groups=groups))
     views = {name: np.asarray(view, np.float32) for name, view in rows.items()}
-    return Split(rows=views, labels=labels, train=train, held_out=held_out)
+    return Split(rows=views, labels=labels, train=train, held_out=held_out, groups=groups)
 
 
 LOADERS: Mapping[str, Callable[[Path, Path], Data]] = {

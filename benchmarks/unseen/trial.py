@@ -15,6 +15,7 @@ from engine.evaluation import MIXED
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
 from engine.learners.selection import distances
+from engine.learners.supervision import Supervision
 from engine.training.default_learner import OF_LABELS
 
 DEFAULT = "default"
@@ -66,7 +67,9 @@ def measured(spec: str, split: Split) -> Iterator[tuple[Any, ...]]:
         chain.check_views(names)
     except ValueError:
         return
-    chain.fit([view[split.train] for view in rows], split.labels[split.train])
+    groups = None if split.groups is None else split.groups[split.train]
+    known = Supervision(classes=split.labels[split.train], groups=groups)
+    chain.fit([view[split.train] for view in rows], known)
     yield "", "", "", "seconds", time.perf_counter() - began
     items = [chain.transform(view, view=number).astype(np.float64) for number, view in enumerate(rows)]
     for query, target in product(range(len(rows)), repeat=2):

@@ -311,7 +311,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 class SeparateLearner(MultiViewLearner):
     """Fits each view on the rows that it has, so a view can be added without touching the others.
 
-    A subclass defines ``_fit_view`` in place of ``_fit``.
+    A subclass defines ``_fit_view`` in place of ``_fit``, or ``_fit_present`` where it learns from more than classes.
     """
 
     capabilities = Capabilities(adds_views=True)
@@ -332,15 +332,16 @@ class SeparateLearner(MultiViewLearner):
             setattr(self, name, [*getattr(self, name), value])
 
     def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        """Returns what ``_fit_view`` returns, of the rows of the items that have the view."""
         checkpoint()
         present, labels = given.mask[:, view], given.classes
         if present.all():
             return self._fit_view(views[view], labels, view)
         return self._fit_view(views[view][present], None if labels is None else labels[present], view)
 
-    @abstractmethod
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         """Returns the fitted attributes of one view by name; each becomes a list with one entry per view."""
+        raise NotImplementedError
 
 
 class LinearLearner(MultiViewLearner):

@@ -24,6 +24,9 @@ class Supervision:
             itself, an item has to be among them.
         comparisons: in place of classes, comparisons of the items. Each view learns from those that name only items
             that have it.
+        groups: (n,) numbers: items of a group are alike for other reasons than their classes, as recordings of one
+            speaker are, so learners that judge themselves by items that they leave out leave out whole groups; None:
+            each item is a group of its own.
         mask: (n, V), which items have which views; None: all of them have all.
         shared_space: the rows of all views are vectors of one space, so that one hash should serve all views.
     """
@@ -31,6 +34,7 @@ class Supervision:
     classes: Any = None
     neighbors: Any = None
     comparisons: Comparisons | None = None
+    groups: NDArray[np.intp] | None = None
     mask: Any = None
     shared_space: bool = False
 

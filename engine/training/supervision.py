@@ -80,6 +80,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
         classes=training.indicators() if shared else classes,
         neighbors=training.similar,
         comparisons=None if training.similar is not None else training.constraints,
+        groups=training.groups,
         mask=training.mask,
     )
 

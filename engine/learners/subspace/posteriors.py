@@ -23,6 +23,8 @@ _PENALTIES = np.logspace(-6, 1, 15)
 _TRIAL_ROWS = 800
 """Rows by which kernels are compared, drawn by chance where there are more."""
 
+Groups = NDArray[np.intp]
+
 
 @dataclass(eq=False, repr=False)
 class ClassPosteriors(SeparateLearner):
@@ -38,6 +40,8 @@ class ClassPosteriors(SeparateLearner):
 
     Rows that were learned from are known too well. In a pipeline they are embedded as by a regression that leaves them
     out, so that a database of learned and of new items is fair to both.
+
+    Where groups are known, such as the recordings of one speaker, whole groups are left out, not single rows.
 
     Items of several labels have the probability of each; it is a logistic function then, with even odds at a score of
     one half. Rows alone in their class, as unlabelled items are, are left out.
@@ -105,15 +109,21 @@ class ClassPosteriors(SeparateLearner):
             self.classes_ = np.flatnonzero(given.classes.sum(axis=0) > 1)
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: Any, view: int) -> dict[str, Any]:
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        checkpoint()
+        present = given.mask[:, view]
+        groups = np.arange(len(present)) if given.groups is None else np.asarray(given.groups)
+        return self._fit_rows(views[view][present], given.classes[present], groups[present])
+
+    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups) -> dict[str, Any]:
         targets = self._targets(labels)
         known = np.flatnonzero(targets.any(axis=1))
         if len(np.unique(targets[known], axis=0)) < 2:
             raise ValueError("the rows of a view are of fewer than 2 classes")
         random = check_random_state(self.random_state)
-        kernel = self._best_kernel(rows[known], targets[known], random)
+        kernel = self._best_kernel(rows[known], targets[known], groups[known], random)
         landmarks = _drawn(len(known), self.n_landmarks, random)
-        model = _Model.of(kernel, rows[known], targets[known], landmarks, self.alpha)
+        model = _Model.of(kernel, rows[known], targets[known], groups[known], landmarks, self.alpha)
         factor = best_factor(model.left_out, targets[known], self.exclusive_)
         fitted = model.kernel
         weights, offsets = model.weights()
@@ -143,20 +153,21 @@ class ClassPosteriors(SeparateLearner):
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
-    def _best_kernel(self, rows: Rows, targets: Rows, random: np.random.RandomState) -> RowKernel:
+    def _best_kernel(self, rows: Rows, targets: Rows, groups: Groups, random: np.random.RandomState) -> RowKernel:
         """Returns the simplest kernel whose log loss is within one standard error of the least."""
         tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
         chosen = _drawn(len(rows), _TRIAL_ROWS, random)
-        losses = np.array([self._losses(kernel, rows[chosen], targets[chosen]) for kernel in tried])
+        found = [self._losses(kernel, rows[chosen], targets[chosen], groups[chosen]) for kernel in tried]
+        losses = np.array(found)
         behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
-        errors = behind.std(axis=1) / np.sqrt(len(chosen))
+        errors = np.array([_standard_error(one, groups[chosen]) for one in behind])
         return tried[int(np.argmax(behind.mean(axis=1) <= errors))]
 
-    def _losses(self, kernel: RowKernel, rows: Rows, targets: Rows) -> NDArray[np.float64]:
+    def _losses(self, kernel: RowKernel, rows: Rows, targets: Rows, groups: Groups) -> NDArray[np.float64]:
         checkpoint()
-        left_out = _Model.of(kernel, rows, targets, np.arange(len(rows)), self.alpha).left_out
+        left_out = _Model.of(kernel, rows, targets, groups, np.arange(len(rows)), self.alpha).left_out
         return log_losses(left_out, targets, best_factor(left_out, targets, self.exclusive_), self.exclusive_)
 
     def _project(self, rows: Rows, view: int) -> Rows:
@@ -185,7 +196,13 @@ class _Model:
 
     @classmethod
     def of(
-        cls, kernel: RowKernel, rows: Rows, targets: Rows, landmarks: NDArray[np.intp], alpha: float | None
+        cls,
+        kernel: RowKernel,
+        rows: Rows,
+        targets: Rows,
+        groups: Groups,
+        landmarks: NDArray[np.intp],
+        alpha: float | None,
     ) -> "_Model":
         fitted = FittedKernel.of(kernel, rows, landmarks)
         features, root = fitted.features(rows), None
@@ -197,8 +214,8 @@ class _Model:
         whole = gaussian and every
         path = RidgePath.of_gram(features, targets) if whole else RidgePath.of_rows(features, targets)
         unit = float(path.values.sum()) or 1.0  # n times the mean squared length of centred rows
-        penalty = path.best_penalty(_PENALTIES * unit) if alpha is None else alpha * unit
-        return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty))
+        penalty = path.best_penalty(_PENALTIES * unit, groups) if alpha is None else alpha * unit
+        return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty, groups))
 
     def weights(self) -> tuple[Rows, NDArray[np.float64]]:
         """Returns (K, m) weights of the kernel's features and (K,) offsets."""
@@ -214,3 +231,9 @@ def _drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.i
     if count <= most:
         return np.arange(count)
     return np.sort(random.permutation(count)[:most])
+
+
+def _standard_error(values: NDArray[np.float64], groups: Groups) -> float:
+    """Returns that of the mean of (n,) values, of which those of a group may go together."""
+    of_groups = np.bincount(np.unique(groups, return_inverse=True)[1], values - values.mean())
+    return float(np.sqrt(np.square(of_groups).sum()) / len(values))

@@ -47,20 +47,39 @@ class RidgePath:
         vectors = centered @ (directions[:, kept] / np.sqrt(values[kept]))
         return cls(values[kept], vectors, targets - targets.mean(axis=0), targets.mean(axis=0))
 
-    def left_out(self, penalty: float) -> Rows:
-        """Returns, for each row, the prediction of the regression on all other rows, (n, K)."""
-        shares = self.values / (self.values + penalty)
-        fitted = self.vectors @ (shares[:, None] * (self.vectors.T @ self.targets))
-        leverages = 1 / len(self.targets) + self.vectors**2 @ shares
-        residuals = (self.targets - fitted) / np.maximum(1 - leverages, np.finfo(np.float64).eps)[:, None]
-        return np.asarray(self.targets + self.means - residuals)
+    def left_out(self, penalty: float, groups: NDArray[np.intp] | None = None) -> Rows:
+        """Returns, for each row, the prediction of the regression on all rows of other groups, (n, K).
 
-    def best_penalty(self, penalties: NDArray[np.float64]) -> float:
+        Args:
+            groups: (n,) numbers; None: each row is a group of its own.
+        """
+        shares = self.values / (self.values + penalty)
+        residuals = self.targets - self.vectors @ (shares[:, None] * (self.vectors.T @ self.targets))
+        count, tiny = len(self.targets), np.finfo(np.float64).eps
+        leverages = 1 / count + self.vectors**2 @ shares
+        left_out = self.targets + self.means - residuals / np.maximum(1 - leverages, tiny)[:, None]
+        for members in _several(groups):
+            part = self.vectors[members]
+            kept = np.eye(len(members)) * (1 + tiny) - (part * shares) @ part.T - 1 / count
+            missed = np.linalg.solve(kept, residuals[members])
+            left_out[members] = self.targets[members] + self.means - missed
+        return np.asarray(left_out)
+
+    def best_penalty(self, penalties: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> float:
         """Returns the penalty with the least mean squared error of left-out predictions; of equal ones the largest."""
         wanted = self.targets + self.means
-        errors = [((wanted - self.left_out(penalty)) ** 2).mean() for penalty in penalties[::-1]]
+        errors = [((wanted - self.left_out(penalty, groups)) ** 2).mean() for penalty in penalties[::-1]]
         return float(penalties[::-1][int(np.argmin(errors))])
 
     def coefficients(self, penalty: float) -> Rows:
         """Returns the (n, K) weights of the rows: of centred rows X the linear weights are X^T times these."""
         return np.asarray(self.vectors @ ((self.vectors.T @ self.targets) / (self.values + penalty)[:, None]))
+
+
+def _several(groups: NDArray[np.intp] | None) -> list[NDArray[np.intp]]:
+    """Returns the positions of the members of each group that has several."""
+    if groups is None:
+        return []
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    return [members for members in parts if len(members) > 1]

@@ -40,6 +40,29 @@ def test_left_out_predictions_are_those_of_fits_without_the_row(random, width, p
             np.testing.assert_allclose(path.left_out(penalty)[row], expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("penalty", [1e-3, 50.0])
+def test_left_out_groups_are_those_of_fits_without_the_group(random, penalty):
+    """For groups of several rows and of one, whatever their order."""
+    rows, targets, groups = random.normal(size=(20, 6)), random.normal(size=(20, 2)), random.integers(0, 7, 20)
+    found = RidgePath.of_rows(rows, targets).left_out(penalty, groups)
+    for group in np.unique(groups):
+        others = groups != group
+        expected = Ridge(alpha=penalty).fit(rows[others], targets[others]).predict(rows[~others])
+        np.testing.assert_allclose(found[~others], expected, atol=1e-7)
+
+
+def test_what_only_groups_share_is_not_learned(random):
+    """Rows that show whose they are, and each speaker has one class: left out together they tell nothing."""
+    speakers = np.repeat(np.arange(30), 4)
+    rows = random.normal(size=(30, 8))[speakers] + random.normal(0, 0.05, (120, 8))
+    labels = (np.arange(30) % 2)[speakers]
+    settings = {"row_kernel": "gaussian", "scaling": "none"}
+    alone = ClassPosteriors(**settings).fit([rows], labels)
+    together = ClassPosteriors(**settings).fit([rows], Supervision(classes=labels, groups=speakers))
+    assert alone.losses_[0] < 0.3  # the twins are found
+    assert together.losses_[0] > 0.6  # chance is log 2
+
+
 def test_coefficients_are_those_of_the_linear_regression(random):
     """Weights of rows give the weights of columns."""
     rows, targets = random.normal(size=(20, 4)), random.normal(size=(20, 2))
