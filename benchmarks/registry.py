@@ -8,6 +8,7 @@ from benchmarks.frame.benchmark import Benchmark
 MODULES: Mapping[str, str] = {
     "multi-npp": "multi_npp.benchmark",
     "unseen": "unseen.benchmark",
+    "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",
     "attributes-lmnn": "attributes_lmnn.benchmark",
     "fantope-toy": "fantope_toy.benchmark",

@@ -39,15 +39,19 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def interval(differences: NDArray[np.float64], overlap: float) -> tuple[float, float]:
-    """Returns mean and half width of the 95 % interval of paired differences over random splits that overlap.
-
-    Nadeau and Bengio (2003): the variance of the mean is (1 / n + n_test / n_train) times that of the splits.
-    """
+    """Returns mean and half width of the 95 % interval of paired differences over random splits that overlap."""
     count = len(differences)
     if count < 2:
         return float(differences.mean()), float("inf")
-    error = np.sqrt((1 / count + overlap) * differences.var(ddof=1))
-    return float(differences.mean()), float(stats.t.ppf(0.975, count - 1) * error)
+    return float(differences.mean()), float(stats.t.ppf(0.975, count - 1)) * standard_error(differences, overlap)
+
+
+def standard_error(differences: NDArray[np.float64], overlap: float) -> float:
+    """Returns that of the mean of two or more paired differences over random splits that overlap.
+
+    Nadeau and Bengio (2003): the variance of the mean is (1 / n + n_test / n_train) times that of the splits.
+    """
+    return float(np.sqrt((1 / len(differences) + overlap) * differences.var(ddof=1)))
 
 
 def holds(mean: float, half: float) -> bool:

@@ -14,9 +14,7 @@ OF_PAIRS = "sqrt,kernel:rbf,multi-npp"
 OF_ITEMS = "sqrt,kernel:rbf,cca"
 """Without labels, an item's views are all that is known to belong together."""
 OF_ONE_VIEW = "pca"
-
-
-_OTHERS = ("sqrt,kernel:rbf,semantic,dot", "sqrt,kernel:rbf,multi-npp,dot")
+OTHERS_OF_LABELS = ("sqrt,kernel:rbf,semantic,dot", "sqrt,kernel:rbf,multi-npp,dot")
 """What tuning tries beside ``OF_LABELS``: either is the next best on some set."""
 
 
@@ -31,7 +29,7 @@ def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
         return recipe
     found = replace(recipe, spec=_chosen(tx, recipe))
     if found.spec == OF_LABELS and len(recipe.views) > 1 and recipe.tune is not None and not recipe.tune.values:
-        return replace(found, tune=replace(recipe.tune, values={LEARNER: (OF_LABELS, *_OTHERS)}))
+        return replace(found, tune=replace(recipe.tune, values={LEARNER: (OF_LABELS, *OTHERS_OF_LABELS)}))
     return found
 
 

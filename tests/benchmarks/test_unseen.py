@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main as run_named
-from benchmarks.unseen import report
+from benchmarks.unseen import report, tuning
 from benchmarks.unseen.data import Split, load
 from benchmarks.unseen.trial import DEFAULT, METHODS, measured
+from engine.recipe import Tune
 from engine.training.default_learner import OF_LABELS
 
 
@@ -96,3 +97,16 @@ def test_a_run_writes_rows_and_a_report(tmp_path, monkeypatch, capsys):
     assert "gist → lab" in text
     assert "unseen share" in text
     assert "next: semantic" in report.headline(document)[1]
+
+
+def test_tuning_is_measured_beside_what_it_starts_from(tmp_path, monkeypatch, capsys):
+    """The default with its tuning, and settings chosen with labels beside those chosen without."""
+    monkeypatch.setitem(tuning.METHODS, tuning.BY_LABELS, ("cca", Tune({"n_components": (2, 4)}, "map")))
+    monkeypatch.setitem(tuning.METHODS, tuning.BY_ITEMS, ("cca", Tune({"n_components": (2, 4)}, "items")))
+    out = tmp_path / "tuning.json"
+    arguments = ["--data", str(planted(tmp_path)), "--sets", "pubfig", "--trials", "2", "--workers", "1"]
+    assert run_named(["tuning", *arguments, "--json", str(out)]) == 0
+    document = json.loads(out.read_text())
+    assert {row["method"] for row in document["rows"]} == set(tuning.METHODS)
+    assert all("n_components" in trial["chosen"][tuning.BY_ITEMS] for trial in document["trials"])
+    assert capsys.readouterr().out.count("gist → lab") == 2

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
 from engine.learners.base import Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Positive, Seed
-from engine.learners.steps.kernels import inverse_root
 from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
 from engine.learners.subspace.ridge_path import RidgePath
 from engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
@@ -22,7 +22,8 @@ _PENALTIES = np.logspace(-6, 1, 15)
 """Per row, in units of a row's mean squared length."""
 _TRIAL_ROWS = 800
 """Rows by which kernels are compared, drawn by chance where there are more."""
-
+_JITTER = 1e-8
+"""Added to a Gaussian kernel of landmarks, which equal rows make singular."""
 Groups = NDArray[np.intp]
 
 
@@ -97,7 +98,7 @@ class ClassPosteriors(SeparateLearner):
     row_kernel: Kernel | None = None
     scaling: Scaling | None = None
     alpha: Positive | None = None
-    n_landmarks: Annotated[int, Between(2, 10_000)] = 2000
+    n_landmarks: Annotated[int, Between(2, 10_000)] = 2500
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
 
@@ -112,19 +113,20 @@ class ClassPosteriors(SeparateLearner):
     def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         checkpoint()
         present = given.mask[:, view]
-        groups = np.arange(len(present)) if given.groups is None else np.asarray(given.groups)
-        return self._fit_rows(views[view][present], given.classes[present], groups[present])
+        groups = None if given.groups is None else np.asarray(given.groups)[present]
+        return self._fit_rows(views[view][present], given.classes[present], groups)
 
-    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups) -> dict[str, Any]:
+    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups | None) -> dict[str, Any]:
         targets = self._targets(labels)
         known = np.flatnonzero(targets.any(axis=1))
         if len(np.unique(targets[known], axis=0)) < 2:
             raise ValueError("the rows of a view are of fewer than 2 classes")
         random = check_random_state(self.random_state)
-        kernel = self._best_kernel(rows[known], targets[known], groups[known], random)
+        learned = _Examples(rows[known], targets[known], None if groups is None else groups[known])
+        kernel = self._best_kernel(learned, random)
         landmarks = _drawn(len(known), self.n_landmarks, random)
-        model = _Model.of(kernel, rows[known], targets[known], groups[known], landmarks, self.alpha)
-        factor = best_factor(model.left_out, targets[known], self.exclusive_)
+        model = _Model.of(kernel, learned, landmarks, self.alpha)
+        factor = best_factor(model.left_out, learned.targets, self.exclusive_)
         fitted = model.kernel
         weights, offsets = model.weights()
         left_out = np.empty_like(targets)
@@ -137,7 +139,7 @@ class ClassPosteriors(SeparateLearner):
             "scalings_": kernel.scaling,
             "alphas_": model.alpha,
             "factors_": factor,
-            "losses_": float(log_losses(model.left_out, targets[known], factor, self.exclusive_).mean()),
+            "losses_": float(log_losses(model.left_out, learned.targets, factor, self.exclusive_).mean()),
             "centers_": fitted.center,
             "deviations_": fitted.deviation,
             "landmarks_": fitted.landmarks,
@@ -153,22 +155,22 @@ class ClassPosteriors(SeparateLearner):
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
-    def _best_kernel(self, rows: Rows, targets: Rows, groups: Groups, random: np.random.RandomState) -> RowKernel:
+    def _best_kernel(self, learned: "_Examples", random: np.random.RandomState) -> RowKernel:
         """Returns the simplest kernel whose log loss is within one standard error of the least."""
         tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
-        chosen = _drawn(len(rows), _TRIAL_ROWS, random)
-        found = [self._losses(kernel, rows[chosen], targets[chosen], groups[chosen]) for kernel in tried]
-        losses = np.array(found)
+        drawn = learned.take(_drawn(len(learned.rows), _TRIAL_ROWS, random))
+        losses = np.array([self._losses(kernel, drawn) for kernel in tried])
         behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
-        errors = np.array([_standard_error(one, groups[chosen]) for one in behind])
+        errors = np.array([drawn.standard_error(one) for one in behind])
         return tried[int(np.argmax(behind.mean(axis=1) <= errors))]
 
-    def _losses(self, kernel: RowKernel, rows: Rows, targets: Rows, groups: Groups) -> NDArray[np.float64]:
+    def _losses(self, kernel: RowKernel, drawn: "_Examples") -> NDArray[np.float64]:
         checkpoint()
-        left_out = _Model.of(kernel, rows, targets, groups, np.arange(len(rows)), self.alpha).left_out
-        return log_losses(left_out, targets, best_factor(left_out, targets, self.exclusive_), self.exclusive_)
+        left_out = _Model.of(kernel, drawn, np.arange(len(drawn.rows)), self.alpha).left_out
+        factor = best_factor(left_out, drawn.targets, self.exclusive_)
+        return log_losses(left_out, drawn.targets, factor, self.exclusive_)
 
     def _project(self, rows: Rows, view: int) -> Rows:
         kernel = FittedKernel(
@@ -180,6 +182,28 @@ class ClassPosteriors(SeparateLearner):
         )
         scores = kernel.features(rows) @ self.weights_[view].T + self.offsets_[view]
         return posteriors(scores, self.factors_[view], self.exclusive_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Examples:
+    """Rows of one view that are learned from."""
+
+    rows: Rows
+    targets: Rows
+    """(n, K), 1 where a row is of a class."""
+    groups: Groups | None
+    """(n,), of the rows that are left out together; None: each alone."""
+
+    def take(self, chosen: NDArray[np.intp]) -> "_Examples":
+        groups = None if self.groups is None else self.groups[chosen]
+        return _Examples(self.rows[chosen], self.targets[chosen], groups)
+
+    def standard_error(self, values: NDArray[np.float64]) -> float:
+        """Returns that of the mean of (n,) values, of which those of a group may go together."""
+        off = values - values.mean()
+        if self.groups is not None:
+            off = np.bincount(np.unique(self.groups, return_inverse=True)[1], off)
+        return float(np.sqrt(np.square(off).sum()) / len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,27 +219,21 @@ class _Model:
     left_out: Rows
 
     @classmethod
-    def of(
-        cls,
-        kernel: RowKernel,
-        rows: Rows,
-        targets: Rows,
-        groups: Groups,
-        landmarks: NDArray[np.intp],
-        alpha: float | None,
-    ) -> "_Model":
-        fitted = FittedKernel.of(kernel, rows, landmarks)
-        features, root = fitted.features(rows), None
-        every = len(landmarks) == len(rows)
+    def of(cls, kernel: RowKernel, learned: _Examples, landmarks: NDArray[np.intp], alpha: float | None) -> "_Model":
+        fitted = FittedKernel.of(kernel, learned.rows, landmarks)
+        features, root = fitted.features(learned.rows), None
+        every = len(landmarks) == len(learned.rows)
         gaussian = kernel.kernel == "gaussian"
         if gaussian and not every:
-            root = inverse_root(features[landmarks])
+            root = _inverse_root(features[landmarks])
+            # A landmark is compared with itself, which a new row never is: instead its value is what the others say.
+            features[landmarks, np.arange(len(landmarks))] -= 1 / np.square(root).sum(axis=1)
             features = features @ root
         whole = gaussian and every
-        path = RidgePath.of_gram(features, targets) if whole else RidgePath.of_rows(features, targets)
+        path = RidgePath.of_gram(features, learned.targets) if whole else RidgePath.of_rows(features, learned.targets)
         unit = float(path.values.sum()) or 1.0  # n times the mean squared length of centred rows
-        penalty = path.best_penalty(_PENALTIES * unit, groups) if alpha is None else alpha * unit
-        return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty, groups))
+        penalty = path.best_penalty(_PENALTIES * unit, learned.groups) if alpha is None else alpha * unit
+        return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty, learned.groups))
 
     def weights(self) -> tuple[Rows, NDArray[np.float64]]:
         """Returns (K, m) weights of the kernel's features and (K,) offsets."""
@@ -233,7 +251,7 @@ def _drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.i
     return np.sort(random.permutation(count)[:most])
 
 
-def _standard_error(values: NDArray[np.float64], groups: Groups) -> float:
-    """Returns that of the mean of (n,) values, of which those of a group may go together."""
-    of_groups = np.bincount(np.unique(groups, return_inverse=True)[1], values - values.mean())
-    return float(np.sqrt(np.square(of_groups).sum()) / len(values))
+def _inverse_root(kernel: Rows) -> Rows:
+    """Returns a triangular R with R R^T = K^-1, of an (m, m) kernel with a little more on its diagonal."""
+    factor = np.linalg.cholesky(kernel + _JITTER * np.eye(len(kernel)))
+    return np.asarray(solve_triangular(factor, np.eye(len(kernel)), lower=True).T)

@@ -1,6 +1,7 @@
 """Ridge regression for every penalty by one eigendecomposition, with predictions that leave rows out."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -47,6 +48,11 @@ class RidgePath:
         vectors = centered @ (directions[:, kept] / np.sqrt(values[kept]))
         return cls(values[kept], vectors, targets - targets.mean(axis=0), targets.mean(axis=0))
 
+    @cached_property
+    def squares(self) -> Rows:
+        """(n, r) squares of the eigenvectors."""
+        return np.square(self.vectors)
+
     def left_out(self, penalty: float, groups: NDArray[np.intp] | None = None) -> Rows:
         """Returns, for each row, the prediction of the regression on all rows of other groups, (n, K).
 
@@ -56,7 +62,7 @@ class RidgePath:
         shares = self.values / (self.values + penalty)
         residuals = self.targets - self.vectors @ (shares[:, None] * (self.vectors.T @ self.targets))
         count, tiny = len(self.targets), np.finfo(np.float64).eps
-        leverages = 1 / count + self.vectors**2 @ shares
+        leverages = 1 / count + self.squares @ shares
         left_out = self.targets + self.means - residuals / np.maximum(1 - leverages, tiny)[:, None]
         for members in _several(groups):
             part = self.vectors[members]

@@ -221,3 +221,16 @@ def test_of_equal_training_rows_the_first_counts(random):
     rows = random.normal(size=(4, 3))
     known = KnownRows(fingerprints(rows[[0, 1, 0, 2]]))
     assert known.positions(rows).tolist() == [0, 1, 3, -1]
+
+
+def test_landmarks_are_placed_like_other_rows(random):
+    """A landmark is no surer of its class than a row that is none, or a mixed database would favour it."""
+    rows, labels = random.normal(size=(600, 200)), np.arange(600) % 6
+    rows[:, :6] += random.normal(0, 1.5, (6, 6))[labels]
+    learner = ClassPosteriors(row_kernel="gaussian", scaling="none", n_landmarks=300, random_state=0)
+    learner.fit([rows], labels)
+    chosen = {row.tobytes() for row in learner.landmarks_[0]}
+    landmark = np.array([row.tobytes() in chosen for row in rows])
+    sure = learner.left_out_[0].max(axis=1)
+    assert landmark.sum() == 300
+    assert sure[landmark].mean() < sure[~landmark].mean() + 0.03
