@@ -52,6 +52,9 @@ class Tuning:
     """The settings that were open; ``kernel`` is a stage of the pipeline."""
     tried: tuple[Trial, ...]
     """Everything that was tried, in order."""
+    database: str = ""
+    """What the items of a fold were to find: "unseen", the others of the fold, or, where too few of these are similar,
+    "trained", the items that were learned from; "" where comparisons were judged, or an earlier version tuned."""
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> "Tuning":

@@ -40,7 +40,7 @@ def tune(
     sample = training
     if wanted.measure != ORDER and len(training) > MOST_ITEMS:
         sample = training.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(training))[:MOST_ITEMS]))
-    score = _score(recipe, parts, sample, wanted)
+    database, score = _score(recipe, parts, sample, wanted)
 
     def report(done: int, total: int, candidate: Candidate | None) -> None:
         if progress is not None:
@@ -58,22 +58,23 @@ def tune(
         score=best_score,
         chosen={name: value for name, value in best.items() if len(values[name]) > 1},
         tried=tuple(map(_trial, tried)),
+        database=database,
     )
     return _with_settings(recipe, best), tuning
 
 
 def _score(
     recipe: Recipe, parts: Sequence[Sequence[Part]], sample: Examples, wanted: Tune
-) -> Callable[[dict[str, Any]], float | Scores]:
-    """Return what measures settings in all folds."""
+) -> tuple[str, Callable[[dict[str, Any]], float | Scores]]:
+    """Return which database is searched, "" for none, and what measures settings in all folds."""
 
     def make(settings: dict[str, Any]) -> Chain:
         return assemble(_with_settings(recipe, settings), parts)
 
     if wanted.measure == ORDER and sample.constraints is not None:
         order = validate_order(sample, sample.constraints, wanted.folds, recipe.seed)
-        return lambda settings: float(np.mean(list(chain.from_iterable(order.values(lambda: make(settings))))))
-    retrieval = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
+        return "", lambda settings: float(np.mean(list(chain.from_iterable(order.values(lambda: make(settings))))))
+    database, retrieval = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
 
     def by_query(settings: dict[str, Any]) -> Scores:
         found = by_crossing(retrieval.values(lambda: make(settings)))
@@ -81,7 +82,7 @@ def _score(
             raise InvalidInputError("no query has a similar item that it could find")
         return found
 
-    return by_query
+    return database, by_query
 
 
 def _with_measure(wanted: Tune, training: Examples) -> Tune:

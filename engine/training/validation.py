@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.values import within_reach
+from engine.evaluation import TRAINED, UNSEEN
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.comparisons import Comparisons
@@ -32,12 +33,15 @@ Scored = tuple[Crossing, Rows]
 """A query view and the view of a target, and a measure of each query of a fold; NaN where nothing is relevant."""
 
 
-def validate_retrieval(training: Examples, folds: int, measure: str, seed: int) -> "CrossValidation[Scored]":
-    """Return folds of items: those of a fold are queries and database, and the others are learned from.
+def validate_retrieval(
+    training: Examples, folds: int, measure: str, seed: int
+) -> tuple[str, "CrossValidation[Scored]"]:
+    """Return which database is searched, and folds of items: those of a fold are queries, the others are learned from.
 
-    So settings are judged by items that were not learned from. An item is not to be found by itself, nor by others of
-    its group, but for the measure "items", by which it is all that is relevant to its other views. Where fewer than
-    half of the items have a similar one in their own fold, the database is what is learned from.
+    The database is the fold, "unseen", so that settings are judged by items that were not learned from. An item is not
+    to be found by itself, nor by others of its group, but for the measure "items", by which it is all that is relevant
+    to its other views. Where fewer than half of the items have a similar one in their own fold, the database is what is
+    learned from, "trained".
 
     The measure is taken of the queries of every pair of a query view and a target that the pipeline can match: across
     the views, or within each where the learner keeps them apart.
@@ -45,7 +49,8 @@ def validate_retrieval(training: Examples, folds: int, measure: str, seed: int) 
     retrieval = _Retrieval(training, spread(training, folds, seed), measure, seed)
     if not retrieval.finds_unseen():
         retrieval = replace(retrieval, unseen=False)
-    return CrossValidation([retrieval.fold(number) for number in range(retrieval.folds.max() + 1)], retrieval)
+    folds_of_items = [retrieval.fold(number) for number in range(retrieval.folds.max() + 1)]
+    return UNSEEN if retrieval.unseen else TRAINED, CrossValidation(folds_of_items, retrieval)
 
 
 def by_crossing(found: list[list[Scored]]) -> Scores:

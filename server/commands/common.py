@@ -128,8 +128,9 @@ def _value(text: str) -> Any:
 def tuning(made: "Tuning") -> str:
     """A sentence on how settings were chosen."""
     chosen = ", ".join(f"{name}={value}" for name, value in made.chosen.items())
+    database = f" among {made.database} items" if made.database else ""
     return (
-        f"tuned to {chosen} ({made.measure} {made.score:.3f}, the best of {len(made.tried)} candidates "
+        f"tuned to {chosen} ({made.measure} {made.score:.3f}{database}, the best of {len(made.tried)} candidates "
         f"by {made.folds}-fold cross-validation on {made.items} items)"
     )
 

@@ -129,7 +129,7 @@ def test_what_was_tuned_survives() -> None:
         added=("sift",),
         pairs=9,
         constraints=counts,
-        tuning=Tuning(measure="map", folds=3, items=80, score=0.5, chosen={"kernel": "chi2"}, tried=tried),
+        tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried, database="unseen"),
     )
     assert convert_info.to_space(convert_info.from_space("pets", told)) == told
 

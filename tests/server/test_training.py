@@ -27,7 +27,7 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
     values = ("--try", "kernel=none,chi2", "--try", "power=[0, 1]", "--try", "shrinkage=auto,0.5", "--folds", 2)
     told = done(*train, *values, "--tune-by", "accuracy", *where)
     assert "tuned to kernel=" in told
-    assert "the best of 4 candidates by 2-fold cross-validation on 20 items" in told
+    assert " among unseen items, the best of 4 candidates by 2-fold cross-validation on 20 items" in told
     assert "cca: tuned to kernel=" in done("show", "rows", *where)
     (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "cca"]
     tried = [trial["settings"] for trial in space["tuning"]["tried"]]

@@ -26,7 +26,7 @@ def test_what_does_best_is_chosen_and_everything_tried_is_told(groups):
     values = {"power": (0.0, 2.0), "shrinkage": (0.1, 0.9, [0.1, 0.2, 0.3])}
     info = groups.train(Recipe(spec="cca", views=BOTH, settings={"n_components": 4}, tune=Tune(values), holdout=0.2))
     told = info.tuning
-    assert (told.measure, told.folds, told.items) == ("map", 3, info.trained_items)
+    assert (told.measure, told.folds, told.items, told.database) == ("map", 3, info.trained_items, "unseen")
     assert len(told.tried) == 1 + 2 + 1 + 2  # the usual kernels but the first, and the other values
     scores = [trial.score for trial in told.tried if trial.score is not None]
     assert told.score == max(scores)
@@ -148,6 +148,14 @@ def test_without_labels_an_items_own_views_tell_what_is_best(home):
             bare.train(Recipe(spec="cca", views=BOTH, tune=Tune(measure="map")))
         with pytest.raises(InvalidInputError, match="name at least two views"):
             bare.train(Recipe(spec="pca", views=("color",), tune=Tune(measure="items")))
+
+
+def test_classes_of_two_are_tuned_among_what_was_learned_from(home):
+    """No fold of three has two items of such a class, and the result says where they were looked for."""
+    rows = [item("cat", number, labels=(f"class {number // 2}",)) for number in range(16)]
+    with fill(home, "small", rows) as made:
+        told = made.train(Recipe(spec="cca", views=BOTH, tune=Tune({"power": (0.0, 1.0)}))).tuning
+    assert told.database == "trained"
 
 
 def test_classes_smaller_than_the_folds_are_spread_over_them(groups):

@@ -477,13 +477,18 @@ class Tuning(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     CHOSEN_FIELD_NUMBER: _builtins.int
     TRIED_FIELD_NUMBER: _builtins.int
+    DATABASE_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map", "accuracy" or "order"; larger is better."""
+    """"map", "accuracy", "order" or "items"; larger is better."""
     folds: _builtins.int
     items: _builtins.int
     """Training items that took part."""
     score: _builtins.float
     """Score of the chosen settings."""
+    database: _builtins.str
+    """What items of a fold were to find: "unseen", the others of the fold; "trained", the items that were learned from,
+    where too few others are similar; empty where comparisons were judged.
+    """
     @_builtins.property
     def chosen(self) -> _struct_pb2.Struct:
         """Values of the settings that were tuned; "kernel" is a stage of the pipeline."""
@@ -501,10 +506,11 @@ class Tuning(_message.Message):
         score: _builtins.float = ...,
         chosen: _struct_pb2.Struct | None = ...,
         tried: _abc.Iterable[Global___Tuning.Trial] | None = ...,
+        database: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chosen", b"chosen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chosen", b"chosen", "folds", b"folds", "items", b"items", "measure", b"measure", "score", b"score", "tried", b"tried"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chosen", b"chosen", "database", b"database", "folds", b"folds", "items", b"items", "measure", b"measure", "score", b"score", "tried", b"tried"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
