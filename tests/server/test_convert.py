@@ -122,6 +122,8 @@ def test_what_was_tuned_survives() -> None:
     """Settings of every kind, and a candidate that could not be used."""
     tried = (Trial({"kernel": "chi2", "nearest": None}, 0.5), Trial({"kernel": "none", "nearest": 3}, None, "why"))
     counts = ConstraintCounts("triplets", 9, 2, {"color": 7, "sift": 5})
+    chosen = {"kernel": "chi2"}
+    tuned = Tuning(measure="map", folds=3, items=80, score=0.5, chosen=chosen, tried=tried, database="unseen")
     told = replace(
         SPACE,
         binary=True,
@@ -129,7 +131,7 @@ def test_what_was_tuned_survives() -> None:
         added=("sift",),
         pairs=9,
         constraints=counts,
-        tuning=Tuning("map", 3, 80, 0.5, {"kernel": "chi2"}, tried, database="unseen"),
+        tuning=tuned,
     )
     assert convert_info.to_space(convert_info.from_space("pets", told)) == told
 
