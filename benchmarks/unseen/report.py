@@ -71,7 +71,8 @@ def markdown(document: Document) -> str:
         "equal pictures). Unseen: each held-out item asks all others. Trained: it asks the items that were learned "
         "from. Mixed: both; there `unseen share` is the share of unseen items among the first ten hits, divided by "
         "that in the database. mAP, means over the splits; the difference is that of the default to the best other "
-        "learner, paired, with a 95 % interval corrected for overlapping splits (Nadeau and Bengio, 2003)."
+        "learner, paired, with a 95 % interval corrected for overlapping splits (Nadeau and Bengio, 2003). LMNN is "
+        "measured where at most 1,000 items are learned from."
     )
     parts = ["# Items that were not learned from: which learner, and what the default is worth", text]
     for data in overlaps:
