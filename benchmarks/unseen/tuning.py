@@ -1,8 +1,8 @@
 """Tuning: what settings chosen by cross-validation are worth among unseen items, with labels and without.
 
 The splits are those of the benchmark ``unseen``. The default is tuned as the product tunes it. On Corel and
-Wikipedia kernel CCA, the default where no labels are known, is tuned by labels (mAP) and by how soon an item's own other
-view is found, which needs none; both are measured by labels.
+Wikipedia kernel CCA, the default where no labels are known, is tuned by labels (mAP) and by how soon an item's own
+other view is found, which needs none; both are measured by labels.
 """
 
 import argparse
