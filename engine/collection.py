@@ -6,7 +6,7 @@ What decodes pictures, learns or searches is imported where it is used, so that 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter
 from engine.catalog.writing import delete_items
-from engine.errors import CrossviewError
+from engine.errors import BusyError, CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
@@ -31,7 +31,15 @@ from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
 
 if TYPE_CHECKING:
+    from engine.spaces.indexed import IndexedSpace
     from engine.spaces.space import Space
+    from engine.spaces.version import Version
+    from engine.spaces.versions import TargetsOf, Versions
+
+
+_ATTEMPTS = 100
+"""Times that a search begins again because the catalog has changed meanwhile."""
+T = TypeVar("T")
 
 
 class Collection(Contents):
@@ -49,13 +57,16 @@ class Collection(Contents):
 
     def __init__(self, folder: CollectionFolder) -> None:
         super().__init__(folder)
-        self._loaded = LoadedSpaces(folder.indexes)
+        self._loaded = LoadedSpaces(self._catalog)
+        self._reader: Versions | None = None
 
     def close(self) -> None:
         """Save the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        if self.is_alive():
-            with suppress(CrossviewError), self._read() as tx:
-                self._loaded.save(tx)
+        if self._reader is not None:
+            self._reader.close()
+            if self.is_alive():
+                with suppress(CrossviewError):
+                    self._reader.save()
         super().close()
 
     # -- items in and out
@@ -266,7 +277,7 @@ class Collection(Contents):
             with self._catalog.write() as tx:
                 delete_space(tx, space, generation)
             if generation is None:
-                self._loaded.live.pop(space, None)
+                self._loaded.forget(space)
             free_disk_space(self._catalog, self._folder.indexes)
 
     def delete_view(self, view: str) -> None:
@@ -279,7 +290,7 @@ class Collection(Contents):
         with self._write():
             with self._catalog.write() as tx:
                 delete_view(tx, view)
-            self._loaded.live.pop(RAW, None)
+            self._loaded.forget(RAW)
             free_disk_space(self._catalog, self._folder.indexes)
 
     # -- searching
@@ -289,42 +300,40 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        from engine.spaces.search import answer, check_queries
+        from engine.spaces.search import answer, check_queries, targets_of
 
         check_queries(request.queries, request.k)
         check_filter(request.filter)
-        while True:
-            checkpoint()
-            with self._read() as tx:
-                found = answer(tx, self._loaded.get(tx, request.space), self._loaded.extractor, request)
-            if found is not None:
-                return found
+        targets = targets_of(request.queries, request.targets)
+        return self._answered(
+            request.space, targets, lambda version, space: answer(version, space, self._loaded.extractor, request)
+        )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels to vote with), ImageError, StorageError.
         """
+        from engine.spaces.search import targets_of
         from engine.spaces.suggestion import check_request, suggest
 
         check_request(request)
-        while True:
-            checkpoint()
-            with self._read() as tx:
-                found = suggest(tx, self._loaded.get(tx, request.space), self._loaded.extractor, request)
-            if found is not None:
-                return found
+        targets = targets_of(request.queries, request.targets)
+        return self._answered(
+            request.space, targets, lambda version, space: suggest(version, space, self._loaded.extractor, request)
+        )
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """Return the vector of every query for every target: floats, or packed codes with their bits.
 
         Arguments and errors are those of ``search``.
         """
-        from engine.spaces.search import check_queries, embed
+        from engine.spaces.search import check_queries, embed, no_targets
 
         check_queries(queries)
-        with self._read() as tx:
-            return embed(tx, self._loaded.get(tx, space).space, self._loaded.extractor, queries, targets)
+        return self._answered(
+            space, no_targets, lambda version, one: embed(version, one.space, self._loaded.extractor, queries, targets)
+        )
 
     def embed_items(
         self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
@@ -340,7 +349,7 @@ class Collection(Contents):
         from engine.spaces.search import embed_items
 
         with self._read() as tx:
-            return embed_items(tx, self._loaded.get(tx, space).space, view, target, after, limit)
+            return embed_items(tx, self._loaded.get(tx, space), view, target, after, limit)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
@@ -361,16 +370,36 @@ class Collection(Contents):
         from engine.training.evaluator import evaluate
 
         with self._read() as tx:
-            spaces = [self._loaded.get(tx, name).space for name in request.spaces or ("",)]
+            spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
             if request.constraints is not None:
                 return agree(tx, spaces, request.view, request.constraints)
             return evaluate(tx, spaces, request)
+
+    def _answered(self, space: str, targets: "TargetsOf", answer: "Callable[[Version, IndexedSpace], T]") -> T:
+        """Return an answer from the current version; BusyError where the catalog changes faster than it is read."""
+        from engine.spaces.version import StaleError
+
+        for _ in range(_ATTEMPTS):
+            checkpoint()
+            self._check_alive()
+            try:
+                return answer(*self._versions().prepared(space, targets))
+            except StaleError:
+                continue
+        raise BusyError(f"collection {self.name!r} changes faster than it can be read; try again in a moment")
+
+    def _versions(self) -> "Versions":
+        if self._reader is None:
+            from engine.spaces.versions import Versions
+
+            self._reader = Versions(self._catalog, self._folder.indexes, self._loaded)
+        return self._reader
 
     def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
         """Fit and store the next generation of a space."""
         from engine.spaces.generations import add_generation
 
         with self._write():
-            add_generation(self._catalog, self._loaded, name, fit, activate)
+            add_generation(self._catalog, self._versions(), name, fit, activate)
         with uncancellable():
             return self.space(name)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
@@ -12,8 +13,34 @@ from engine.catalog.items import Items
 from engine.catalog.roots import Roots
 from engine.catalog.rows import Rows
 from engine.catalog.spaces import Spaces
-from engine.catalog.views import Views
+from engine.catalog.views import ViewRecord, Views
 from engine.learners.cancellation import checkpoint
+
+
+class KnownViews(Protocol):
+    """The views of a collection."""
+
+    def all(self) -> tuple[ViewRecord, ...]:
+        """Return every view in the order of its creation."""
+
+
+class Described(Protocol):
+    """What knows a collection's name and views: a transaction, or a state that is in memory."""
+
+    @property
+    def views(self) -> KnownViews:
+        """The views."""
+
+    def name(self) -> str:
+        """Return the collection's name."""
+
+
+class Head(NamedTuple):
+    """What a catalog states of its collection at one time."""
+
+    name: str
+    sequence: int
+    active_space: str
 
 
 class Transaction:
@@ -26,6 +53,11 @@ class Transaction:
         self.rows = Rows(connection)
         self.spaces = Spaces(connection)
         self.views = Views(connection)
+
+    def head(self) -> Head:
+        """Return the collection's name, the number of the last change, and the space that answers by default."""
+        found = self._connection.execute(sa.select(*(schema.collection.c[name] for name in Head._fields))).one()
+        return Head(*found)
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -84,6 +116,10 @@ class Catalog:
         with self._database.write() as connection:
             yield Transaction(connection)
             checkpoint()
+
+    def counter(self) -> int | None:
+        """Return a number that differs after every change by anybody; None where there is none that costs nothing."""
+        return self._database.counter()
 
     def shrink(self) -> None:
         """Give the space of what was deleted back to the file system; StorageError where the disk has no room for it.

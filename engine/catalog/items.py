@@ -17,7 +17,7 @@ from engine.catalog.batches import SIZE, batches
 from engine.catalog.checks import normal
 from engine.catalog.schema import items, labels, thumbnails
 from engine.item import Attributes, DeletedPicture, Item, PictureRecord
-from engine.query import Filter
+from engine.query import TEXT_SHOWN, Filter
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
@@ -163,6 +163,14 @@ class Items:
         tags = self.labels(ids)
         return {row.id: _item(row, tags) for row in self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)}
 
+    def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
+        """Return what hits show of the live items among the ids: key, labels, attributes as JSON, source, text."""
+        tags = self.labels(ids)
+        attributes = sa.type_coerce(items.c.attributes, sa.Text())
+        begins = sa.func.substr(items.c.text, 1, TEXT_SHOWN)
+        query = sa.select(items.c.id, items.c.key, attributes, items.c.source, begins).where(_live)
+        return {row[0]: (row[1], tags.get(row[0], ()), *row[2:]) for row in self._among(query, ids)}
+
     def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
         """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
         query = sa.select(items.c.id, *_ITEM).where(*_conditions(chosen), items.c.key > after)
@@ -175,10 +183,10 @@ class Items:
         query = sa.select(sa.func.count()).select_from(items).where(*_conditions(chosen))
         return int(self._connection.scalar(query) or 0)
 
-    def matching(self, chosen: Filter) -> NDArray[np.int64]:
-        """Return the ids of the items that pass the filter, ascending."""
+    def matching(self, chosen: Filter, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """Return the ids of the items that pass the filter, ascending; among the ids, of all by default."""
         query = sa.select(items.c.id).where(*_conditions(chosen)).order_by(items.c.id)
-        return np.array(self._connection.scalars(query).all(), np.int64)
+        return np.array([row.id for row in self._among(query, None if ids is None else sorted(ids))], np.int64)
 
     def changed_since(self, sequence: int) -> Changes:
         """Return the items whose last change is after ``sequence``."""

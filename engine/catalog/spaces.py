@@ -53,6 +53,13 @@ class Spaces:
         found = self._connection.execute(query.where(spaces.c.name == space)).one_or_none()
         return None if found is None else (found.generation, found.sequence)
 
+    def identities(self) -> dict[str, tuple[int, int]]:
+        """Return what ``identity`` does, of every space."""
+        query = sa.select(spaces.c.name, generations.c.generation, generations.c.sequence).join(
+            generations, (spaces.c.name == generations.c.space) & (spaces.c.generation == generations.c.generation)
+        )
+        return {row.name: (row.generation, row.sequence) for row in self._connection.execute(query)}
+
     def state(self, space: str, generation: int) -> bytes:
         """Return the fitted state of a generation."""
         query = sa.select(generations.c.state).where(generations.c.space == space)

@@ -10,7 +10,7 @@ from engine.catalog.description import RAW, raw_generation
 from engine.catalog.extractors import find_view
 from engine.catalog.joined import part_names
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
-from engine.spaces.live import snapshot_name
+from engine.spaces.indexed import snapshot_name
 
 _log = logging.getLogger(__name__)
 

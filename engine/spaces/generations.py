@@ -7,13 +7,13 @@ from engine.catalog.description import RAW, no_space
 from engine.catalog.spaces import Generation
 from engine.errors import NotFoundError
 from engine.learners.cancellation import uncancellable
-from engine.spaces.live import LiveSpace
-from engine.spaces.loaded import LoadedSpaces, save
+from engine.spaces.indexed import IndexedSpace
 from engine.spaces.space import Space
+from engine.spaces.versions import Versions
 
 
 def add_generation(
-    catalog: Catalog, loaded: LoadedSpaces, name: str, fit: Callable[[Transaction, int], Space], activate: bool
+    catalog: Catalog, versions: Versions, name: str, fit: Callable[[Transaction, int], Space], activate: bool
 ) -> None:
     """Fit the next generation of a space, given its number; place every item and store it.
 
@@ -23,16 +23,14 @@ def add_generation(
         earlier = tx.spaces.generations(name)
         fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
         summary, sequence = fitted.summary(), tx.sequence()
-        live = LiveSpace(fitted, loaded.indexes, (fitted.generation, sequence))
-        live.follow(tx, fitted.targets)
+        space = IndexedSpace(fitted, (fitted.generation, sequence)).built(tx)
     with catalog.write() as tx:
         made = Generation(space=name, generation=fitted.generation, created=now(), sequence=sequence, summary=summary)
         tx.spaces.add(made, fitted.to_state())
         if activate:
             _switch(tx, name, fitted.generation)
-            loaded.live[name] = live
     with uncancellable():
-        save(live)  # only now: a snapshot of a generation never stored would be taken for the next one's
+        versions.take(space, in_use=activate)
 
 
 def activate_space(tx: Transaction, space: str, generation: int | None) -> None:

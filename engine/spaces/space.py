@@ -159,14 +159,17 @@ class Space(SpaceDescription):
         spec = self.index or suitable_index(self.binary, self.rerank)
         return spec.empty(target.dim, target.floats) if target.floats else spec.empty(target.dim)
 
+    def outdated(self, views: Sequence[ViewRecord]) -> ViewRecord | None:
+        """Return a view that was fitted again since, if there is one."""
+        return next((view for view in views if self.revisions.get(view.name, view.revision) != view.revision), None)
+
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
         """Raise NotReadyError if a view was fitted again since."""
-        for view in views:
-            if view.name in self.revisions and view.revision != self.revisions[view.name]:
-                raise NotReadyError(
-                    f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
-                    f"which is now at {view.revision}: train it again"
-                )
+        if (view := self.outdated(views)) is not None:
+            raise NotReadyError(
+                f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
+                f"which is now at {view.revision}: train it again"
+            )
 
     def summary(self) -> dict[str, Any]:
         """Return what the catalog states of a generation without reading its state, as JSON values."""
