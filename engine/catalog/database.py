@@ -76,8 +76,8 @@ class Database:
         with self._watching, storage_errors():
             if self._watch is None:
                 pooled = self._engine.raw_connection()
-                pooled.detach()
                 self._watch = pooled.driver_connection
+                pooled.detach()  # no transaction is ever begun on it
             return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
 
     def shrink(self) -> None:

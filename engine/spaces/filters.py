@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from index.selection import Selection
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.query import Filter
 from index.base import Index
+from index.selection import Selection
 
 MOST_FILTERS = 32
 """Filters that are remembered; the one that was used least recently goes first."""

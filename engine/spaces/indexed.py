@@ -49,7 +49,8 @@ class IndexedSpace:
     def following(self, tx: Transaction, sequence: int, changes: Mapping[int, Changes]) -> "IndexedSpace":
         """Return the space with all indexes brought to the state with a sequence number, which a transaction sees.
 
-        ``changes`` are those since the sequences that the indexes cover. Where a view was fitted again no index is left.
+        ``changes`` are those since the sequences that the indexes cover. Where a view was fitted again, no index is
+        left.
         """
         if all(covered.sequence == sequence for covered in self.indexes.values()):
             return self
@@ -80,7 +81,7 @@ class IndexedSpace:
         return self.holding({target: covered})
 
     def built(self, tx: Transaction) -> "IndexedSpace":
-        """Return the space with the indexes of all its targets in the state that a transaction sees, from no snapshot."""
+        """Return the space with the indexes of all its targets, built in the state that a transaction sees."""
         sequence, changes = tx.sequence(), tx.items.changed_since(-1)
         indexes: dict[Target, Covered] = {}
         for view in self.space.views:

@@ -39,12 +39,28 @@ class QueryRows(NamedTuple):
     """The ids of the items that queries by key name, (n,); None for others."""
 
 
+def check_inputs(version: Version, view_name: str, queries: Sequence[Query], numbers: Sequence[int]) -> None:
+    """Check that the queries of these numbers can be described by a view.
+
+    Raises NotFoundError for an unknown view, NotReadyError for one to be fitted first, InvalidInputError for an input
+    that it does not take.
+    """
+    view = joined_view(version, view_name)
+    for number in numbers:
+        (given,) = queries[number].inputs()
+        for part in view.parts:
+            if given in ("image", "text") and given not in inputs_of(part):
+                with _naming(number, queries):
+                    raise InvalidInputError(_wrong_input(version, view, part, given))
+            check_fitted(version, part)
+
+
 def query_rows(
     version: Version, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
 ) -> QueryRows:
-    """Return the rows of the queries of these numbers, which are of one view.
+    """Return the rows of the queries of these numbers, which are of one view and have passed ``check_inputs``.
 
-    Raises NotFoundError, NotReadyError, ImageError, StaleError, or InvalidInputError, which names the query of several.
+    Raises NotFoundError, ImageError, StaleError, or InvalidInputError, which names the query of several.
     """
     view = joined_view(version, view_name)
     by_key = {number: key for number in numbers if (key := queries[number].key) is not None}
@@ -55,9 +71,9 @@ def query_rows(
         for number in batch:
             with _naming(number, queries):
                 if (vector := queries[number].vector) is not None:
-                    rows[number] = check_row(vector, _fitted(version, view))
+                    rows[number] = check_row(vector, view)
                 else:
-                    samples[number] = _sample(version, view, queries[number])
+                    samples[number] = _sample(queries[number])
         if samples:
             parts = [_extracted(extractors(part), part, samples, queries) for part in view.parts]
             rows |= zip(samples, np.hstack(parts), strict=True)
@@ -94,20 +110,13 @@ def _stored(
     """Return, by the number of their query, the ids and the rows of the items that queries name by key."""
     with version.read() as tx:
         ids = tx.items.ids_of(by_key.values())
-        found = _fitted(version, view).rows(tx, set(ids.values()))
+        found = view.rows(tx, set(ids.values()))
         rows = dict(zip(found.ids.tolist(), found.rows, strict=True))
         for number, key in by_key.items():
             if key not in ids or ids[key] not in rows:
                 with _naming(number, queries):
                     _refuse(tx, view, item_id(tx, key), key)  # an unknown key is the likelier mistake
     return {number: (ids[key], rows[ids[key]]) for number, key in by_key.items()}
-
-
-def _fitted(version: Version, view: JoinedView) -> JoinedView:
-    """Return a view that has rows; NotReadyError, with the remedy, where it must be fitted first."""
-    for part in view.parts:
-        check_fitted(version, part)
-    return view
 
 
 def _refuse(tx: Transaction, view: JoinedView, item: int, key: str) -> NoReturn:
@@ -119,13 +128,8 @@ def _refuse(tx: Transaction, view: JoinedView, item: int, key: str) -> NoReturn:
     )
 
 
-def _sample(version: Version, view: JoinedView, query: Query) -> Image | str:
+def _sample(query: Query) -> Image | str:
     """Return the decoded picture or the checked text of a query."""
-    (given,) = query.inputs()
-    for part in view.parts:
-        if given not in inputs_of(part):
-            raise InvalidInputError(_wrong_input(version, view, part, given))
-        check_fitted(version, part)
     if query.image is not None:
         return decode(query.image).image
     text = str(query.text)

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from index.selection import Selection
-
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
@@ -14,11 +12,12 @@ from engine.query import Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from engine.spaces.query_rows import Extractors, query_rows
+from engine.spaces.query_rows import Extractors, check_inputs, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
 from engine.spaces.version import Version
 from engine.spaces.versions import TargetsOf
+from index.selection import Selection
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""
@@ -46,16 +45,18 @@ def check_queries(queries: Sequence[Query], k: int = 1) -> None:
 
 
 def targets_of(queries: Sequence[Query], names: Sequence[str]) -> TargetsOf:
-    """Return what gives the targets that queries are matched against in a space."""
-    views = dict.fromkeys(query.view for query in queries)
+    """Return what gives the targets that queries are matched against in a space, after what they ask was checked."""
 
-    def targets(space: Space) -> list[Target]:
-        return list(dict.fromkeys(target for view in views for target in space.targets_for(view, names)))
+    def targets(version: Version, space: Space) -> list[Target]:
+        groups = by_view(queries)
+        for view, numbers in groups.items():
+            check_inputs(version, view, queries, numbers)
+        return list(dict.fromkeys(target for view in groups for target in space.targets_for(view, names)))
 
     return targets
 
 
-def no_targets(space: Space) -> list[Target]:
+def no_targets(version: Version, space: Space) -> list[Target]:
     """Return the targets that nothing is searched in: none."""
     return []
 

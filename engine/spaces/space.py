@@ -58,12 +58,12 @@ class Space(SpaceDescription):
     index: IndexSpec | None = None
     """What holds the vectors of its targets; None: what suits them."""
 
-    @property
+    @cached_property
     def binary(self) -> bool:
         """Whether its vectors are codes."""
         return self.pipeline.capabilities.binary
 
-    @property
+    @cached_property
     def cross_view(self) -> bool:
         """Whether a query of one view may be matched against the vectors of another."""
         return self.pipeline.capabilities.cross_view
@@ -79,13 +79,28 @@ class Space(SpaceDescription):
 
     def targets_of(self, view: str) -> tuple[Target, ...]:
         """Return the targets of a view's rows."""
-        return tuple(target for target in self.targets if target.view == view)
+        return self._of_view.get(view, ())
+
+    @cached_property
+    def _of_view(self) -> dict[str, tuple[Target, ...]]:
+        return {view: tuple(target for target in self.targets if target.view == view) for view in self.views}
 
     def targets_for(self, view: str, names: Sequence[str] = ()) -> tuple[Target, ...]:
         """Return the targets of these names that queries of a view are matched against; of none, all that they can be.
 
         Raises NotFoundError for an unknown view or target, InvalidInputError where one cannot query the other.
         """
+        chosen = self._chosen.get((view, tuple(names)))
+        if chosen is None:
+            chosen = self._chosen[view, tuple(names)] = self._choice(view, names)
+        return chosen
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[str, tuple[str, ...]], tuple[Target, ...]]:
+        """What ``targets_for`` has returned."""
+        return {}
+
+    def _choice(self, view: str, names: Sequence[str]) -> tuple[Target, ...]:
         known = {str(target): target for target in self.targets}
         if view not in self.views:
             raise NotFoundError(self._no_view(view))

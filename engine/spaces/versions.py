@@ -25,7 +25,7 @@ _WORTH_SAVING = 0.05
 _WORTH_COMPACTING = 0.25
 """Share of dead rows after which an index is compacted."""
 
-TargetsOf = Callable[[Space], Sequence[Target]]
+TargetsOf = Callable[[Version, Space], Sequence[Target]]
 
 
 class Versions:
@@ -60,7 +60,7 @@ class Versions:
         """
         version = self.current()
         space = version.space(name) or self._loaded_space(version, name)
-        lacking = [target for target in targets_of(space.space) if target not in space.indexes]
+        lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
         if not lacking and version.space(name) is space:
             return version, space
         with self._loading:

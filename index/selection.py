@@ -1,0 +1,5 @@
+"""Shim."""
+
+import numpy as np
+
+Selection = np.ndarray
