@@ -169,8 +169,7 @@ class Items:
         attributes = sa.type_coerce(items.c.attributes, sa.Text())
         begins = sa.func.substr(items.c.text, 1, TEXT_SHOWN)
         query = sa.select(items.c.id, items.c.key, attributes, items.c.source, begins).where(_live)
-        found = self._among(query, ids)
-        return {item: (key, tags.get(item, ()), values, source, text) for item, key, values, source, text in found}
+        return {row.id: (row.key, tags.get(row.id, ()), row[2], row.source, row[4]) for row in self._among(query, ids)}
 
     def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
         """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""

@@ -162,8 +162,9 @@ class Space(SpaceDescription):
         if self.rerank:
             codes, floats = codes_and_vectors(self.pipeline, rows, position, queries)
             return {targets[0]: with_floats(np.packbits(codes > 0, axis=1), floats)}
-        ends = np.cumsum([target.dim for target in targets])[:-1]
-        found = np.split(vectors(self.pipeline, rows, position, queries), ends, axis=1)
+        found = [vectors(self.pipeline, rows, position, queries)]
+        if len(targets) > 1:
+            found = np.split(found[0], np.cumsum([target.dim for target in targets])[:-1], axis=1)
         return {
             target: np.packbits(columns > 0, axis=1) if target.codes else np.ascontiguousarray(columns)
             for target, columns in zip(targets, found, strict=True)
