@@ -23,7 +23,7 @@ from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
 from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
-from engine.learners.cancellation import checkpoint, uncancellable
+from engine.learners.cancellation import checkpoint
 from engine.progress import Progress
 from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Collection(Contents):
-    """One collection, open. Methods may be called from several threads; one process at a time writes.
+    """One collection, open. Methods may be called from several threads and processes; they take turns to commit.
 
     Raises ``engine.errors.CrossviewError`` or ``features.errors.ImageError`` for everything that a user can cause.
 
@@ -89,8 +89,7 @@ class Collection(Contents):
         from engine.ingest.indexing import index_files
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels)
-        with self._write():
-            return index_files(self._catalog, paths, annotations, options, progress)
+        return index_files(self._writable, paths, annotations, options, progress)
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
         """Change labels, attributes and texts of existing items; what an update does not name stays.
@@ -103,8 +102,7 @@ class Collection(Contents):
         """
         from engine.ingest.updating import update_items
 
-        with self._write():
-            return update_items(self._catalog, updates, match_paths)
+        return update_items(self._writable, updates, match_paths)
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -115,8 +113,7 @@ class Collection(Contents):
         """
         from engine.ingest.importing import import_items
 
-        with self._write():
-            return import_items(self._catalog, items, workers)
+        return import_items(self._writable, items, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
@@ -129,8 +126,7 @@ class Collection(Contents):
         """
         from engine.ingest.annotations import annotate
 
-        with self._write():
-            return annotate(self, path, cell, replace_labels)
+        return annotate(self, path, cell, replace_labels)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
@@ -144,8 +140,7 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError, OSError.
         """
-        with self._write():
-            return index_vectors(self, view, path, keys, progress)
+        return index_vectors(self, view, path, keys, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Store rows, shape (n, d), as the items' rows of a view, in one change; one key for each row.
@@ -154,15 +149,14 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
-        with self._write():
-            return put_vectors(self._catalog, view, keys, rows)
+        return put_vectors(self._writable, view, keys, rows)
 
     def add_view(self, spec: str) -> ViewInfo:
         """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
 
         Raises InvalidInputError, AlreadyExistsError, BusyError, StorageError.
         """
-        with self._write(), self._catalog.write() as tx:
+        with self._writable.write() as tx:
             return view_info(add_view(tx, spec))
 
     def fit_views(
@@ -184,14 +178,13 @@ class Collection(Contents):
         from engine.ingest.fitting import fit_views
         from engine.ingest.texts import place_texts
 
-        with self._write():
-            fit_views(self._catalog, images, views or (), refit, seed, workers)
-            place_texts(self._catalog)
+        fit_views(self._writable, images, views or (), refit, seed, workers)
+        place_texts(self._writable)
         return self.views()
 
     def delete_items(self, keys: Sequence[str]) -> int:
         """Delete items by key, those that exist; return how many."""
-        with self._write(), self._catalog.write() as tx:
+        with self._writable.write() as tx:
             return delete_items(tx, keys)
 
     # -- spaces
@@ -206,10 +199,10 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        from engine.training.trainer import check_space_name, train
+        from engine.training.trainer import check_space_name, training
 
         name = check_space_name(space or recipe.space_name())
-        return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
+        return self._add(name, activate, lambda tx: training(tx, name, recipe, progress))
 
     def extend(
         self,
@@ -228,15 +221,15 @@ class Collection(Contents):
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        from engine.training.extension import add_views
+        from engine.training.extension import added_views
         from engine.training.trainer import check_space_name
 
         made = space if name is None else check_space_name(name)
 
-        def fitted(tx: Transaction, generation: int) -> "Space":
-            return add_views(tx, stored_space(tx, space), made, generation, tuple(views), progress)
+        def extended(tx: Transaction) -> "Callable[[], Space]":
+            return added_views(tx, stored_space(tx, space), made, tuple(views), progress)
 
-        return self._add(made, activate, fitted)
+        return self._add(made, activate, extended)
 
     def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
@@ -248,7 +241,7 @@ class Collection(Contents):
         """
         from engine.training.extension import assign
 
-        return self._add(space, activate, lambda tx, generation: assign(tx, stored_space(tx, space), generation, label))
+        return self._add(space, activate, lambda tx: assign(tx, stored_space(tx, space), label))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now).
@@ -257,10 +250,8 @@ class Collection(Contents):
         """
         from engine.spaces.generations import activate_space
 
-        with self._write(), self._catalog.write() as tx:
-            activate_space(tx, space, generation)
-        with uncancellable():
-            return self.space(space)
+        with self._writable.write() as tx:
+            return activate_space(tx, space, generation)
 
     def delete_space(self, space: str, generation: int | None = None) -> None:
         """Delete a trained space, or one of its generations that does not answer, and give its disk space back.
@@ -272,13 +263,11 @@ class Collection(Contents):
         """
         from engine.spaces.deletion import delete_space, free_disk_space
 
-        with self._write():
-            self.space(space)
-            with self._catalog.write() as tx:
-                delete_space(tx, space, generation)
-            if generation is None:
-                self._loaded.forget(space)
-            free_disk_space(self._catalog, self._folder.indexes)
+        with self._writable.write() as tx:
+            delete_space(tx, space, generation)
+        if generation is None:
+            self._loaded.forget(space)
+        free_disk_space(self._writable, self._folder.indexes)
 
     def delete_view(self, view: str) -> None:
         """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
@@ -287,11 +276,10 @@ class Collection(Contents):
         """
         from engine.spaces.deletion import delete_view, free_disk_space
 
-        with self._write():
-            with self._catalog.write() as tx:
-                delete_view(tx, view)
-            self._loaded.forget(RAW)
-            free_disk_space(self._catalog, self._folder.indexes)
+        with self._writable.write() as tx:
+            delete_view(tx, view)
+        self._loaded.forget(RAW)
+        free_disk_space(self._writable, self._folder.indexes)
 
     # -- searching
 
@@ -381,7 +369,7 @@ class Collection(Contents):
 
         for _ in range(_ATTEMPTS):
             checkpoint()
-            self._check_alive()
+            self._folder.check_alive()
             try:
                 return answer(*self._versions().prepared(space, targets))
             except StaleError:
@@ -395,11 +383,8 @@ class Collection(Contents):
             self._reader = Versions(self._catalog, self._folder.indexes, self._loaded)
         return self._reader
 
-    def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
+    def _add(self, name: str, activate: bool, prepare: "Callable[[Transaction], Callable[[], Space]]") -> SpaceInfo:
         """Fit and store the next generation of a space."""
         from engine.spaces.generations import add_generation
 
-        with self._write():
-            add_generation(self._catalog, self._versions(), name, fit, activate)
-        with uncancellable():
-            return self.space(name)
+        return add_generation(self._writable, self._versions(), name, prepare, activate)

@@ -1,7 +1,7 @@
 """The catalog of one collection: transactions over its tables."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from engine.catalog import schema
 from engine.catalog.database import Database
+from engine.catalog.item_writer import ItemWriter
 from engine.catalog.items import Items
 from engine.catalog.roots import Roots
 from engine.catalog.rows import Rows
@@ -49,6 +50,7 @@ class Transaction:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self.items = Items(connection)
+        self.item_writer = ItemWriter(connection)
         self.roots = Roots(connection)
         self.rows = Rows(connection)
         self.spaces = Spaces(connection)
@@ -90,10 +92,13 @@ class Transaction:
 
 
 class Catalog:
-    """The catalog behind a database URL."""
+    """The catalog behind a database URL; ``writing`` makes the contexts that its changes are committed in."""
 
-    def __init__(self, url: str | sa.URL) -> None:
+    def __init__(
+        self, url: str | sa.URL, writing: "Callable[[], AbstractContextManager[object]]" = nullcontext
+    ) -> None:
         self._database = Database(url)
+        self._writing = writing
 
     @classmethod
     def create(cls, url: str | sa.URL, name: str, description: str = "") -> "Catalog":
@@ -112,8 +117,12 @@ class Catalog:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Open a transaction that is durable when the block ends, and undone if it raises or is no longer wanted."""
-        with self._database.write() as connection:
+        """Open a transaction that is durable when the block ends, and undone if it raises or is no longer wanted.
+
+        Nobody else writes during the block: what takes long is prepared before it, and what that went by is checked
+        again in it. Not inside another such block. Raises BusyError after long waiting.
+        """
+        with self._writing(), self._database.write() as connection:
             yield Transaction(connection)
             checkpoint()
 
@@ -122,11 +131,17 @@ class Catalog:
         return self._database.counter()
 
     def shrink(self) -> None:
-        """Give the space of what was deleted back to the file system; StorageError where the disk has no room for it.
+        """Give the space of what was deleted back to the file system, bit by bit, so that other writers get their turn.
 
-        It needs as much again as is left while it works. The caller holds the writer lock.
+        Raises BusyError and StorageError, after which nothing is lost but the space. A catalog of an earlier version is
+        written anew, once; that keeps writers waiting, and needs as much again as is left.
         """
-        self._database.shrink()
+        while True:
+            with self._writing():
+                if not self._database.shrink():
+                    break
+            checkpoint()
+        self._database.truncate_log()
 
     def close(self) -> None:
         """Close every connection."""

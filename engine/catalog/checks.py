@@ -47,6 +47,8 @@ def check_characters(text: Any, what: str, most: int) -> str:
     """
     if not isinstance(text, str):
         raise InvalidInputError(f"{what} must be text, not {text!r}")
+    if len(text) <= most and text.isascii() and "\0" not in text:
+        return text
     quoted = repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
     if len(text) > most:
         raise InvalidInputError(f"{what} has at most {most:,} characters; {quoted} has {len(text):,}")

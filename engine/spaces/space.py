@@ -1,7 +1,7 @@
 """Spaces: fitted once, at a revision, from training keys they remember; then they only place and probe."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +23,7 @@ from engine.recipe import Grouping
 from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
 from engine.spaces.target import Target
+from engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
 from index.base import Index
 from index.registry import IndexSpec
 from index.reranked import with_floats
@@ -47,7 +48,8 @@ class Space(SpaceDescription):
     revisions: Mapping[str, int]
     """The revision of each view, or part of one, that it was fitted on; rows of another mean something else."""
     pipeline: Chain
-    training_keys: frozenset[str] = frozenset()
+    trained: PackedKeys = field(default_factory=lambda: NO_KEYS, compare=False)
+    """The keys of the items that it was trained on, packed."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Keys of similar items that it learned from; none where it went by labels or neighbours."""
     constraints: ItemComparisons | None = None
@@ -57,6 +59,11 @@ class Space(SpaceDescription):
     """Items that its training did not part, which an evaluation that fits it again does not part either."""
     index: IndexSpec | None = None
     """What holds the vectors of its targets; None: what suits them."""
+
+    @cached_property
+    def training_keys(self) -> frozenset[str]:
+        """The keys of the items that it was trained on."""
+        return unpacked_keys(self.trained)
 
     @cached_property
     def binary(self) -> bool:
@@ -206,7 +213,7 @@ class Space(SpaceDescription):
             | {
                 "revisions": dict(self.revisions),
                 "pipeline": self.pipeline.to_state(),
-                "training_keys": sorted(self.training_keys),
+                "training_keys": self.trained,
                 "pairs": self.pairs,
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
@@ -225,13 +232,18 @@ class Space(SpaceDescription):
             name=name,
             generation=generation,
             pipeline=from_state(tree["pipeline"]),
-            training_keys=frozenset(tree["training_keys"]),
+            trained=_packed(tree["training_keys"]),
             pairs=tuple((first, second) for first, second in tree.get("pairs", ())),
             constraints=constraints and ItemComparisons.from_state(constraints),
             constraint_counts=counts and ConstraintCounts(**counts),
             group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
         )
+
+
+def _packed(stored: PackedKeys | list[str]) -> PackedKeys:
+    """Return the packed keys of a state; earlier versions stored a list."""
+    return packed_keys(stored) if isinstance(stored, list) else stored
 
 
 def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:

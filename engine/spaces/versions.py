@@ -37,7 +37,7 @@ class Versions:
     """
 
     def __init__(self, catalog: Catalog, indexes: Path, spaces: LoadedSpaces) -> None:
-        self._catalog, self._indexes, self._spaces = catalog, indexes, spaces
+        self._catalog, self.indexes, self._spaces = catalog, indexes, spaces
         self._latest: tuple[int | None, Version] | None = None
         self._changing = threading.Lock()
         self._loading = threading.Lock()
@@ -94,7 +94,7 @@ class Versions:
         for target, covered in space.indexes.items():
             if covered.unsaved > _WORTH_SAVING * len(covered.index):
                 try:
-                    space.save(self._indexes, target)
+                    space.save(self.indexes, target)
                 except StorageError as error:
                     _log.info("%s", error)
 
@@ -112,7 +112,7 @@ class Versions:
         with self._catalog.read() as tx:
             if space_identity(tx, space.space.name) != space.identity:
                 raise StaleError
-            return space.with_target(tx, self._indexes, target).indexes[target]
+            return space.with_target(tx, self.indexes, target).indexes[target]
 
     def _with(self, space: IndexedSpace) -> tuple[Version, IndexedSpace]:
         """Return the next version, which has a space with its indexes, too."""

@@ -70,7 +70,7 @@ def test_a_stopped_training_leaves_nothing(groups: Collection, learner: str):
         check = Countdown(left)
         with cancellable(check), pytest.raises(CancelledError):
             groups.train(Recipe(spec=learner, views=BOTH, **how), space="new")
-        assert check.calls == left
+        assert check.calls >= left  # views that threads fit side by side each look once
         assert left_behind(groups) == after
     assert groups.train(Recipe(spec="pca:2", views=BOTH), space="new").generation == 2
 

@@ -40,7 +40,7 @@ def test_threads_of_one_process_wait_for_each_other(tmp_path: Path):
     lock, order = WriterLock(tmp_path / "lock"), []
 
     def work(name: str) -> None:
-        with lock.hold(), lock.hold():
+        with lock.hold():
             order.append(name)
             order.append(name)
 
