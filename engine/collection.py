@@ -281,6 +281,19 @@ class Collection(Contents):
         self._loaded.forget(RAW)
         free_disk_space(self._writable, self._folder.indexes)
 
+    def compact(self) -> None:
+        """Give the disk space of what was deleted or replaced back: tombstones, index snapshots and free pages.
+
+        Raises BusyError, StorageError.
+        """
+        from engine.spaces.deletion import free_disk_space
+
+        versions = self._versions()
+        versions.compact()
+        with self._writable.write() as tx:
+            tx.purge()
+        free_disk_space(self._writable, self._folder.indexes)
+
     # -- searching
 
     def search(self, request: SearchRequest) -> list[HitList]:

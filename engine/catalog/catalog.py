@@ -1,5 +1,6 @@
 """The catalog of one collection: transactions over its tables."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ class Head(NamedTuple):
     name: str
     sequence: int
     active_space: str
+    history: str
+    purged: int
 
 
 class Transaction:
@@ -86,6 +89,22 @@ class Transaction:
         """Return the name of the space that answers by default; "" before the first training."""
         return str(self._connection.scalar(sa.select(schema.collection.c.active_space)) or "")
 
+    def purge(self) -> int:
+        """Remove the tombstones that the snapshots of all indexes have passed; return how many.
+
+        A follower that is further behind finds that in ``head``, and begins anew.
+        """
+        passed = self.spaces.least_snapshot()
+        sequence = self.sequence() if passed is None else passed
+        removed = self.items.purge(sequence)
+        if removed:
+            self._connection.execute(sa.update(schema.collection).values(purged=sequence))
+        return removed
+
+    def rename(self, name: str) -> None:
+        """Give the collection another name, and begin another history of its changes: it was restored from a copy."""
+        self._connection.execute(sa.update(schema.collection).values(name=name, history=secrets.token_hex(8)))
+
     def activate(self, space: str) -> None:
         """Make a space the default one."""
         self._connection.execute(sa.update(schema.collection).values(active_space=space))
@@ -105,6 +124,7 @@ class Catalog:
         """Open an empty database as the catalog of a new collection."""
         catalog = cls(url)
         new = {"id": 1, "name": name, "description": description, "created": now(), "sequence": 0, "active_space": ""}
+        new["history"] = secrets.token_hex(8)
         with catalog._database.write() as connection:
             connection.execute(sa.insert(schema.collection).values(new))
         return catalog

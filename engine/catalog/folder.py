@@ -25,12 +25,13 @@ class CollectionFolder:
         self.indexes = path / "indexes"
         """Where the index snapshots lie, once there are any."""
         self.writer = WriterLock(path / "lock")
-        self._database = path / "catalog.db"
+        self.database = path / "catalog.db"
+        """The catalog's file."""
         self._inode = self._current_inode()
 
     def holds_collection(self) -> bool:
         """Return whether there is a catalog."""
-        return self._database.is_file()
+        return self.database.is_file()
 
     def is_alive(self) -> bool:
         """Return whether the collection that was here at first has neither been deleted nor replaced since."""
@@ -68,11 +69,11 @@ class CollectionFolder:
         return Catalog.create(self._url(), name, description)
 
     def _url(self) -> str:
-        return f"sqlite:///{quote(str(self._database))}"
+        return f"sqlite:///{quote(str(self.database))}"
 
     def _current_inode(self) -> int | None:
         try:
-            return self._database.stat().st_ino
+            return self.database.stat().st_ino
         except OSError:
             return None
 

@@ -190,6 +190,10 @@ class Items:
         """Return those of the items whose last change is after ``sequence``."""
         return {row.id for row in self._among(sa.select(items.c.id).where(items.c.sequence > sequence), ids)}
 
+    def purge(self, sequence: int) -> int:
+        """Remove the tombstones up to a change, but those of pictures, which are not to come back; return how many."""
+        return int(self._connection.execute(sa.delete(items).where(*_purgeable(sequence))).rowcount)
+
     def thumbnail(self, item: int) -> bytes | None:
         """Return an item's thumbnail (JPEG)."""
         return self._connection.scalar(sa.select(thumbnails.c.jpeg).where(thumbnails.c.item_id == item))
@@ -204,6 +208,10 @@ class Items:
 
 
 _live = items.c.deleted.is_(False)
+
+
+def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
+    return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
 
 
 def _item(row: "sa.Row[Any]", tags: Mapping[int, tuple[str, ...]]) -> Item:

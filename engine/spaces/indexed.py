@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalog.catalog import Transaction
+from engine.catalog.catalog import Head, Transaction
 from engine.catalog.items import Changes
 from engine.catalog.joined import joined_view
 from engine.errors import StorageError
@@ -19,6 +19,8 @@ from index.base import Index
 from index.snapshot import SnapshotError
 
 _log = logging.getLogger(__name__)
+_WORTH_SAVING = 0.05
+"""Share of an index that must have changed before its snapshot is written anew."""
 _PLACED_AT_ONCE = 20_000
 """Items whose rows are in memory at a time while an index is built."""
 
@@ -31,6 +33,11 @@ class Covered:
     sequence: int
     unsaved: int = 0
     """Changes since its snapshot."""
+
+    @property
+    def worth_saving(self) -> bool:
+        """Whether much has changed since its snapshot."""
+        return self.unsaved > _WORTH_SAVING * len(self.index)
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,16 @@ class IndexedSpace:
     """What distinguishes it from other spaces of its name: another training, or other views after a deletion."""
     indexes: Mapping[Target, Covered] = field(default_factory=dict)
 
-    def following(self, tx: Transaction, sequence: int, changes: Mapping[int, Changes]) -> "IndexedSpace":
-        """Return the space with all indexes brought to the state with a sequence number, which a transaction sees.
+    def following(self, tx: Transaction, head: Head, changes: Mapping[int, Changes]) -> "IndexedSpace":
+        """Return the space with all indexes brought to the state that a transaction sees, which ``head`` is of.
 
-        ``changes`` are those since the sequences that the indexes cover. Where a view was fitted again, no index is
-        left.
+        ``changes`` are those since the sequences that the indexes cover. Where a view was fitted again, or tombstones
+        were removed that an index has not followed, no index is left.
         """
+        sequence = head.sequence
         if all(covered.sequence == sequence for covered in self.indexes.values()):
             return self
-        if self.space.outdated(tx.views.all()):
+        if self.space.outdated(tx.views.all()) or min(one.sequence for one in self.indexes.values()) < head.purged:
             return replace(self, indexes={})
         behind: dict[tuple[str, int], list[Target]] = defaultdict(list)
         for target, covered in self.indexes.items():
@@ -72,7 +80,7 @@ class IndexedSpace:
         """Return the space with a target's index in the state that a transaction sees, from its snapshot if it can be
         used."""
         sequence = tx.sequence()
-        covered = self._stored(folder, target, sequence)
+        covered = self._stored(tx, folder, target)
         if covered.sequence < sequence:
             self.space.check_revisions(tx.views.all())
             changes = tx.items.changed_since(covered.sequence)
@@ -94,12 +102,20 @@ class IndexedSpace:
         """Return the space with some indexes in place of those of their targets."""
         return replace(self, indexes={**self.indexes, **indexes})
 
-    def save(self, folder: Path, target: Target) -> None:
-        """Write the snapshot of a target's index; StorageError if the disk refuses."""
+    def saved(self, changes: Mapping[Target, int]) -> "IndexedSpace":
+        """Return the space with so many changes of targets' indexes in their snapshots."""
+        held = [(target, self.indexes[target], count) for target, count in changes.items() if target in self.indexes]
+        return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
+
+    def save(self, folder: Path, target: Target, token: str) -> None:
+        """Write the snapshot of a target's index; StorageError if the disk refuses.
+
+        It is worth nothing until the catalog knows its token.
+        """
         covered = self.indexes[target]
         try:
             folder.mkdir(exist_ok=True)
-            meta = {"sequence": covered.sequence, "identity": self.identity}
+            meta = {"sequence": covered.sequence, "token": token}
             covered.index.save(self._path(folder, target), meta)
         except OSError as error:
             raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
@@ -107,14 +123,16 @@ class IndexedSpace:
     def _path(self, folder: Path, target: Target) -> Path:
         return folder / snapshot_name(self.space.name, self.space.generation, str(target))
 
-    def _stored(self, folder: Path, target: Target, sequence: int) -> Covered:
+    def _stored(self, tx: Transaction, folder: Path, target: Target) -> Covered:
         """Return the index of a snapshot, or an empty one that covers nothing."""
         empty, path = self.space.empty_index(target), self._path(folder, target)
         try:
             index, meta = type(empty).load(path)
-            other = tuple(meta.get("identity", ())) != self.identity
-            if other or index.dim != empty.dim or meta["sequence"] > sequence:
-                raise SnapshotError(f"{path} is of another space, or of an older program")
+            token = tx.spaces.snapshot(self.space.name, self.space.generation, str(target))
+            if not token or meta.get("token") != token or index.dim != empty.dim:
+                raise SnapshotError(f"{path} is not what this catalog has written last")
+            if meta["sequence"] < tx.head().purged:
+                raise SnapshotError(f"{path} covers too little")
             return Covered(index, int(meta["sequence"]))
         except FileNotFoundError:
             pass

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from index.selection import Selection
-
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space
 from engine.catalog.item_pages import ItemPages, Shown
@@ -15,6 +13,7 @@ from engine.spaces.filters import Filters
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import Identity
 from engine.spaces.target import Target
+from index.selection import Selection
 
 
 class StaleError(Exception):
@@ -41,6 +40,8 @@ class Version:
     """The collection's name."""
     sequence: int
     """The number of the last change."""
+    history: str
+    """The history that the sequence numbers are of."""
     active: str
     """The space that answers by default."""
     views: Views
@@ -59,7 +60,8 @@ class Version:
     def read(self) -> Iterator[Transaction]:
         """Open a transaction that sees this state; StaleError where the catalog is in another one by now."""
         with self.catalog.read() as tx:
-            if tx.sequence() != self.sequence:
+            head = tx.head()
+            if (head.history, head.sequence) != (self.history, self.sequence):
                 raise StaleError
             yield tx
 

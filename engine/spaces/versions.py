@@ -1,8 +1,9 @@
 """The versions of an open collection: the current one, and how the next is made of it."""
 
 import logging
+import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, raw_identity
 from engine.catalog.item_pages import ItemPages
 from engine.catalog.items import Changes
-from engine.errors import StorageError
+from engine.errors import BusyError, StorageError
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
@@ -20,8 +21,6 @@ from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version, Views
 
 _log = logging.getLogger(__name__)
-_WORTH_SAVING = 0.05
-"""Share of an index that must have changed before its snapshot is written anew."""
 _WORTH_COMPACTING = 0.25
 """Share of dead rows after which an index is compacted."""
 
@@ -85,18 +84,50 @@ class Versions:
         for space in self.current().spaces.values():
             self._save(space)
 
+    def compact(self) -> None:
+        """Leave no dead rows in the indexes that are in memory, and write all their snapshots anew."""
+        for space in self.current().spaces.values():
+            whole = {
+                target: replace(covered, index=covered.index.compacted())
+                for target, covered in space.indexes.items()
+                if covered.index.waste
+            }
+            with suppress(StaleError):
+                self._with(replace(space, indexes=whole))
+        for space in self.current().spaces.values():
+            self._save(space, everything=True)
+
     def close(self) -> None:
         """Wait for what goes on in the background."""
         if self._compacting is not None:
             self._compacting.join()
 
-    def _save(self, space: IndexedSpace) -> None:
-        for target, covered in space.indexes.items():
-            if covered.unsaved > _WORTH_SAVING * len(covered.index):
-                try:
-                    space.save(self.indexes, target)
-                except StorageError as error:
-                    _log.info("%s", error)
+    def _save(self, space: IndexedSpace, everything: bool = False) -> None:
+        due = [target for target, one in space.indexes.items() if one.worth_saving or (everything and one.unsaved > 0)]
+        tokens = {target: secrets.token_hex(8) for target in due}
+        try:
+            for target, token in tokens.items():
+                space.save(self.indexes, target, token)
+            if tokens:
+                self._note(space, tokens)
+        except (StorageError, BusyError) as error:
+            _log.info("%s", error)
+
+    def _note(self, space: IndexedSpace, tokens: Mapping[Target, str]) -> None:
+        """Take note of snapshots in the catalog, unless the space is another one by now."""
+        name, generation = space.space.name, space.space.generation
+        with self._catalog.write() as tx:
+            if _exists(tx, space):
+                for target, token in tokens.items():
+                    tx.spaces.put_snapshot(name, generation, str(target), token, space.indexes[target].sequence)
+                tx.purge()
+        with self._changing:
+            if self._latest is not None:
+                version = self._latest[1]
+                held = version.spaces.get(name)
+                if held is not None and held.identity == space.identity:
+                    saved = held.saved({target: space.indexes[target].unsaved for target in tokens})
+                    self._latest = None, replace(version, spaces={**version.spaces, name: saved})
 
     def _loaded_space(self, version: Version, name: str) -> IndexedSpace:
         name = name or version.default_space
@@ -156,6 +187,14 @@ class Versions:
             self._with(replace(space, indexes={target: compacted}))
 
 
+def _exists(tx: Transaction, space: IndexedSpace) -> bool:
+    """Return whether a space is in the catalog, in use or not."""
+    name = space.space.name
+    if name == RAW:
+        return raw_identity(tx.views.all()) == space.identity
+    return any((one.generation, one.sequence) == space.identity for one in tx.spaces.generations(name))
+
+
 class _ChangesSince(dict[int, Changes]):
     """The changes since a sequence number, each looked up once."""
 
@@ -177,19 +216,20 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) ->
         collection=head.name,
         sequence=head.sequence,
         active=head.active_space,
+        history=head.history,
         views=views,
         identities=identities,
         spaces={},
         pages=ItemPages(),
         filters=Filters(),
     )
-    if version is None or version.sequence > made.sequence:
+    if version is None or version.history != head.history or version.sequence < head.purged:
         return made
     changes = _ChangesSince(tx)
     return replace(
         made,
         spaces={
-            name: space.following(tx, made.sequence, changes)
+            name: space.following(tx, head, changes)
             for name, space in version.spaces.items()
             if identities.get(name) == space.identity
         },
