@@ -111,7 +111,7 @@ class Home:
     def delete(self, name: str) -> None:
         """Delete a collection with everything in it, at once for every reader.
 
-        Raises NotFoundError, BusyError while another process writes it, StorageError.
+        Raises NotFoundError, BusyError while others write it for long, StorageError.
         """
         self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"

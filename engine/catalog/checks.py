@@ -37,7 +37,7 @@ def check_key(key: str) -> str:
 
 def normal(key: str) -> str:
     """Return the normal form (NFC) of a key or path: systems write the same letters in different ways."""
-    return unicodedata.normalize("NFC", key)
+    return key if key.isascii() else unicodedata.normalize("NFC", key)
 
 
 def check_characters(text: Any, what: str, most: int) -> str:
@@ -93,13 +93,22 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(attributes, Mapping):
         raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
     plain = {check_attribute_name(name): _value(value, f"attribute {name!r}", 1) for name, value in attributes.items()}
-    if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
+    if not _short(plain) and (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
         longest = max(plain, key=lambda name: len(json.dumps(plain[name])))
         raise InvalidInputError(
             f"an item's attributes have at most {MAX_ATTRIBUTES:,} characters as JSON, not {length:,}; "
             f"the longest is {longest!r}"
         )
     return plain
+
+
+def _short(plain: Mapping[str, Any]) -> bool:
+    """Return whether attributes have no more than ``MAX_ATTRIBUTES`` characters for sure: so few and short they are."""
+    # A character becomes 12 at most, as JSON escapes it.
+    return len(plain) <= MAX_ATTRIBUTES // (2 * 12 * MAX_NAME) and all(
+        value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) < MAX_NAME)
+        for value in plain.values()
+    )
 
 
 def _value(value: Any, what: str, depth: int) -> Any:

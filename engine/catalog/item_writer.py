@@ -66,7 +66,12 @@ class ItemWriter:
 
     def add(self, keys: Sequence[str], sequence: int) -> list[int]:
         """Make items of which nothing is known but their keys, all of them new; return their ids in order."""
-        return list(self._insert([NewRecord(key=key) for key in keys], sequence).values())
+        first = self._free_id()
+        forms = zip(keys, map(normal, keys), strict=True)
+        others = (False, sequence, False, "{}", "", "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
+        rows = ((item, key, None if form == key else form, *others) for item, (key, form) in enumerate(forms, first))
+        bulk.insert(self._connection, items, _COLUMNS, rows)
+        return list(range(first, first + len(keys)))
 
     def refresh(self, stamps: Mapping[int, int]) -> None:
         """Write new modification times of files whose content is the same; no change that a search would follow."""
@@ -85,11 +90,14 @@ class ItemWriter:
 
     def _insert(self, records: Sequence[NewRecord], sequence: int) -> dict[str, int]:
         """Write new items; return their ids by key."""
-        # Tombstones stay, so no id above the highest was ever given; nobody else writes meanwhile.
-        first = int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0) + 1
+        first = self._free_id()
         rows = (_row(item, record, sequence) for item, record in enumerate(records, first))
         bulk.insert(self._connection, items, _COLUMNS, rows)
         return {record.key: item for item, record in enumerate(records, first)}
+
+    def _free_id(self) -> int:
+        """Return the first of the ids that were never given: tombstones stay, and nobody else writes meanwhile."""
+        return int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0) + 1
 
     def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
         """Write the columns of existing items, their attributes beside those that they have."""

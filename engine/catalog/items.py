@@ -66,10 +66,11 @@ class Items:
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
+        other_forms = self._connection.scalar(sa.select(sa.exists().where(_live, items.c.normal_key.is_not(None))))
         for batch in batches(keys):
             forms = {key: normal(key) for key in batch}
             exact = self._by(items.c.key, {*forms, *forms.values()})
-            equal = self._by(items.c.normal_key, forms.values())
+            equal = self._by(items.c.normal_key, forms.values()) if other_forms else {}
             for key, form in forms.items():
                 item = exact.get(key) or exact.get(form) or equal.get(form)
                 if item is not None:

@@ -24,6 +24,9 @@ _WAKE = 0.1
 _POLL = 0.002
 """Seconds, about, between two tries to get what another process holds: the kernel's own waiting has no deadline."""
 
+_NOTE = 4096
+"""Bytes of the note on who holds a lock, so that one takes the place of another whole."""
+
 
 class WriterLock:
     """The right to write one collection: held for a commit, given up when the process dies however it dies.
@@ -60,10 +63,10 @@ class WriterLock:
             with _file(self._path.with_name(f"{self._path.name}.next")) as next_one:
                 _take(next_one, deadline)
                 _take(lock, deadline)
-            note = json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv)[:200]}).encode()
-            with file_errors():
-                os.truncate(lock, 0)
-                os.pwrite(lock, note, 0)
+            note = json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv)[:200]}).encode().ljust(_NOTE)
+            if os.pread(lock, _NOTE, 0) != note:
+                with file_errors():
+                    os.pwrite(lock, note, 0)
             yield
 
     def _holder(self) -> str:

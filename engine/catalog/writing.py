@@ -61,9 +61,7 @@ def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[Vi
     ``seen`` are the views as they were when the rows were computed. Before anything is written, ViewsChangedError is
     raised where one has changed since, and InvalidInputError for a label that cannot be one.
     """
-    for record in records:
-        if record.labels:
-            check_labels(record.labels)
+    check_labels({label for record in records for label in record.labels or ()})
     used = {name for record in records for name in record.rows}
     check_views(tx, [view for view in seen if view.name in used])
     written = Written()
@@ -111,17 +109,35 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
     tx.rows.remove([item for item in rows if item not in written], view)
 
 
-def put_matrix(tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32]) -> int:
+@dataclass(frozen=True)
+class KnownKeys:
+    """Which of some keys exist, at a sequence of the collection."""
+
+    ids: Mapping[str, int]
+    sequence: int
+
+    @classmethod
+    def of(cls, tx: Transaction, keys: Sequence[str]) -> "KnownKeys":
+        """Return which of the keys exist now."""
+        return cls(tx.items.ids_of(keys), tx.sequence())
+
+
+def put_matrix(
+    tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known: KnownKeys
+) -> int:
     """Write rows of a view, shape (n, d), by different keys under one sequence number; return how many items are new.
 
-    Raises ViewsChangedError, before anything is written, unless the view is as it was when the rows were checked.
+    ``known`` is looked up again where something has changed since. Raises ViewsChangedError, before anything is
+    written, unless the view is as it was when the rows were checked.
     """
     check_views(tx, [view])
-    known, sequence = tx.items.ids_of(keys), tx.next_sequence()
-    new = [key for key in keys if key not in known]
-    tx.item_writer.touch(list(known.values()), sequence)
-    known |= dict(zip(new, tx.item_writer.add(new, sequence), strict=True))
-    tx.rows.put(view, [known[key] for key in keys], rows)
+    if known.sequence != tx.sequence():
+        known = KnownKeys.of(tx, keys)
+    sequence = tx.next_sequence()
+    new = [key for key in keys if key not in known.ids]
+    tx.item_writer.touch([known.ids[key] for key in keys if key in known.ids], sequence)
+    ids = {**known.ids, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
+    tx.rows.put(view, [ids[key] for key in keys], rows)
     return len(new)
 
 

@@ -37,6 +37,8 @@ def check_entry(entry: Entry) -> Entry | Failure:
         attributes = None if entry.attributes is None else check_attributes(entry.attributes)
     except InvalidInputError as error:
         return Failure(entry.key, str(error))
+    if labels == entry.labels and attributes == entry.attributes:
+        return entry
     return replace(entry, labels=labels, attributes=attributes)
 
 

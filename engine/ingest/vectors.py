@@ -16,7 +16,7 @@ from engine.catalog.catalog import Catalog
 from engine.catalog.checks import check_key, normal
 from engine.catalog.extractors import check_fitted, find_view
 from engine.catalog.values import to_rows
-from engine.catalog.writing import put_matrix, until_views_stay
+from engine.catalog.writing import KnownKeys, put_matrix, until_views_stay
 from engine.errors import AlreadyExistsError, InvalidInputError
 from engine.info import ViewInfo
 from engine.ingest.interruption import interruptible
@@ -119,16 +119,17 @@ def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.floa
         if rows.shape[1:] != (view.dim,):
             raise InvalidInputError(f"rows of view {name!r} have shape (n, {view.dim}), not {rows.shape}")
         checked = to_rows(rows, lambda row: f"row {row + 1}, of key {keys[row]!r}")
-        known = tx.items.ids_of(keys)
-        stored = tx.rows.get(view, known.values())
-    wanted = np.array([known.get(key, 0) for key in keys], np.int64)
+        known = KnownKeys.of(tx, keys)
+        stored = tx.rows.get(view, known.ids.values())
+    wanted = np.array([known.ids.get(key, 0) for key in keys], np.int64)
     differs = ~np.isin(wanted, stored.ids)
     there = np.flatnonzero(~differs)
     differs[there] = (stored.rows[np.searchsorted(stored.ids, wanted[there])] != checked[there]).any(axis=1)
     if not differs.any():
         return 0, 0
     with catalog.write() as tx:
-        added = put_matrix(tx, view, [keys[place] for place in np.flatnonzero(differs).tolist()], checked[differs])
+        chosen = [key for key, differing in zip(keys, differs.tolist(), strict=True) if differing]
+        added = put_matrix(tx, view, chosen, checked[differs], known)
     return added, int(differs.sum()) - added
 
 
