@@ -88,17 +88,17 @@ class Home:
         if not exists or not replace:
             self._check_new(name)
         with self._new_folder() as new:
-            made = CollectionFolder(new)
-            copy_database(source, made.database, _counted("reading the copy", progress))
-            with closing(made.open_catalog()) as catalog, catalog.write() as tx:
+            copy = CollectionFolder(new).database
+            copy_database(source, copy, _counted("reading the copy", progress))
+            with closing(CollectionFolder(new).open_catalog()) as catalog, catalog.write() as tx:
                 tx.rename(name)
             if not exists:
                 self._install(new, name)
                 return self.open(name)
             folder = CollectionFolder(self.path / name)
-            like_pages_of(folder.database, made.database)
+            like_pages_of(folder.database, copy)
             with folder.writing():
-                copy_database(made.database, folder.database, _counted("restoring", progress))
+                copy_database(copy, folder.database, _counted("restoring", progress))
         return self.open(name)
 
     def open(self, name: str) -> "Collection":
