@@ -88,22 +88,6 @@ class ExactIndex:
             raise SnapshotError(f"{path} cannot be read: {error}") from error
         return index, meta
 
-    waste = 0.0
-
-    def changed(self, removed, ids, vectors):
-        import copy
-
-        new = copy.copy(self)
-        new.remove(removed)
-        new.add(ids, vectors)
-        return new
-
-    def compacted(self):
-        return self
-
-    def selection(self, ids):
-        return ids
-
     def _none(self) -> Any:
         return np.empty((0, self._dim), np.float32)
 

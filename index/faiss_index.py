@@ -79,24 +79,3 @@ class FaissIndex(ABC):
             faiss.omp_set_num_threads(1 if small else _CORES)
             distances[:, :reachable], ids[:, :reachable] = self._index.search(queries, reachable, params=parameters)
         return distances, ids
-
-    waste = 0.0
-
-    def changed(self, removed, ids, vectors):
-        import copy
-
-        new = copy.copy(self)
-        new._index = (faiss.clone_binary_index if "Binary" in type(self._index).__name__ else faiss.clone_index)(
-            self._index
-        )
-        if hasattr(new, "_build"):
-            new._build()
-        new.remove(removed)
-        new.add(ids, vectors)
-        return new
-
-    def compacted(self):
-        return self
-
-    def selection(self, ids):
-        return ids

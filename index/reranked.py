@@ -91,23 +91,6 @@ class RerankedIndex:
             raise SnapshotError(f"{path} cannot be read: {error}") from error
         return index, meta
 
-    waste = 0.0
-
-    def changed(self, removed, ids, vectors):
-        import copy
-
-        new = copy.copy(self)
-        codes, floats = self._parts(vectors)
-        new._codes = self._codes.changed(removed, ids, codes)
-        new._floats = self._floats.changed(removed, ids, floats)
-        return new
-
-    def compacted(self):
-        return self
-
-    def selection(self, ids):
-        return ids
-
     def _parts(self, rows: ArrayLike) -> tuple[Codes, NDArray[np.float32]]:
         """Return the codes and the float vectors of rows, or raise ValueError."""
         array, width = np.asarray(rows), -(-self.dim // 8)

@@ -1,5 +1,0 @@
-"""Shim."""
-
-import numpy as np
-
-Selection = np.ndarray
