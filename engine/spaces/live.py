@@ -25,6 +25,9 @@ _PLACED_AT_ONCE = 20_000
 _WORTH_SAVING = 0.05
 """Share of an index that must have changed before its snapshot is written anew."""
 
+_WORTH_COMPACTING = 0.25
+"""Share of an index that must be waste before it is compacted."""
+
 
 class _Loaded:
     """One index, and the catalog's sequence up to which it holds everything."""
@@ -123,14 +126,18 @@ class LiveSpace:
         several_metrics = len(self.space.targets_of(view)) > 1
         with self._dropped_on_error(targets):
             for one in loaded.values():
-                one.index.remove(np.array(changes.live + changes.deleted, np.int64))
+                gone = np.array(changes.live + changes.deleted, np.int64)
+                one.index = one.index.changed(gone, [], one.index.get([]))
             for start in range(0, len(changes.live), _PLACED_AT_ONCE):
                 checkpoint()
                 ids = changes.live[start : start + _PLACED_AT_ONCE]
                 labels = tx.items.labels(ids) if several_metrics else {}
                 placed = self.space.place({view: record.rows(tx, ids)}, labels)
                 for target, one in loaded.items():
-                    one.index.add(*placed[target])
+                    one.index = one.index.changed([], *placed[target])
+            for one in loaded.values():
+                if one.index.waste > _WORTH_COMPACTING:
+                    one.index = one.index.compacted()
         for one in loaded.values():
             one.unsaved += len(changes.live) + len(changes.deleted)
             one.covered = sequence
