@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.query import Filter
 from index.base import Index
-from index.selection import Selection
+from index.base import Selection
 
 MOST_FILTERS = 32
 """Filters that are remembered; the one that was used least recently goes first."""

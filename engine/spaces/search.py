@@ -17,7 +17,7 @@ from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
 from engine.spaces.version import Version
 from engine.spaces.versions import TargetsOf
-from index.selection import Selection
+from index.base import Selection
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""

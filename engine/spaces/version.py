@@ -13,7 +13,7 @@ from engine.spaces.filters import Filters
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import Identity
 from engine.spaces.target import Target
-from index.selection import Selection
+from index.base import Selection
 
 
 class StaleError(Exception):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from index.selection import Selection
+from index.base import Selection
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
