@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from index.positions import Selection
 
+__all__ = ["Codes", "Ids", "Index", "Neighbors", "Selection", "Vectors"]
+
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Codes = NDArray[np.uint8]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.query import Filter
-from index.base import Index
-from index.base import Selection
+from index.base import Index, Selection
 
 MOST_FILTERS = 32
 """Filters that are remembered; the one that was used least recently goes first."""

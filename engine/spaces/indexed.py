@@ -115,7 +115,7 @@ class IndexedSpace:
         covered = self.indexes[target]
         try:
             folder.mkdir(exist_ok=True)
-            meta = {"sequence": covered.sequence, "token": token}
+            meta = {"sequence": covered.sequence, "identity": self.identity, "token": token}
             covered.index.save(self._path(folder, target), meta)
         except OSError as error:
             raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
@@ -129,7 +129,8 @@ class IndexedSpace:
         try:
             index, meta = type(empty).load(path)
             token = tx.spaces.snapshot(self.space.name, self.space.generation, str(target))
-            if not token or meta.get("token") != token or index.dim != empty.dim:
+            same = tuple(meta.get("identity", ())) == self.identity and meta.get("token") == token
+            if not token or not same or index.dim != empty.dim:
                 raise SnapshotError(f"{path} is not what this catalog has written last")
             if meta["sequence"] < tx.head().purged:
                 raise SnapshotError(f"{path} covers too little")

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from index.base import Selection
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.search import Neighbor, neighbours
 from engine.spaces.target import Target, on_common_scale
+from index.base import Selection
 
 
 @dataclass(frozen=True)

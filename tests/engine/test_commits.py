@@ -72,7 +72,7 @@ def fresh_row(collection: Collection, image: bytes) -> np.ndarray:
     """The row that a picture has by the view of words as it is now."""
     with collection._catalog.read() as tx:
         view = next(view for view in tx.views.all() if view.name == "sift")
-        extractor = collection._loaded.extractor(tx, view)
+        extractor = collection._loaded.extractor(view)
         return importing.extract(image, {"sift": extractor}).rows["sift"]
 
 
