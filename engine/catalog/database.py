@@ -99,7 +99,8 @@ class Database:
                 connection.exec_driver_sql("VACUUM")
                 return False
             driver: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
-            driver.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()  # a row a page
+            # As a script it runs to its end; as a statement, which has no columns, Python leaves it after one page.
+            driver.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
             return _number(connection, "freelist_count") > 0
 
     def truncate_log(self) -> None:

@@ -63,7 +63,9 @@ def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[Vi
     """
     check_labels({label for record in records for label in record.labels or ()})
     used = {name for record in records for name in record.rows}
-    check_views(tx, [view for view in seen if view.name in used])
+    # What was not fitted yet when a picture or a text was read may be by now: then it lacks a row.
+    computed = any(record.picture is not None or record.text is not None for record in records)
+    check_views(tx, [view for view in seen if computed or view.name in used])
     written = Written()
     sequence = tx.next_sequence() if records else 0
     for distinct in _distinct(tx, records):

@@ -43,10 +43,10 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:
                 check_views(tx, [views[name]])
-                same = tx.items.texts(list(rows))  # a text that is another by now has its own row already
-                put_rows(tx, views[name], {item: row for item, row in rows.items() if same.get(item) == texts[item]})
-                if having:
-                    tx.item_writer.touch(having, tx.next_sequence())
+                now = tx.items.texts(list(rows))  # a text that is another by now has its own row already
+                put_rows(tx, views[name], {item: row for item, row in rows.items() if now.get(item) == texts[item]})
+                if changed := [item for item in having if now.get(item) == texts[item]]:
+                    tx.item_writer.touch(changed, tx.next_sequence())
             done += len(batch)
             if progress:
                 progress(f"placing {name}", done, len(ids))
