@@ -103,6 +103,7 @@ def test_tuning_is_measured_beside_what_it_starts_from(tmp_path, monkeypatch, ca
     """The default with its tuning, and settings chosen with labels beside those chosen without."""
     monkeypatch.setitem(tuning.METHODS, tuning.BY_LABELS, ("cca", Tune({"n_components": (2, 4)}, "map")))
     monkeypatch.setitem(tuning.METHODS, tuning.BY_ITEMS, ("cca", Tune({"n_components": (2, 4)}, "items")))
+    monkeypatch.setattr(tuning, "UNLABELLED", ("pubfig",))
     out = tmp_path / "tuning.json"
     arguments = ["--data", str(planted(tmp_path)), "--sets", "pubfig", "--trials", "2", "--workers", "1"]
     assert run_named(["tuning", *arguments, "--json", str(out)]) == 0

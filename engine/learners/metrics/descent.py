@@ -17,9 +17,11 @@ SHARPER = 0.25
 """How much smaller smoothing gets when the objective has stopped falling."""
 STAGES = 4
 """How many smooth hinges come before the hinge itself."""
-_GROW, _SHRINK = 1.2, 0.5
+_GROW, _SHRINK = 4.0, 0.25
 _SMALLEST = 1e-9  # a first move of this share of the step given changes nothing any more
 _WINDOW = 10  # steps over which the objective must have fallen
+_BLUR = 1e-3  # of the smoothing: falls below this are not those of the hinge itself
+_ZERO = 1e-9  # of the first objective: what falls less is as good as zero
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +30,12 @@ class Descent:
 
     Attributes:
         step: length of the first step, as a share of the length of the parameters.
-        rule: "adaptive" takes a step only if it lowers the objective, and makes the next one larger, else half as
-            large; "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of
-            those checked.
+        rule: "adaptive" takes a step only if it lowers the objective, and fits the next one to how far the slope has
+            changed on the way (Barzilai and Borwein, IMA Journal of Numerical Analysis 1988), else makes it a quarter;
+            "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of those
+            checked.
         max_iter: most steps; of ADMM most outer steps.
-        tol: stop when ten steps lower the objective by less than this share of it.
+        tol: stop when ten steps lower the objective by less than this share of it, or a billionth of the first.
         check_every: steps between two checks of all constraints.
         smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
             whenever the objective stops falling it is divided by 4, and after a few times the hinge itself ends the
@@ -131,17 +134,32 @@ class _Run:
         size = self.size / np.sqrt(self.taken) if self.how.rule == "sqrt" else self.size
         trial = self.objective.parameters.place(self.at.theta - size * self.slope)
         evaluation = self.objective.evaluate(trial)
-        lower = evaluation.value < self.here.value
-        if lower or self.how.rule != "adaptive":
+        if self.how.rule != "adaptive":
             self._move(trial, evaluation)
+        elif evaluation.value < self.here.value:
+            before, slope = self.at, self.slope
+            self._move(trial, evaluation)
+            self.size = self._fitting(self.at.theta - before.theta, self.slope - slope)
+        else:
+            self.size *= _SHRINK
         self.history.append(self.here.value)
-        if self.how.rule == "adaptive":
-            self.size *= _GROW if lower else _SHRINK
         settled = self._settled()
         if settled or self.taken % self.how.check_every == 0:
             added = self._check()
             if settled and not added:
                 self._settle()
+
+    def _fitting(self, move: Rows, change: Rows) -> float:
+        """The step that would end at the minimum, were the objective as curved on as along the last move.
+
+        Of the two that Barzilai and Borwein give, the shorter where they differ much: Zhou, Gao and Dai, "Gradient
+        methods with adaptive step-sizes" (Computational Optimization and Applications 2006).
+        """
+        along = float(np.vdot(move, change))
+        if along <= 0:
+            return self.size * _GROW
+        longer, shorter = float(np.vdot(move, move)) / along, along / float(np.vdot(change, change))
+        return shorter if shorter < longer / 2 else longer
 
     def _settle(self) -> None:
         """Ends the descent, or goes on with a sharper hinge."""
@@ -151,7 +169,6 @@ class _Run:
             return
         self.stage += 1
         self.objective.smoothing = smoothing * SHARPER if self.stage < self.stages else 0.0
-        self.size = self.first
         self._move(self.at, self.objective.evaluate(self.at))
         self.since = len(self.history)
         self.history.append(self.here.value)
@@ -173,13 +190,16 @@ class _Run:
 
     def _settled(self) -> bool:
         """Has the objective stopped falling since the active constraints changed?"""
-        if self.size < _SMALLEST * self.first:
+        if self.size < _SMALLEST * self.first or not self.slope.any():
             return True
+        least = max(self.how.tol * _BLUR * self.objective.smoothing, _ZERO * abs(self.history[0]))
+        if self.objective.regularizer.linear is None and self.here.value <= least:
+            return True  # it is never negative, so there is no further to fall
         recent = self.history[self.since :]
         if len(recent) <= _WINDOW:
             return False
         fall = min(recent[:-_WINDOW]) - min(recent[-_WINDOW:])
-        return fall <= self.how.tol * max(abs(self.here.value), np.finfo(float).tiny)
+        return fall <= max(self.how.tol * abs(self.here.value), least)
 
     def _check(self) -> int:
         added = self.objective.recheck(self.at)

@@ -26,6 +26,7 @@ Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]
 FORMS: Mapping[Form, type[Parameters]] = {"full": Full, "diagonal": Diagonal, "factor": LowRank, "low-rank": LowRank}
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
+_VARYING = 1e-7  # of the largest deviation: along directions below it rows are all alike
 
 
 @dataclass(eq=False, repr=False)
@@ -185,16 +186,27 @@ class Fantope(MetricLearner):
         """
         if self.start != "pca" or self.form == "diagonal" or self.solver == "admm" or len(rows) >= rows.shape[1]:
             return Span(rows)
-        components, _ = principal_components(rows, None)
-        return Span(rows @ components.T, components)
+        span = Span.of(rows)
+        components = _directions(span.rows, None)
+        return Span(span.rows @ components.T, span.lifted(components))
 
     def _start(self, span: Span, rank: int) -> Rows:
         width = span.rows.shape[1]
         if self.start == "pca" and span.basis is None:
             # The covariance loses digits of the smallest directions, which no start needs, and is 7 times faster.
             solver = "covariance_eigh" if len(span.rows) >= width else "full"
-            return principal_components(span.rows, width if self.form == "factor" else rank, solver=solver)[0]
+            return _directions(span.rows, width if self.form == "factor" else rank, solver)
         identity = np.eye(width)  # by components, their leading ones
         if self.start == "pca":
             return identity if self.form == "factor" else identity[:rank]
         return identity[:rank] if self.form == "low-rank" else identity
+
+
+def _directions(rows: Rows, count: int | None, solver: str = "full") -> Rows:
+    """Returns the leading principal directions, (r, d), without those along which rows do not vary.
+
+    Nothing is learned about these: an arbitrary one would only be noise in the embeddings of other rows.
+    """
+    components, mean = principal_components(rows, count, solver=solver)
+    lengths = np.linalg.norm((rows - mean) @ components.T, axis=0)
+    return np.asarray(components[lengths >= _VARYING * lengths.max()])

@@ -15,6 +15,7 @@ Values = NDArray[np.float64]
 _CACHE = 1 << 17  # numbers that fit into a core's own cache, which halves the time of gathering rows
 _DENSE = 8  # times as many products of rows with each other as pairs cost less than the pairs' own differences
 _MANY = 1 << 17  # pairs above which rows are gathered as float32
+_LARGE = 1 << 16  # numbers above which rows are embedded as float32
 
 
 class Differences:
@@ -22,7 +23,8 @@ class Differences:
 
     The scatter is X^T (Lap X) with the sparse Laplacian Lap of the pairs' graph, so its cost is that of the rows times
     the square of their width, and of the pairs times the width only. Over more than 131,072 pairs both sums are of
-    float32 numbers, which leaves 6 digits of each and takes less than half the time.
+    float32 numbers, which leaves 6 digits of each and takes less than half the time; so are embeddings of rows of more
+    than 65,536 numbers.
 
     Args:
         rows: (n, d) float64.
@@ -31,7 +33,8 @@ class Differences:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.width = rows.shape[1]
-        self._centered = rows - rows.mean(axis=0)  # whose inner products lose no digits to the mean
+        centered = rows - rows.mean(axis=0)  # whose inner products lose no digits to the mean
+        self._centered = centered if centered.size <= _LARGE else centered.astype(np.float32)
         self._latest: tuple[Rows, Rows] | None = None
 
     def distances(self, factor: Rows, pairs: Pairs) -> Values:
@@ -40,18 +43,18 @@ class Differences:
             return self._blockwise(pairs, self.rows, lambda gaps: np.square(gaps @ factor.T).sum(axis=1))
         if len(self.rows) ** 2 < _DENSE * len(pairs):
             return self._among_all(pairs, factor)
-        embedded = _gathered(self._embedded(factor), len(pairs))
+        embedded = _gathered(self.embedded(factor), len(pairs))
         return self._blockwise(pairs, embedded, lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
 
-    def _embedded(self, factor: Rows) -> Rows:
-        """Returns the embeddings of all rows about their mean, which are asked for several times under one metric."""
+    def embedded(self, factor: Rows) -> Rows:
+        """Returns the (n, r) embeddings of all rows about their mean, which one metric is asked for several times."""
         if self._latest is None or self._latest[0] is not factor:
-            self._latest = factor, self._centered @ factor.T
+            self._latest = factor, self._centered @ factor.T.astype(self._centered.dtype)
         return self._latest[1]
 
     def _among_all(self, pairs: Pairs, factor: Rows) -> Values:
         """Returns the same of most pairs that there are, by the inner products of all rows."""
-        embedded = self._embedded(factor)
+        embedded = self.embedded(factor).astype(np.float64)  # the difference of products loses digits
         products = embedded @ embedded.T
         squares = products.diagonal()
         first, second = pairs.T
@@ -67,6 +70,20 @@ class Differences:
         rows, pulled = self._laplacian(pairs, coefficients)
         total: Rows = rows.T @ pulled
         return np.asarray((total + total.T) / 2)
+
+    def scattered(self, factor: Rows, pairs: Pairs, coefficients: Values) -> Rows:
+        """Returns the (r, d) product of a (r, d) factor and the scatter, which it does without: it is E^T Lap X.
+
+        The embeddings E are known from the distances, so the cost is that of one more embedding of all rows.
+        """
+        embedded, first, second = self.embedded(factor), *pairs.T
+        degrees = np.bincount(first, coefficients, len(embedded)) + np.bincount(second, coefficients, len(embedded))
+        shape = len(embedded), len(embedded)
+        edges = sp.csr_array((coefficients.astype(embedded.dtype), (first, second)), shape=shape)
+        pulled: Rows = degrees.astype(embedded.dtype)[:, None] * embedded
+        pulled -= edges @ embedded
+        pulled -= edges.T @ embedded
+        return np.asarray(pulled.T @ self._centered, dtype=np.float64)
 
     def squares(self, pairs: Pairs, coefficients: Values) -> Values:
         """Returns the diagonal of the scatter, (d,), without the rest."""

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
-from engine.learners.metrics.features import Differences
+from engine.learners.metrics.features import Differences, Values
 from engine.learners.metrics.objective import Evaluation, merged
 from engine.learners.metrics.parameters import Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
@@ -63,8 +63,8 @@ class Targets:
 
 @dataclass(eq=False)
 class Impostors:
-    """sum of [margin + D(i, j) - D(i, l)]_+ over target neighbours j of i and rows l of other classes, divided by the
-    number of (i, j), and a regulariser, which has the pull.
+    """sum of [margin + D(i, j) - D(i, l)]_+ over target neighbours j of i and rows l of other classes, and of the pull
+    times D(i, j), both divided by the number of (i, j); and a regulariser.
 
     Weinberger and Saul (JMLR 2009), equation (12). Of all (i, l) only those are looked at that were impostors, nearer
     to i than margin beyond its furthest target neighbour, at the last check, or nearly so: far more were so once, on
@@ -77,6 +77,7 @@ class Impostors:
         margin: by how much others are to be further off, in squared distance.
         regularizer: what to add.
         parameters: what to differentiate with respect to.
+        pull: weight of the target neighbours' distances.
     """
 
     features: Differences
@@ -84,6 +85,7 @@ class Impostors:
     margin: float
     regularizer: Regularizer
     parameters: Parameters
+    pull: float = 0.0
     smoothing: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -93,16 +95,17 @@ class Impostors:
 
     def evaluate(self, metric: Metric) -> Evaluation:
         """Returns the objective over the active pairs; its positions are in their (m, k) triplets."""
-        missing = self._missing(metric, self._reach(metric), self._active).ravel()
+        near = metric.distances(self.features, self._near)
+        missing = self._missing(metric, self._reach(near), self._active).ravel()
         violated = np.flatnonzero(missing > 0)
         missing = missing[violated]
         slopes = np.minimum(missing / self.smoothing, 1.0) if self.smoothing else np.ones(len(missing))
-        loss = float(slopes @ (missing - slopes * self.smoothing / 2)) / len(self._near)
-        return Evaluation(loss + self.regularizer.value(metric), violated, slopes / len(self._near))
+        push = float(slopes @ (missing - slopes * self.smoothing / 2))
+        return Evaluation(self._value(metric, near, push), violated, slopes / len(near))
 
     def recheck(self, metric: Metric) -> int:
         """Looks at all pairs and makes those near enough the active ones; returns how many impostors were missing."""
-        known, reach = self._keys, self._reach(metric)
+        known, reach = self._keys, self._reach(metric.distances(self.features, self._near))
         self._keys = np.concatenate(list(self._search(metric, reach + _SPARE * self.margin)))
         self._active = self._pairs(self._keys)
         found = self._keys[self._missing(metric, reach, self._active).max(axis=1) > 0]
@@ -122,21 +125,25 @@ class Impostors:
         pulls = np.bincount(anchors[pair] * neighbors.shape[1] + place, evaluation.costs, neighbors.size)
         pushing = pushes > 0
         pairs = np.concatenate([self._near, self._active[pushing]])
-        coefficients = np.concatenate([pulls[neighbors.ravel() >= 0], -pushes[pushing]])
+        pulled = pulls[neighbors.ravel() >= 0] + self.pull / len(self._near)
+        coefficients = np.concatenate([pulled, -pushes[pushing]])
         added = self.regularizer.gradient(metric)
         return self.parameters.slope(metric, self.features, pairs, coefficients, added)
 
     def exact(self, metric: Metric) -> float:
         """Returns the objective over all triplets, with the hinge itself."""
-        reach = self._reach(metric)
+        near = metric.distances(self.features, self._near)
+        reach = self._reach(near)
         found = [self._missing(metric, reach, self._pairs(keys)) for keys in self._search(metric, reach)]
-        loss = sum(float(np.maximum(missing, 0.0).sum()) for missing in found)
-        return loss / len(self._near) + self.regularizer.value(metric)
+        return self._value(metric, near, sum(float(np.maximum(missing, 0.0).sum()) for missing in found))
 
-    def _reach(self, metric: Metric) -> Rows:
+    def _value(self, metric: Metric, near: Values, push: float) -> float:
+        return (push + self.pull * float(near.sum())) / len(near) + self.regularizer.value(metric)
+
+    def _reach(self, near: Values) -> Rows:
         """The (n, k) squared distances within which others violate; minus infinity where there is no target."""
         reach = np.full(self.targets.neighbors.shape, -np.inf)
-        reach[self.targets.neighbors >= 0] = self.margin + metric.distances(self.features, self._near)
+        reach[self.targets.neighbors >= 0] = self.margin + near
         return reach
 
     def _missing(self, metric: Metric, reach: Rows, pairs: Items) -> Rows:
@@ -153,7 +160,7 @@ class Impostors:
         """
         factor = metric.factor
         assert factor is not None, "impostors are those of a positive semidefinite metric"  # noqa: S101
-        embedded = (self.features.rows - self.features.rows.mean(axis=0)) @ factor.T
+        embedded = self.features.embedded(factor)
         lengths, furthest = np.square(embedded).sum(axis=1), reach.max(axis=1)
         rounding = _ROUNDING * lengths.max()
         ones, classes, count = np.ones(len(embedded)), self.targets.classes, len(embedded)

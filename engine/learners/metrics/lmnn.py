@@ -45,7 +45,7 @@ class LMNN(Fantope):
         form: "factor", gradient steps on an L as wide as the rows, which come nearer to the minimum than as many on M;
             "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
         start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 it is first descended from without R.
-        descent: how to descend, checking for impostors among all rows; None: ``Descent(max_iter=1000, smoothing=0.1)``.
+        descent: how to descend, checking for impostors among all rows; None: ``Descent(max_iter=300, smoothing=0.1)``.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
@@ -63,7 +63,7 @@ class LMNN(Fantope):
 
     name = "lmnn"
 
-    groups: ClassVar[Mapping[str, Any]] = {"descent": Descent(max_iter=1000, smoothing=0.1)}
+    groups: ClassVar[Mapping[str, Any]] = {"descent": Descent(max_iter=300, smoothing=0.1)}
     solver = "alternate"
     _sampling, _stopping = Sampling(), Stopping()
 
@@ -107,12 +107,11 @@ class LMNN(Fantope):
         regularizer: Regularizer,
         parameters: Parameters,
     ) -> Loss:
-        near = constraints.pairs if isinstance(constraints, Targets) else np.unique(constraints.near, axis=0)
-        pull = features.scatter(near, np.full(len(near), self.pull / len(near)))
-        pulled = replace(regularizer, linear=pull)
         if isinstance(constraints, Targets):
-            return Impostors(features, constraints, self.margin, pulled, parameters)
-        return Objective(features, constraints, pulled, parameters)
+            return Impostors(features, constraints, self.margin, regularizer, parameters, self.pull)
+        near = np.unique(constraints.near, axis=0)
+        pull = features.scatter(near, np.full(len(near), self.pull / len(near)))
+        return Objective(features, constraints, replace(regularizer, linear=pull), parameters)
 
     def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
         start = scaled(convex, theta)  # under a metric far too small every row is an impostor of every other

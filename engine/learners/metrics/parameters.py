@@ -17,13 +17,21 @@ class Metric:
 
     Attributes:
         theta: the parameters.
-        matrix: (d, d), M.
         factor: (r, d) L with M = L^T L; None where M is not positive semidefinite.
+        known: (d, d), M where it is known besides the factor, which it is made of only when it is asked for.
     """
 
     theta: Rows
-    matrix: Rows
     factor: Rows | None
+    known: Rows | None = None
+
+    @cached_property
+    def matrix(self) -> Rows:
+        """M, (d, d)."""
+        if self.known is not None:
+            return self.known
+        assert self.factor is not None, "a metric is known by its matrix or a factor"  # noqa: S101
+        return np.asarray(self.factor.T @ self.factor)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -43,8 +51,10 @@ class Parameters(Protocol):
     def place(self, theta: Rows) -> Metric:
         """Returns the metric of the allowed parameters nearest to these."""
 
-    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
-        """Returns the gradient, of the parameters' shape, of sum c D(pair) + <added, M>."""
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
+        """Returns the gradient, of the parameters' shape, of sum c D(pair) + <added, M>; None: nothing is added."""
 
     def start(self, factor: Rows) -> Rows:
         """Returns the parameters nearest to the metric L^T L of a (r, d) factor L."""
@@ -57,13 +67,16 @@ class Full:
         """Returns the nearest positive semidefinite matrix in the Frobenius norm."""
         spectrum = Spectrum.of(theta).positive()
         matrix = spectrum.matrix()
-        metric = Metric(matrix, matrix, spectrum.factor())
+        metric = Metric(matrix, spectrum.factor(), matrix)
         metric.__dict__["spectrum"] = spectrum  # known already, and the costliest part of an iteration
         return metric
 
-    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
         """Returns the (d, d) gradient, equation (12) of the paper."""
-        return features.scatter(pairs, coefficients) + added
+        scatter = features.scatter(pairs, coefficients)
+        return scatter if added is None else scatter + added
 
     def start(self, factor: Rows) -> Rows:
         """Returns L^T L."""
@@ -76,7 +89,7 @@ class Symmetric(Full):
     def place(self, theta: Rows) -> Metric:
         """Returns the matrix itself."""
         matrix = (theta + theta.T) / 2
-        return Metric(matrix, matrix, None)
+        return Metric(matrix, None, matrix)
 
 
 class Diagonal:
@@ -86,11 +99,14 @@ class Diagonal:
         """Returns the metric of the entries, those below zero set to zero."""
         entries = np.maximum(theta, 0.0)
         positive = entries > 0
-        return Metric(entries, np.diag(entries), np.diag(np.sqrt(entries))[positive])
+        return Metric(entries, np.diag(np.sqrt(entries))[positive], np.diag(entries))
 
-    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
         """Returns the (d,) gradient."""
-        return features.squares(pairs, coefficients) + np.diag(added)
+        squares = features.squares(pairs, coefficients)
+        return squares if added is None else squares + np.diag(added)
 
     def start(self, factor: Rows) -> Rows:
         """Returns the diagonal of L^T L."""
@@ -102,11 +118,16 @@ class LowRank:
 
     def place(self, theta: Rows) -> Metric:
         """Returns the metric of the factor."""
-        return Metric(theta, theta.T @ theta, theta)
+        return Metric(theta, theta)
 
-    def slope(self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows) -> Rows:
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
         """Returns the (e, d) gradient 2 L G, with G the gradient with respect to M."""
-        return np.asarray(2 * metric.theta @ (features.scatter(pairs, coefficients) + added))
+        slope = features.scattered(metric.theta, pairs, coefficients)
+        if added is not None:
+            slope += metric.theta @ added
+        return 2 * slope
 
     def start(self, factor: Rows) -> Rows:
         """Returns L."""

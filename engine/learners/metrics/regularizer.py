@@ -44,7 +44,7 @@ class Regularizer:
 
     def value(self, metric: Metric) -> float:
         """Returns what is added for a metric."""
-        total = self.trace * float(np.trace(metric.matrix))
+        total = self.trace * float(np.trace(metric.matrix)) if self.trace else 0.0
         if self.fantope:
             total += self.fantope * metric.spectrum.smallest(self._surplus(metric))
         if self.frobenius:
@@ -53,8 +53,10 @@ class Regularizer:
             total += float(np.vdot(self.linear, metric.matrix))
         return total
 
-    def gradient(self, metric: Metric) -> Rows:
-        """Returns the (d, d) gradient with respect to M, for a fixed W."""
+    def gradient(self, metric: Metric) -> Rows | None:
+        """Returns the (d, d) gradient with respect to M, for a fixed W; None where nothing is added."""
+        if not (self.trace or self.fantope or self.frobenius) and self.linear is None:
+            return None
         width = len(metric.matrix)
         total = self.trace * np.eye(width)
         if self.fantope:

@@ -93,6 +93,8 @@ def test_laplacian_form_is_the_explicit_sum(seed, count):
     features = Differences(rows)
     np.testing.assert_allclose(features.scatter(which, coefficients), explicit, atol=1e-10)
     np.testing.assert_allclose(features.squares(which, coefficients), np.diag(explicit), atol=1e-10)
+    factor = generator.normal(size=(3, 4))
+    np.testing.assert_allclose(features.scattered(factor, which, coefficients), factor @ explicit, atol=1e-10)
 
 
 @settings(max_examples=30, deadline=None)
@@ -290,6 +292,30 @@ def test_admm_agrees_with_descent_where_the_problem_is_convex():
     assert found.objective == pytest.approx(descended.objective, rel=2e-3)
 
 
+def test_many_numbers_lose_only_digits(monkeypatch):
+    """Embeddings and slopes of large rows, in float32, are those in float64 to 5 digits."""
+    features, constraints = problem()
+    factor, coefficients = np.random.default_rng(1).normal(size=(3, WIDTH)), np.linspace(-1, 1, len(constraints))
+    wanted = features.embedded(factor), features.scattered(factor, constraints.near, coefficients)
+    monkeypatch.setattr(features_module, "_LARGE", 0)
+    large = Differences(features.rows + 1e6)
+    np.testing.assert_allclose(large.embedded(factor), wanted[0], atol=1e-5)
+    np.testing.assert_allclose(large.scattered(factor, constraints.near, coefficients), wanted[1], atol=1e-3)
+
+
+def test_what_is_as_good_as_zero_ends_the_descent():
+    """Where all constraints can be fulfilled and nothing is added, few steps end it, all hinges included."""
+    generator = np.random.default_rng(0)
+    features = Differences(generator.normal(size=(20, 40)))
+    constraints = quadruplets(generator.integers(20, size=(30, 4)))
+    constraints = constraints.take(np.flatnonzero(constraints.far[:, 0] != constraints.far[:, 1]))
+    objective = Objective(features, constraints, Regularizer(), LowRank())
+    solution = descend(objective, np.eye(40), Descent(smoothing=1.0))
+    assert solution.converged
+    assert solution.steps < 100
+    assert solution.objective < 1e-6
+
+
 def test_patience_returns_the_best_of_the_checks():
     """The metric of the best check is returned, and nothing is fitted long after it."""
     features, constraints = problem()
@@ -310,7 +336,7 @@ def test_patience_returns_the_best_of_the_checks():
 def test_zero_metric_satisfies_nothing():
     """A metric of zero puts nothing in order, so it cannot win a comparison."""
     features, constraints = problem()
-    assert satisfied(Metric(np.zeros((WIDTH, WIDTH)), np.zeros((WIDTH, WIDTH)), np.zeros((0, WIDTH))), features,
+    assert satisfied(Metric(np.zeros((WIDTH, WIDTH)), np.zeros((0, WIDTH))), features,
                      quadruplets(np.hstack([constraints.near, constraints.far]), margin=0.0)) == 0  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit, logsumexp, softmax
 
-from engine.learners.musl.boosting import best_candidate, boost_assigned, rises
+from engine.learners.musl.boosting import best_candidate, boost_assigned, rises, steepest
 from engine.learners.musl.pairs import Pairs, hamming
 from engine.learners.musl.samples import Sample, Training
 from engine.learners.musl.stumps import Stumps
@@ -100,6 +100,17 @@ def test_best_candidate_errs_least(seed, t, classes, total):
     found = rises(candidates, *pairs.slopes(bits, shares))
     np.testing.assert_allclose(found - found[0], errors[0] - errors, atol=1e-6)
     assert errors[best_candidate(Sample(pairs, candidates), np.arange(t), shares)] <= errors.min() + 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(**CASES, ones=st.floats(0.02, 0.9))
+def test_bounds_leave_out_no_best_candidate(seed, t, classes, total, ones):
+    """Among more candidates than are tried first, rare ones or frequent, the best is still found."""
+    pairs, bits, generator = case(seed, t, classes, total, most=20)
+    candidates = (generator.uniform(size=(len(bits), 300)) < ones * generator.uniform(size=300)).astype(np.float32)
+    slopes, columns = pairs.slopes(bits, np.arange(1, classes + 1) / classes)
+    found = rises(candidates, slopes, columns)
+    assert found[steepest(candidates, slopes, columns)] >= found.max() - 1e-6
 
 
 def test_small_shares_are_left_out():
