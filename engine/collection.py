@@ -6,7 +6,7 @@ What decodes pictures, learns or searches is imported where it is used, so that 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,11 @@ from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter
 from engine.catalog.writing import delete_items
-from engine.errors import BusyError, CrossviewError
+from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
 from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
-from engine.learners.cancellation import checkpoint
 from engine.progress import Progress
 from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
@@ -31,15 +30,8 @@ from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
 
 if TYPE_CHECKING:
-    from engine.spaces.indexed import IndexedSpace
     from engine.spaces.space import Space
-    from engine.spaces.version import Version
-    from engine.spaces.versions import TargetsOf, Versions
-
-
-_ATTEMPTS = 100
-"""Times that a search begins again because the catalog has changed meanwhile."""
-T = TypeVar("T")
+    from engine.spaces.versions import Versions
 
 
 class Collection(Contents):
@@ -306,7 +298,7 @@ class Collection(Contents):
         check_queries(request.queries, request.k)
         check_filter(request.filter)
         targets = targets_of(request.queries, request.targets)
-        return self._answered(
+        return self._versions().answered(
             request.space, targets, lambda version, space: answer(version, space, self._loaded.extractor, request)
         )
 
@@ -320,7 +312,7 @@ class Collection(Contents):
 
         check_request(request)
         targets = targets_of(request.queries, request.targets)
-        return self._answered(
+        return self._versions().answered(
             request.space, targets, lambda version, space: suggest(version, space, self._loaded.extractor, request)
         )
 
@@ -332,7 +324,7 @@ class Collection(Contents):
         from engine.spaces.search import check_queries, embed, no_targets
 
         check_queries(queries)
-        return self._answered(
+        return self._versions().answered(
             space, no_targets, lambda version, one: embed(version, one.space, self._loaded.extractor, queries, targets)
         )
 
@@ -376,20 +368,8 @@ class Collection(Contents):
                 return agree(tx, spaces, request.view, request.constraints)
             return evaluate(tx, spaces, request)
 
-    def _answered(self, space: str, targets: "TargetsOf", answer: "Callable[[Version, IndexedSpace], T]") -> T:
-        """Return an answer from the current version; BusyError where the catalog changes faster than it is read."""
-        from engine.spaces.version import StaleError
-
-        for _ in range(_ATTEMPTS):
-            checkpoint()
-            self._folder.check_alive()
-            try:
-                return answer(*self._versions().prepared(space, targets))
-            except StaleError:
-                continue
-        raise BusyError(f"collection {self.name!r} changes faster than it can be read; try again in a moment")
-
     def _versions(self) -> "Versions":
+        self._folder.check_alive()
         if self._reader is None:
             from engine.spaces.versions import Versions
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, raw_identity
 from engine.catalog.item_pages import ItemPages
 from engine.catalog.items import Changes
 from engine.errors import BusyError, StorageError
+from engine.learners.cancellation import checkpoint
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
@@ -24,6 +26,10 @@ _log = logging.getLogger(__name__)
 _WORTH_COMPACTING = 0.25
 """Share of dead rows after which an index is compacted."""
 
+_ATTEMPTS = 100
+"""Times that a search begins again because the catalog has changed meanwhile."""
+
+T = TypeVar("T")
 TargetsOf = Callable[[Version, Space], Sequence[Target]]
 
 
@@ -49,6 +55,19 @@ class Versions:
             return latest[1]
         with self._changing:
             return self._next()
+
+    def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
+        """Return an answer from the current version; arguments and errors as those of ``prepared``.
+
+        Raises BusyError where the catalog changes faster than what is not in memory can be read.
+        """
+        for _ in range(_ATTEMPTS):
+            checkpoint()
+            try:
+                return answer(*self.prepared(name, targets_of))
+            except StaleError:
+                continue
+        raise BusyError("the collection changes faster than it can be read; try again in a moment")
 
     def prepared(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace]:
         """Return the current version and a space of it, by default the active one, with the indexes of some targets.
