@@ -3,7 +3,8 @@
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from engine.learners.cancellation import checkpoint
 
@@ -22,3 +23,14 @@ def wait_for(changed: threading.Condition, ready: Callable[[], bool], patience: 
         if time.monotonic() >= until:
             return False
     return True
+
+
+@contextmanager
+def held(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock for the block; raises what the ``checkpoint`` of cancellable work raises while it waits."""
+    while not lock.acquire(timeout=_WAKE):
+        checkpoint()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -18,6 +18,7 @@ from engine.learners.cancellation import checkpoint
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
+from engine.spaces.locks import held
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version, Views
@@ -53,7 +54,7 @@ class Versions:
         counter, latest = self._catalog.counter(), self._latest
         if latest is not None and counter is not None and latest[0] == counter:
             return latest[1]
-        with self._changing:
+        with held(self._changing):
             return self._next()
 
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
@@ -81,7 +82,7 @@ class Versions:
         lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
         if not lacking and version.space(name) is space:
             return version, space
-        with self._loading:
+        with held(self._loading):
             found = {target: self._index(space, target) for target in lacking}
         return self._with(replace(space, indexes=found))
 
@@ -140,25 +141,25 @@ class Versions:
                 for target, token in tokens.items():
                     tx.spaces.put_snapshot(name, generation, str(target), token, space.indexes[target].sequence)
                 tx.purge()
-        with self._changing:
+        with held(self._changing):
             if self._latest is not None:
                 version = self._latest[1]
-                held = version.spaces.get(name)
-                if held is not None and held.identity == space.identity:
-                    saved = held.saved({target: space.indexes[target].unsaved for target in tokens})
+                known = version.spaces.get(name)
+                if known is not None and known.identity == space.identity:
+                    saved = known.saved({target: space.indexes[target].unsaved for target in tokens})
                     self._latest = None, replace(version, spaces={**version.spaces, name: saved})
 
     def _loaded_space(self, version: Version, name: str) -> IndexedSpace:
         name = name or version.default_space
         identity = version.identity(name)
-        with self._loading, version.read() as tx:
+        with held(self._loading), version.read() as tx:
             return IndexedSpace(self._spaces.get(tx, name), identity)
 
     def _index(self, space: IndexedSpace, target: Target) -> Covered:
         """Return a target's index, at the state that the catalog is in; StaleError where the space is another one."""
-        held = self.current().spaces.get(space.space.name)
-        if held is not None and held.identity == space.identity and target in held.indexes:
-            return held.indexes[target]  # somebody was faster
+        known = self.current().spaces.get(space.space.name)
+        if known is not None and known.identity == space.identity and target in known.indexes:
+            return known.indexes[target]  # somebody was faster
         with self._catalog.read() as tx:
             if space_identity(tx, space.space.name) != space.identity:
                 raise StaleError
@@ -167,12 +168,11 @@ class Versions:
     def _with(self, space: IndexedSpace) -> tuple[Version, IndexedSpace]:
         """Return the next version, which has a space with its indexes, too."""
         name = space.space.name
-        with self._changing:
+        with held(self._changing):
             version = self._next()
             if version.identities.get(name) != space.identity:
                 raise StaleError
-            held = version.spaces.get(name, space)
-            joined = held.holding(space.indexes)
+            joined = version.spaces.get(name, space).holding(space.indexes)
             self._latest = None, replace(version, spaces={**version.spaces, name: joined})
             version = self._next()
             return version, version.spaces[name]
