@@ -131,7 +131,11 @@ def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
     """Return the k first of each row by distance, then by id, so that all indexes answer ties alike; -1 fills up."""
     order = np.lexsort((ids, distances), axis=1)[:, :k]
     rows = np.arange(len(ids))[:, None]
-    ids, distances = ids[rows, order], distances[rows, order]
+    return filled_up(ids[rows, order], distances[rows, order], k)
+
+
+def filled_up(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
+    """Return neighbours in their order, with id -1 at infinity where a row has fewer than k."""
     if (missing := k - ids.shape[1]) > 0:
         ids = np.pad(ids, ((0, 0), (0, missing)), constant_values=-1)
         distances = np.pad(distances, ((0, 0), (0, missing)), constant_values=np.inf)

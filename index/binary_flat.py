@@ -6,9 +6,13 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from index.base import Codes, Neighbors, check_codes, check_k, in_order
+from index.base import Codes, Neighbors, check_codes, check_k, filled_up, in_order
 from index.positions import Positions, Selection
 from index.stored import Found, StoredIndex
+
+_COUNTED = 1024
+"""Most neighbours of one query that are found by counting, which begins sooner than a heap but has room for as many at
+every distance."""
 
 
 class BinaryFlatIndex(StoredIndex):
@@ -30,9 +34,13 @@ class BinaryFlatIndex(StoredIndex):
             found += self._nearest_strays(queries, k, chosen[len(self._rows.main) :])
         if not found:
             return in_order(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), k)
-        distances, numbers = (np.concatenate(parts, 1) for parts in zip(*found, strict=True))
+        if len(found) == 1:
+            (distances, numbers), order = found[0], filled_up
+        else:
+            distances, numbers = (np.concatenate(parts, 1) for parts in zip(*found, strict=True))
+            order = in_order
         ids = self._rows.ids_of(numbers.ravel()).reshape(numbers.shape)
-        return in_order(ids, distances.astype(np.float32), k)
+        return order(ids, distances.astype(np.float32), k)
 
     def _nearest_strays(self, queries: Codes, k: int, chosen: Sequence[Positions | None]) -> list[Found]:
         """The k nearest strays, or all where there are fewer."""
@@ -58,10 +66,14 @@ class BinaryFlatIndex(StoredIndex):
 
     def _scan(self, queries: Codes, rows: Codes, k: int) -> Found:
         distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
+        arrays = faiss.swig_ptr(queries), faiss.swig_ptr(rows)
+        if len(queries) == 1 and k <= _COUNTED:
+            found = faiss.swig_ptr(distances), faiss.swig_ptr(positions)
+            faiss.hammings_knn_mc(*arrays, 1, len(rows), k, rows.shape[1], *found)
+            return distances, positions
         heaps = faiss.int_maxheap_array_t()
         heaps.nh, heaps.k = len(queries), k
         heaps.ids, heaps.val = faiss.swig_ptr(positions), faiss.swig_ptr(distances)
-        arrays = faiss.swig_ptr(queries), faiss.swig_ptr(rows)
         faiss.hammings_knn_hc(heaps, *arrays, len(rows), rows.shape[1], 1)
         return distances, positions
 

@@ -161,9 +161,9 @@ class StoredIndex(ABC):
         others = chosen.length - chosen.count
         distances, where = self._scan(queries, rows, k + min(others, SPARE + int(1.5 * k * others / chosen.count)))
         inside = chosen.include(where)
-        short = np.flatnonzero(inside.sum(axis=1) < k)
-        order = np.argsort(~inside, axis=1, kind="stable")[:, :k]
-        distances, where = np.take_along_axis(distances, order, 1), np.take_along_axis(where, order, 1)
-        if len(short):  # what is near is not chosen
+        each, order = np.arange(len(queries))[:, None], np.argsort(~inside, axis=1, kind="stable")[:, :k]
+        distances, where = distances[each, order], where[each, order]
+        short = ~inside[each, order].all(axis=1)
+        if short.any():  # what is near is not chosen
             distances[short], where[short] = self._among(queries[short], rows, chosen, k)
         return distances, where
