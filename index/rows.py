@@ -45,7 +45,7 @@ class Rows:
     def changed(self, removed: Ids, ids: Ids, rows: NDArray[Any]) -> "Rows":
         """Return rows without some ids, and with others, ascending, which are replaced where they are present."""
         chunks = list(self.chunks)
-        for number, _, positions in self._located(np.union1d(removed, ids)):
+        for number, _, positions in self._located(np.union1d(removed, ids) if len(removed) else ids):
             chunks[number] = chunks[number].without(positions)
         main, stray = tuple(chunks[: len(self.main)]), tuple(chunks[len(self.main) :])
         cut = int(np.searchsorted(ids, main[-1].last)) if main else 0
@@ -57,7 +57,7 @@ class Rows:
         chosen = [Positions.of_numbers(len(chunk), np.empty(0)) for chunk in self.chunks]
         for number, _, positions in self._located(ids):
             chunk = self.chunks[number]
-            chosen[number] = Positions.of_numbers(len(chunk), np.sort(positions))
+            chosen[number] = Positions.of_numbers(len(chunk), np.sort(positions, kind="stable"))
         every = [one.count == len(chunk) for one, chunk in zip(chosen, self.chunks, strict=True)]
         return Selection(ids, self, tuple(None if all_ else one for all_, one in zip(every, chosen, strict=True)))
 

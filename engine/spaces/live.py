@@ -126,8 +126,8 @@ class LiveSpace:
         several_metrics = len(self.space.targets_of(view)) > 1
         with self._dropped_on_error(targets):
             for one in loaded.values():
-                gone = np.array(changes.live + changes.deleted, np.int64)
-                one.index = one.index.changed(gone, [], one.index.get([]))
+                gone, nothing = np.array(changes.live + changes.deleted, np.int64), one.index.get([])
+                one.index = one.index.changed(gone, [], nothing)
             for start in range(0, len(changes.live), _PLACED_AT_ONCE):
                 checkpoint()
                 ids = changes.live[start : start + _PLACED_AT_ONCE]
