@@ -6,7 +6,7 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from index.base import Codes, Neighbors, check_codes, check_k, filled_up, in_order
+from index.base import Codes, Ids, Neighbors, check_codes, check_k, filled_up, in_order
 from index.positions import Positions, Selection
 from index.stored import Found, StoredIndex
 
@@ -43,17 +43,15 @@ class BinaryFlatIndex(StoredIndex):
         return order(ids, distances.astype(np.float32), k)
 
     def _nearest_strays(self, queries: Codes, k: int, chosen: Sequence[Positions | None]) -> list[Found]:
-        """The k nearest strays, or all where there are fewer."""
-        first, numbers = self._rows.offsets[len(self._rows.main)], self._rows.strays
-        inside = [np.ones(len(chunk), bool) for chunk in self._rows.stray]
-        for mask, positions in zip(inside, chosen, strict=True):
-            if positions is not None:
-                mask[:] = np.unpackbits(positions.bits, count=len(mask), bitorder="little")
-        numbers = numbers[np.concatenate(inside)[numbers - first]]
-        if not len(numbers):
-            return []
-        distances, positions_ = self._scan(queries, self._rows.take(numbers), min(k, len(numbers)))
-        return [(distances, numbers[positions_])]
+        """The k nearest of each chunk of strays, or all where there are fewer."""
+        found = []
+        chunks, starts = self._rows.stray, self._rows.offsets[len(self._rows.main) :]
+        for chunk, positions, start in zip(chunks, chosen, starts, strict=False):
+            numbers = np.arange(len(chunk)) if positions is None else positions.numbers.astype(np.int64)
+            if len(numbers):
+                distances, where = _by_numpy(queries, chunk.rows[numbers], chunk.ids[numbers], min(k, len(numbers)))
+                found.append((distances, numbers[where] + start))
+        return found
 
     def _none(self) -> Codes:
         return np.empty((0, -(-self.dim // 8)), np.uint8)
@@ -81,3 +79,17 @@ class BinaryFlatIndex(StoredIndex):
         numbers = chosen.numbers
         distances, positions = self._scan(queries, rows.take(numbers, 0), k)
         return distances, numbers.astype(np.int64)[positions]
+
+
+def _by_numpy(queries: Codes, rows: Codes, ids: Ids, k: int) -> Found:
+    """The k nearest rows, of equally distant ones those with the smallest ids, which need not ascend."""
+    distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
+    word = np.uint64 if rows.shape[1] % 8 == 0 else np.uint8
+    words = rows.view(word)
+    for number, query in enumerate(queries.view(word)):
+        away = np.bitwise_count(words ^ query).sum(axis=1, dtype=np.int32)
+        last = np.searchsorted(np.cumsum(np.bincount(away)), k)
+        near = np.flatnonzero(away <= last)
+        near = near[np.lexsort((ids[near], away[near]))[:k]]
+        distances[number], positions[number] = away[near], near
+    return distances, positions

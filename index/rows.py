@@ -1,6 +1,5 @@
 """What an index stores: rows under ids, in chunks that its versions share."""
 
-import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -86,18 +85,6 @@ class Rows:
                 alive[here] = positions.include(numbers[here] - start)
         return alive
 
-    @functools.cached_property
-    def strays(self) -> RowNumbers:
-        """The strays that are alive, in the order of their ids."""
-        if not self.stray:
-            return np.empty(0, np.int64)
-        parts = [
-            start + (np.arange(len(chunk)) if chunk.alive is None else chunk.alive.numbers.astype(np.int64))
-            for chunk, start in zip(self.stray, self.offsets[len(self.main) :], strict=False)
-        ]
-        numbers = np.concatenate(parts)
-        return numbers[np.argsort(self.ids_of(numbers), kind="stable")]
-
     @property
     def waste(self) -> float:
         """The share of rows that are dead or strays."""
@@ -165,9 +152,12 @@ class Rows:
         return gathered
 
     def _strays_by_chunk(self) -> list[RowNumbers]:
-        """The strays of every main chunk's range, which the last one's has no end of."""
-        edges = np.searchsorted(self.ids_of(self.strays), [chunk.last for chunk in self.main[:-1]], "right")
-        return np.split(self.strays, edges)
+        """The strays that are alive, by ascending ids: those of every main chunk's range; the last one has no end."""
+        numbers = np.arange(self.offsets[len(self.main)], self.offsets[-1])
+        numbers = numbers[self.are_alive(numbers)]
+        numbers = numbers[np.argsort(self.ids_of(numbers), kind="stable")]
+        edges = np.searchsorted(self.ids_of(numbers), [chunk.last for chunk in self.main[:-1]], "right")
+        return np.split(numbers, edges)
 
     def _merged(self, number: int, strays: RowNumbers) -> tuple[Ids, NDArray[Any]]:
         """The ids that are alive of a main chunk and some strays, ascending, and their rows."""
