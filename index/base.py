@@ -88,12 +88,17 @@ def check_ids(ids: ArrayLike) -> Ids:
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ValueError(f"ids must be a one-dimensional array of integers, not {array.dtype} of shape {array.shape}")
     array = array.astype(np.int64)
-    ordered = np.sort(array)
+    ordered = ascending(array)
     if len(ordered) and ordered[0] < 0:
         raise ValueError(f"ids must not be negative: {ordered[0]}")
     if (ordered[1:] == ordered[:-1]).any():
         raise ValueError("ids must be distinct")
     return array
+
+
+def ascending(ids: Ids) -> Ids:
+    """Return ids in order; themselves where they are, which costs little to see and is the rule."""
+    return ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
 
 
 def check_vectors(vectors: ArrayLike, dim: int, count: int | None = None) -> Vectors:
@@ -133,7 +138,11 @@ def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
     """Return the k first of each row by distance, then by id, so that all indexes answer ties alike; -1 fills up."""
     order = np.lexsort((ids, distances), axis=1)[:, :k]
     rows = np.arange(len(ids))[:, None]
-    ids, distances = ids[rows, order], distances[rows, order]
+    return filled_up(ids[rows, order], distances[rows, order], k)
+
+
+def filled_up(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
+    """Return neighbours in their order, with id -1 at infinity where a row has fewer than k."""
     if (missing := k - ids.shape[1]) > 0:
         ids = np.pad(ids, ((0, 0), (0, missing)), constant_values=-1)
         distances = np.pad(distances, ((0, 0), (0, missing)), constant_values=np.inf)

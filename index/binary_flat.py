@@ -6,9 +6,13 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from index.base import Codes, Neighbors, check_codes, check_k, in_order
+from index.base import Codes, Ids, Neighbors, check_codes, check_k, filled_up, in_order
 from index.positions import Positions, Selection
 from index.stored import Found, StoredIndex
+
+_COUNTED = 1024
+"""Most neighbours of one query that are found by counting, which begins sooner than a heap but has room for as many at
+every distance."""
 
 
 class BinaryFlatIndex(StoredIndex):
@@ -30,22 +34,24 @@ class BinaryFlatIndex(StoredIndex):
             found += self._nearest_strays(queries, k, chosen[len(self._rows.main) :])
         if not found:
             return in_order(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), k)
-        distances, numbers = (np.concatenate(parts, 1) for parts in zip(*found, strict=True))
+        if len(found) == 1:
+            (distances, numbers), order = found[0], filled_up
+        else:
+            distances, numbers = (np.concatenate(parts, 1) for parts in zip(*found, strict=True))
+            order = in_order
         ids = self._rows.ids_of(numbers.ravel()).reshape(numbers.shape)
-        return in_order(ids, distances.astype(np.float32), k)
+        return order(ids, distances.astype(np.float32), k)
 
     def _nearest_strays(self, queries: Codes, k: int, chosen: Sequence[Positions | None]) -> list[Found]:
-        """The k nearest strays, or all where there are fewer."""
-        first, numbers = self._rows.offsets[len(self._rows.main)], self._rows.strays
-        inside = [np.ones(len(chunk), bool) for chunk in self._rows.stray]
-        for mask, positions in zip(inside, chosen, strict=True):
-            if positions is not None:
-                mask[:] = np.unpackbits(positions.bits, count=len(mask), bitorder="little")
-        numbers = numbers[np.concatenate(inside)[numbers - first]]
-        if not len(numbers):
-            return []
-        distances, positions_ = self._scan(queries, self._rows.take(numbers), min(k, len(numbers)))
-        return [(distances, numbers[positions_])]
+        """The k nearest of each chunk of strays, or all where there are fewer."""
+        found = []
+        chunks, starts = self._rows.stray, self._rows.offsets[len(self._rows.main) :]
+        for chunk, positions, start in zip(chunks, chosen, starts, strict=False):
+            numbers = np.arange(len(chunk)) if positions is None else positions.numbers.astype(np.int64)
+            if len(numbers):
+                distances, where = _by_numpy(queries, chunk.rows[numbers], chunk.ids[numbers], min(k, len(numbers)))
+                found.append((distances, numbers[where] + start))
+        return found
 
     def _none(self) -> Codes:
         return np.empty((0, -(-self.dim // 8)), np.uint8)
@@ -58,10 +64,14 @@ class BinaryFlatIndex(StoredIndex):
 
     def _scan(self, queries: Codes, rows: Codes, k: int) -> Found:
         distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
+        arrays = faiss.swig_ptr(queries), faiss.swig_ptr(rows)
+        if len(queries) == 1 and k <= _COUNTED:
+            found = faiss.swig_ptr(distances), faiss.swig_ptr(positions)
+            faiss.hammings_knn_mc(*arrays, 1, len(rows), k, rows.shape[1], *found)
+            return distances, positions
         heaps = faiss.int_maxheap_array_t()
         heaps.nh, heaps.k = len(queries), k
         heaps.ids, heaps.val = faiss.swig_ptr(positions), faiss.swig_ptr(distances)
-        arrays = faiss.swig_ptr(queries), faiss.swig_ptr(rows)
         faiss.hammings_knn_hc(heaps, *arrays, len(rows), rows.shape[1], 1)
         return distances, positions
 
@@ -69,3 +79,17 @@ class BinaryFlatIndex(StoredIndex):
         numbers = chosen.numbers
         distances, positions = self._scan(queries, rows.take(numbers, 0), k)
         return distances, numbers.astype(np.int64)[positions]
+
+
+def _by_numpy(queries: Codes, rows: Codes, ids: Ids, k: int) -> Found:
+    """The k nearest rows, of equally distant ones those with the smallest ids, which need not ascend."""
+    distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
+    word = np.uint64 if rows.shape[1] % 8 == 0 else np.uint8
+    words = rows.view(word)
+    for number, query in enumerate(queries.view(word)):
+        away = np.bitwise_count(words ^ query).sum(axis=1, dtype=np.int32)
+        last = np.searchsorted(np.cumsum(np.bincount(away)), k)
+        near = np.flatnonzero(away <= last)
+        near = near[np.lexsort((ids[near], away[near]))[:k]]
+        distances[number], positions[number] = away[near], near
+    return distances, positions

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from index.base import Ids
 from index.positions import Positions, all_positions
 
-CHUNK_BYTES = 1 << 24
-"""Bytes of the rows of a chunk. The operating system gives the memory as it is written to."""
-MOST_ROWS = 1 << 18
+CHUNK_BYTES = 1 << 26
+"""Bytes of the rows of a chunk. The operating system gives the memory as it is written to. Searches of many short
+chunks are slower by the merging of their answers; a version that is not the newest copies up to a chunk to go on."""
+MOST_ROWS = 1 << 20
 """Most rows of a chunk, however short they are: a removal copies a bit for each."""
 _FIRST_ROWS = 1024
 """Rows of the first buffer of a chunk, so that small indexes take little memory."""

@@ -55,9 +55,9 @@ class FlatIndex(StoredIndex):
         step = max(1, _REFINE_FLOATS // max(1, self.dim))
         for start in range(0, len(flat), step):
             part = flat[start : start + step]
-            of_query = np.arange(start, start + len(part)) // width
-            difference = self._rows.take(part) - queries[of_query].astype(np.float64)
-            distances[start : start + step] = np.sqrt(np.einsum("nd,nd->n", difference, difference))
+            asked = queries if len(queries) == 1 else queries[np.arange(start, start + len(part)) // width]
+            difference = self._rows.take(part) - asked.astype(np.float64)
+            distances[start : start + step] = np.sqrt(np.vecdot(difference, difference))
         return distances.reshape(numbers.shape)
 
     def _none(self) -> Vectors:

@@ -1,6 +1,5 @@
 """What an index stores: rows under ids, in chunks that its versions share."""
 
-import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -45,7 +44,7 @@ class Rows:
     def changed(self, removed: Ids, ids: Ids, rows: NDArray[Any]) -> "Rows":
         """Return rows without some ids, and with others, ascending, which are replaced where they are present."""
         chunks = list(self.chunks)
-        for number, _, positions in self._located(np.union1d(removed, ids)):
+        for number, _, positions in self._located(np.union1d(removed, ids) if len(removed) else ids):
             chunks[number] = chunks[number].without(positions)
         main, stray = tuple(chunks[: len(self.main)]), tuple(chunks[len(self.main) :])
         cut = int(np.searchsorted(ids, main[-1].last)) if main else 0
@@ -57,7 +56,7 @@ class Rows:
         chosen = [Positions.of_numbers(len(chunk), np.empty(0)) for chunk in self.chunks]
         for number, _, positions in self._located(ids):
             chunk = self.chunks[number]
-            chosen[number] = Positions.of_numbers(len(chunk), np.sort(positions))
+            chosen[number] = Positions.of_numbers(len(chunk), np.sort(positions, kind="stable"))
         every = [one.count == len(chunk) for one, chunk in zip(chosen, self.chunks, strict=True)]
         return Selection(ids, self, tuple(None if all_ else one for all_, one in zip(every, chosen, strict=True)))
 
@@ -85,18 +84,6 @@ class Rows:
                 here = np.flatnonzero((numbers >= start) & (numbers < start + positions.length))
                 alive[here] = positions.include(numbers[here] - start)
         return alive
-
-    @functools.cached_property
-    def strays(self) -> RowNumbers:
-        """The strays that are alive, in the order of their ids."""
-        if not self.stray:
-            return np.empty(0, np.int64)
-        parts = [
-            start + (np.arange(len(chunk)) if chunk.alive is None else chunk.alive.numbers.astype(np.int64))
-            for chunk, start in zip(self.stray, self.offsets[len(self.main) :], strict=False)
-        ]
-        numbers = np.concatenate(parts)
-        return numbers[np.argsort(self.ids_of(numbers), kind="stable")]
 
     @property
     def waste(self) -> float:
@@ -165,9 +152,12 @@ class Rows:
         return gathered
 
     def _strays_by_chunk(self) -> list[RowNumbers]:
-        """The strays of every main chunk's range, which the last one's has no end of."""
-        edges = np.searchsorted(self.ids_of(self.strays), [chunk.last for chunk in self.main[:-1]], "right")
-        return np.split(self.strays, edges)
+        """The strays that are alive, by ascending ids: those of every main chunk's range; the last one has no end."""
+        numbers = np.arange(self.offsets[len(self.main)], self.offsets[-1])
+        numbers = numbers[self.are_alive(numbers)]
+        numbers = numbers[np.argsort(self.ids_of(numbers), kind="stable")]
+        edges = np.searchsorted(self.ids_of(numbers), [chunk.last for chunk in self.main[:-1]], "right")
+        return np.split(numbers, edges)
 
     def _merged(self, number: int, strays: RowNumbers) -> tuple[Ids, NDArray[Any]]:
         """The ids that are alive of a main chunk and some strays, ascending, and their rows."""

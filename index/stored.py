@@ -10,7 +10,7 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, check_ids
+from index.base import Ids, ascending, check_ids
 from index.chunk import Chunk
 from index.positions import Positions, Selection
 from index.rows import RowNumbers, Rows
@@ -53,8 +53,9 @@ class StoredIndex(ABC):
         """Return this index without some ids, and with vectors under others, shape (n,)."""
         gone, new = check_ids(removed), check_ids(ids)
         rows = self._check(vectors, len(new))
-        order = np.argsort(new)
-        return self._with(self._rows.changed(gone, new[order], rows[order]))
+        if (ordered := ascending(new)) is not new:
+            rows = rows[np.argsort(new)]
+        return self._with(self._rows.changed(gone, ordered, rows))
 
     def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""
@@ -66,7 +67,7 @@ class StoredIndex(ABC):
 
     def selection(self, ids: ArrayLike) -> Selection:
         """Return a filter of the ids, prepared for this version."""
-        return self._rows.select(np.sort(check_ids(ids)))
+        return self._rows.select(ascending(check_ids(ids)))
 
     @property
     def waste(self) -> float:
@@ -161,9 +162,9 @@ class StoredIndex(ABC):
         others = chosen.length - chosen.count
         distances, where = self._scan(queries, rows, k + min(others, SPARE + int(1.5 * k * others / chosen.count)))
         inside = chosen.include(where)
-        short = np.flatnonzero(inside.sum(axis=1) < k)
-        order = np.argsort(~inside, axis=1, kind="stable")[:, :k]
-        distances, where = np.take_along_axis(distances, order, 1), np.take_along_axis(where, order, 1)
-        if len(short):  # what is near is not chosen
+        each, order = np.arange(len(queries))[:, None], np.argsort(~inside, axis=1, kind="stable")[:, :k]
+        distances, where = distances[each, order], where[each, order]
+        short = ~inside[each, order].all(axis=1)
+        if short.any():  # what is near is not chosen
             distances[short], where[short] = self._among(queries[short], rows, chosen, k)
         return distances, where
