@@ -23,7 +23,6 @@ from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
 from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
-from engine.learners.cancellation import checkpoint, uncancellable
 from engine.progress import Progress
 from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
@@ -32,10 +31,11 @@ from engine.spaces.loaded import LoadedSpaces, stored_space
 
 if TYPE_CHECKING:
     from engine.spaces.space import Space
+    from engine.spaces.versions import Versions
 
 
 class Collection(Contents):
-    """One collection, open. Methods may be called from several threads; one process at a time writes.
+    """One collection, open. Methods may be called from several threads and processes; they take turns to commit.
 
     Raises ``engine.errors.CrossviewError`` or ``features.errors.ImageError`` for everything that a user can cause.
 
@@ -49,13 +49,16 @@ class Collection(Contents):
 
     def __init__(self, folder: CollectionFolder) -> None:
         super().__init__(folder)
-        self._loaded = LoadedSpaces(folder.indexes)
+        self._loaded = LoadedSpaces(self._catalog)
+        self._reader: Versions | None = None
 
     def close(self) -> None:
         """Save the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        if self.is_alive():
-            with suppress(CrossviewError), self._read() as tx:
-                self._loaded.save(tx)
+        if self._reader is not None:
+            self._reader.close()
+            if self.is_alive():
+                with suppress(CrossviewError):
+                    self._reader.save()
         super().close()
 
     # -- items in and out
@@ -78,8 +81,7 @@ class Collection(Contents):
         from engine.ingest.indexing import index_files
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels)
-        with self._write():
-            return index_files(self._catalog, paths, annotations, options, progress)
+        return index_files(self._writable, paths, annotations, options, progress)
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
         """Change labels, attributes and texts of existing items; what an update does not name stays.
@@ -92,8 +94,7 @@ class Collection(Contents):
         """
         from engine.ingest.updating import update_items
 
-        with self._write():
-            return update_items(self._catalog, updates, match_paths)
+        return update_items(self._writable, updates, match_paths)
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -104,8 +105,7 @@ class Collection(Contents):
         """
         from engine.ingest.importing import import_items
 
-        with self._write():
-            return import_items(self._catalog, items, workers)
+        return import_items(self._writable, items, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
@@ -118,8 +118,7 @@ class Collection(Contents):
         """
         from engine.ingest.annotations import annotate
 
-        with self._write():
-            return annotate(self, path, cell, replace_labels)
+        return annotate(self, path, cell, replace_labels)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
@@ -133,8 +132,7 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError, OSError.
         """
-        with self._write():
-            return index_vectors(self, view, path, keys, progress)
+        return index_vectors(self, view, path, keys, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Store rows, shape (n, d), as the items' rows of a view, in one change; one key for each row.
@@ -143,15 +141,14 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
-        with self._write():
-            return put_vectors(self._catalog, view, keys, rows)
+        return put_vectors(self._writable, view, keys, rows)
 
     def add_view(self, spec: str) -> ViewInfo:
         """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
 
         Raises InvalidInputError, AlreadyExistsError, BusyError, StorageError.
         """
-        with self._write(), self._catalog.write() as tx:
+        with self._writable.write() as tx:
             return view_info(add_view(tx, spec))
 
     def fit_views(
@@ -173,14 +170,13 @@ class Collection(Contents):
         from engine.ingest.fitting import fit_views
         from engine.ingest.texts import place_texts
 
-        with self._write():
-            fit_views(self._catalog, images, views or (), refit, seed, workers)
-            place_texts(self._catalog)
+        fit_views(self._writable, images, views or (), refit, seed, workers)
+        place_texts(self._writable)
         return self.views()
 
     def delete_items(self, keys: Sequence[str]) -> int:
         """Delete items by key, those that exist; return how many."""
-        with self._write(), self._catalog.write() as tx:
+        with self._writable.write() as tx:
             return delete_items(tx, keys)
 
     # -- spaces
@@ -195,10 +191,10 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        from engine.training.trainer import check_space_name, train
+        from engine.training.trainer import check_space_name, training
 
         name = check_space_name(space or recipe.space_name())
-        return self._add(name, activate, lambda tx, generation: train(tx, name, generation, recipe, progress))
+        return self._add(name, activate, lambda tx: training(tx, name, recipe, progress))
 
     def extend(
         self,
@@ -217,15 +213,15 @@ class Collection(Contents):
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        from engine.training.extension import add_views
+        from engine.training.extension import added_views
         from engine.training.trainer import check_space_name
 
         made = space if name is None else check_space_name(name)
 
-        def fitted(tx: Transaction, generation: int) -> "Space":
-            return add_views(tx, stored_space(tx, space), made, generation, tuple(views), progress)
+        def extended(tx: Transaction) -> "Callable[[], Space]":
+            return added_views(tx, stored_space(tx, space), made, tuple(views), progress)
 
-        return self._add(made, activate, fitted)
+        return self._add(made, activate, extended)
 
     def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
@@ -237,7 +233,7 @@ class Collection(Contents):
         """
         from engine.training.extension import assign
 
-        return self._add(space, activate, lambda tx, generation: assign(tx, stored_space(tx, space), generation, label))
+        return self._add(space, activate, lambda tx: assign(tx, stored_space(tx, space), label))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now).
@@ -246,10 +242,8 @@ class Collection(Contents):
         """
         from engine.spaces.generations import activate_space
 
-        with self._write(), self._catalog.write() as tx:
-            activate_space(tx, space, generation)
-        with uncancellable():
-            return self.space(space)
+        with self._writable.write() as tx:
+            return activate_space(tx, space, generation)
 
     def delete_space(self, space: str, generation: int | None = None) -> None:
         """Delete a trained space, or one of its generations that does not answer, and give its disk space back.
@@ -261,13 +255,11 @@ class Collection(Contents):
         """
         from engine.spaces.deletion import delete_space, free_disk_space
 
-        with self._write():
-            self.space(space)
-            with self._catalog.write() as tx:
-                delete_space(tx, space, generation)
-            if generation is None:
-                self._loaded.live.pop(space, None)
-            free_disk_space(self._catalog, self._folder.indexes)
+        with self._writable.write() as tx:
+            delete_space(tx, space, generation)
+        if generation is None:
+            self._loaded.forget(space)
+        free_disk_space(self._writable, self._folder.indexes)
 
     def delete_view(self, view: str) -> None:
         """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
@@ -276,11 +268,23 @@ class Collection(Contents):
         """
         from engine.spaces.deletion import delete_view, free_disk_space
 
-        with self._write():
-            with self._catalog.write() as tx:
-                delete_view(tx, view)
-            self._loaded.live.pop(RAW, None)
-            free_disk_space(self._catalog, self._folder.indexes)
+        with self._writable.write() as tx:
+            delete_view(tx, view)
+        self._loaded.forget(RAW)
+        free_disk_space(self._writable, self._folder.indexes)
+
+    def compact(self) -> None:
+        """Give the disk space of what was deleted or replaced back: tombstones, index snapshots and free pages.
+
+        Raises BusyError, StorageError.
+        """
+        from engine.spaces.deletion import free_disk_space
+
+        versions = self._versions()
+        versions.compact()
+        with self._writable.write() as tx:
+            tx.purge()
+        free_disk_space(self._writable, self._folder.indexes)
 
     # -- searching
 
@@ -289,42 +293,40 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        from engine.spaces.search import answer, check_queries
+        from engine.spaces.search import answer, check_queries, targets_of
 
         check_queries(request.queries, request.k)
         check_filter(request.filter)
-        while True:
-            checkpoint()
-            with self._read() as tx:
-                found = answer(tx, self._loaded.get(tx, request.space), self._loaded.extractor, request)
-            if found is not None:
-                return found
+        targets = targets_of(request.queries, request.targets)
+        return self._versions().answered(
+            request.space, targets, lambda version, space: answer(version, space, self._loaded.extractor, request)
+        )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels to vote with), ImageError, StorageError.
         """
+        from engine.spaces.search import targets_of
         from engine.spaces.suggestion import check_request, suggest
 
         check_request(request)
-        while True:
-            checkpoint()
-            with self._read() as tx:
-                found = suggest(tx, self._loaded.get(tx, request.space), self._loaded.extractor, request)
-            if found is not None:
-                return found
+        targets = targets_of(request.queries, request.targets)
+        return self._versions().answered(
+            request.space, targets, lambda version, space: suggest(version, space, self._loaded.extractor, request)
+        )
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """Return the vector of every query for every target: floats, or packed codes with their bits.
 
         Arguments and errors are those of ``search``.
         """
-        from engine.spaces.search import check_queries, embed
+        from engine.spaces.search import check_queries, embed, no_targets
 
         check_queries(queries)
-        with self._read() as tx:
-            return embed(tx, self._loaded.get(tx, space).space, self._loaded.extractor, queries, targets)
+        return self._versions().answered(
+            space, no_targets, lambda version, one: embed(version, one.space, self._loaded.extractor, queries, targets)
+        )
 
     def embed_items(
         self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
@@ -340,7 +342,7 @@ class Collection(Contents):
         from engine.spaces.search import embed_items
 
         with self._read() as tx:
-            return embed_items(tx, self._loaded.get(tx, space).space, view, target, after, limit)
+            return embed_items(tx, self._loaded.get(tx, space), view, target, after, limit)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
@@ -361,16 +363,21 @@ class Collection(Contents):
         from engine.training.evaluator import evaluate
 
         with self._read() as tx:
-            spaces = [self._loaded.get(tx, name).space for name in request.spaces or ("",)]
+            spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
             if request.constraints is not None:
                 return agree(tx, spaces, request.view, request.constraints)
             return evaluate(tx, spaces, request)
 
-    def _add(self, name: str, activate: bool, fit: "Callable[[Transaction, int], Space]") -> SpaceInfo:
+    def _versions(self) -> "Versions":
+        self._folder.check_alive()
+        if self._reader is None:
+            from engine.spaces.versions import Versions
+
+            self._reader = Versions(self._catalog, self._folder.indexes, self._loaded)
+        return self._reader
+
+    def _add(self, name: str, activate: bool, prepare: "Callable[[Transaction], Callable[[], Space]]") -> SpaceInfo:
         """Fit and store the next generation of a space."""
         from engine.spaces.generations import add_generation
 
-        with self._write():
-            add_generation(self._catalog, self._loaded, name, fit, activate)
-        with uncancellable():
-            return self.space(name)
+        return add_generation(self._writable, self._versions(), name, prepare, activate)

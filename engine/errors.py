@@ -25,7 +25,7 @@ class NotReadyError(CrossviewError, RuntimeError):
 
 
 class BusyError(CrossviewError, RuntimeError):
-    """Another process is writing this collection."""
+    """Others have been writing this collection for longer than a writer waits."""
 
 
 class CancelledError(CrossviewError, RuntimeError):

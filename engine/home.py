@@ -4,15 +4,16 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import CollectionFolder
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from engine.learners.cancellation import checkpoint
+from engine.progress import Progress
 
 if TYPE_CHECKING:
     from engine.collection import Collection
@@ -43,25 +44,61 @@ class Home:
 
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
         """
-        if not _NAME.fullmatch(name):
-            raise InvalidInputError(
-                f"{name!r} cannot name a collection: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
-            )
-        if name in self.names():
-            raise AlreadyExistsError(f"collection {name!r} exists already")
-        new = self.path / f".new-{uuid.uuid4().hex}"
-        try:
-            with file_errors():
-                new.mkdir(parents=True)
+        self._check_new(name)
+        with self._new_folder() as new:
             _fill(CollectionFolder(new), name, views, description)
-            checkpoint()
+            self._install(new, name)
+        return self.open(name)
+
+    def backup(self, name: str, path: Path | str, progress: Progress | None = None) -> Path:
+        """Write a copy of a collection into a file, as it is at this moment; others search and write it meanwhile.
+
+        The copy is checked, and is what ``restore`` takes. It has everything but the files that items were read from.
+
+        Raises NotFoundError, AlreadyExistsError for a file that exists, StorageError.
+        """
+        from engine.catalog.copies import copy_database, finish_copy, temporary
+
+        self._check_exists(name)
+        target = Path(path).expanduser().absolute()
+        if target.exists():
+            raise AlreadyExistsError(f"{target} exists already: choose another name, or remove it first")
+        if not target.parent.is_dir():
+            raise InvalidInputError(f"the folder {target.parent} does not exist")
+        with temporary(target.parent, target.name) as part:
+            copy_database(CollectionFolder(self.path / name).database, part, _counted("copying", progress))
+            finish_copy(part)
             with file_errors():
-                os.rename(new, self.path / name)
-        except BaseException as error:
-            shutil.rmtree(new, ignore_errors=True)
-            if name in self.names():  # somebody was faster
-                raise AlreadyExistsError(f"collection {name!r} exists already") from error
-            raise
+                os.link(part, target)  # not over a file that has appeared meanwhile
+        return target
+
+    def restore(
+        self, name: str, path: Path | str, replace: bool = False, progress: Progress | None = None
+    ) -> "Collection":
+        """Make a collection of a copy, or with ``replace`` bring an existing one back to it, for every reader at once.
+
+        Raises InvalidInputError for a file that is damaged or no copy, AlreadyExistsError without ``replace``,
+        BusyError while somebody writes the collection, StorageError.
+        """
+        from engine.catalog.copies import check_database, copy_database, like_pages_of
+
+        source = Path(path).expanduser().absolute()
+        check_database(source)
+        exists = name in self.names()
+        if not exists or not replace:
+            self._check_new(name)
+        with self._new_folder() as new:
+            copy = CollectionFolder(new).database
+            copy_database(source, copy, _counted("reading the copy", progress))
+            with closing(CollectionFolder(new).open_catalog()) as catalog, catalog.write() as tx:
+                tx.rename(name)
+            if not exists:
+                self._install(new, name)
+                return self.open(name)
+            folder = CollectionFolder(self.path / name)
+            like_pages_of(folder.database, copy)
+            with folder.writing():
+                copy_database(copy, folder.database, _counted("restoring", progress))
         return self.open(name)
 
     def open(self, name: str) -> "Collection":
@@ -74,7 +111,7 @@ class Home:
     def delete(self, name: str) -> None:
         """Delete a collection with everything in it, at once for every reader.
 
-        Raises NotFoundError, BusyError while another process writes it, StorageError.
+        Raises NotFoundError, BusyError while others write it for long, StorageError.
         """
         self._check_exists(name)
         gone = self.path / f".deleted-{uuid.uuid4().hex}"
@@ -82,6 +119,36 @@ class Home:
             checkpoint()
             os.rename(self.path / name, gone)
         shutil.rmtree(gone, ignore_errors=True)
+
+    def _check_new(self, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise InvalidInputError(
+                f"{name!r} cannot name a collection: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
+            )
+        if name in self.names():
+            raise AlreadyExistsError(f"collection {name!r} exists already")
+
+    @contextmanager
+    def _new_folder(self) -> Iterator[Path]:
+        """Give the path of a new folder, which is removed again unless it was installed."""
+        new = self.path / f".new-{uuid.uuid4().hex}"
+        try:
+            with file_errors():
+                new.mkdir(parents=True)
+            yield new
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+    def _install(self, new: Path, name: str) -> None:
+        """Give a new collection its name; AlreadyExistsError where somebody was faster."""
+        checkpoint()
+        try:
+            with file_errors():
+                os.rename(new, self.path / name)
+        except StorageError as error:
+            if name in self.names():
+                raise AlreadyExistsError(f"collection {name!r} exists already") from error
+            raise
 
     def _check_exists(self, name: str) -> None:
         names = self.names()
@@ -94,6 +161,10 @@ class Home:
         if not self.path.is_dir():
             return f"the folder {self.path} does not exist"
         return f"there are none in {self.path}"
+
+
+def _counted(what: str, progress: Progress | None) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(what, done, total)
 
 
 def _fill(folder: CollectionFolder, name: str, views: Sequence[str], description: str) -> None:

@@ -1,11 +1,15 @@
 """The protocol every index satisfies, and the checks they share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from index.positions import Selection
+
+__all__ = ["Codes", "Ids", "Index", "Neighbors", "Selection", "Vectors"]
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -25,12 +29,14 @@ class Neighbors(NamedTuple):
 class Index(Protocol):
     """Vectors under non-negative int64 ids: floats searched by Euclidean, or binary codes by Hamming distance.
 
+    An index is a value. It never changes, and any thread may search it at any time; ``changed`` makes another one that
+    shares what it stores with this one, in a time that depends on the change alone.
+
     Float vectors have shape (n, dim). Binary ones are ``Codes`` of dim bits, uint8 of shape (n, ceil(dim / 8)), and of
     equally distant ones the k nearest are those with the smallest ids.
 
     Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, codes that are
-    not uint8 or have a bit set behind the last, and negative, repeated or (in ``add``) already present ids; the index
-    is then unchanged.
+    not uint8 or have a bit set behind the last, and negative or repeated ids.
     """
 
     @property
@@ -42,17 +48,31 @@ class Index(Protocol):
     def ids(self) -> Ids:
         """Return the ids that are present, ascending."""
 
-    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
-        """Add vectors under new ids, shape (n,)."""
+    def changed(self, removed: ArrayLike, ids: ArrayLike, vectors: ArrayLike) -> Self:
+        """Return an index without ``removed``, absent ones ignored, and with vectors under ids, shape (n,).
 
-    def remove(self, ids: ArrayLike) -> int:
-        """Remove ids, ignoring absent ones; return how many were present."""
+        Ids that are present, or among the removed, are replaced. It is fastest where ids are greater than all before.
+        """
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given."""
+
+    def selection(self, ids: ArrayLike) -> Selection:
+        """Return a filter for ``search``, absent ids ignored: fast for this index, and as good for all others."""
 
     def get(self, ids: ArrayLike) -> Vectors | Codes:
         """Return the vectors of the ids; KeyError names an absent one."""
+
+    @property
+    def waste(self) -> float:
+        """From 0 to 1: the share of rows that ``compacted`` would drop, move or prepare anew; after it, below 0.07."""
+
+    def compacted(self) -> Self:
+        """Return an index of the same ids and vectors with nearly no waste, which takes a time that grows with size."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory in use; what other versions share is counted in full."""
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically; ``meta`` (JSON) travels with it."""
@@ -68,12 +88,17 @@ def check_ids(ids: ArrayLike) -> Ids:
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ValueError(f"ids must be a one-dimensional array of integers, not {array.dtype} of shape {array.shape}")
     array = array.astype(np.int64)
-    if array.size and array.min() < 0:
-        raise ValueError(f"ids must not be negative: {array.min()}")
-    ordered = np.sort(array)
+    ordered = ascending(array)
+    if len(ordered) and ordered[0] < 0:
+        raise ValueError(f"ids must not be negative: {ordered[0]}")
     if (ordered[1:] == ordered[:-1]).any():
         raise ValueError("ids must be distinct")
     return array
+
+
+def ascending(ids: Ids) -> Ids:
+    """Return ids in order; themselves where they are, which costs little to see and is the rule."""
+    return ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
 
 
 def check_vectors(vectors: ArrayLike, dim: int, count: int | None = None) -> Vectors:
@@ -109,14 +134,16 @@ def check_k(k: int) -> int:
     return int(k)
 
 
-def in_order(ids: Ids, distances: NDArray[np.float32]) -> Neighbors:
-    """Sort each row by distance, then by id, so that every index answers ties alike; absent ones (-1) come last."""
-    order = np.lexsort((ids, distances), axis=1)
-    return Neighbors(np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1))
+def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
+    """Return the k first of each row by distance, then by id, so that all indexes answer ties alike; -1 fills up."""
+    order = np.lexsort((ids, distances), axis=1)[:, :k]
+    rows = np.arange(len(ids))[:, None]
+    return filled_up(ids[rows, order], distances[rows, order], k)
 
 
-def pad(found: Sequence[int] | Ids, distances: NDArray[np.float32], k: int) -> tuple[Ids, NDArray[np.float32]]:
-    """Extend one row of neighbours to k with id -1 at infinity."""
-    missing = k - len(found)
-    ids = np.concatenate([np.asarray(found, np.int64), np.full(missing, -1, np.int64)])
-    return ids, np.concatenate([distances, np.full(missing, np.inf, np.float32)])
+def filled_up(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
+    """Return neighbours in their order, with id -1 at infinity where a row has fewer than k."""
+    if (missing := k - ids.shape[1]) > 0:
+        ids = np.pad(ids, ((0, 0), (0, missing)), constant_values=-1)
+        distances = np.pad(distances, ((0, 0), (0, missing)), constant_values=np.inf)
+    return Neighbors(ids, distances)

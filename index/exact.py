@@ -1,6 +1,6 @@
 """The exact twins: plain NumPy, slow and obviously right. They are the oracles of every other index."""
 
-import io
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, pad
-from index.snapshot import SnapshotError, read_snapshot, write_snapshot
+from index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, in_order
+from index.positions import Selection
+from index.snapshot import read_snapshot, write_snapshot
 
 
 class ExactIndex:
@@ -34,33 +35,28 @@ class ExactIndex:
         """Return the ids that are present, ascending."""
         return np.sort(self._ids)
 
-    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
-        """Add vectors under new ids, shape (n,)."""
-        new = check_ids(ids)
+    def changed(self, removed: ArrayLike, ids: ArrayLike, vectors: ArrayLike) -> Self:
+        """Return this index without some ids, and with vectors under others, shape (n,)."""
+        new, gone = check_ids(ids), check_ids(removed)
         rows = self._check(vectors, len(new))
-        if (present := np.intersect1d(new, self._ids)).size:
-            raise ValueError(f"id {present[0]} is already present")
-        self._ids = np.concatenate([self._ids, new])
-        self._vectors = np.concatenate([self._vectors, rows])
+        kept = ~np.isin(self._ids, np.concatenate([gone, new]))
+        other = copy.copy(self)
+        other._ids = np.concatenate([self._ids[kept], new])
+        other._vectors = np.concatenate([self._vectors[kept], rows])
+        return other
 
-    def remove(self, ids: ArrayLike) -> int:
-        """Remove ids, ignoring absent ones; return how many were present."""
-        removed = np.isin(self._ids, check_ids(ids))
-        self._ids, self._vectors = self._ids[~removed], self._vectors[~removed]
-        return int(removed.sum())
+    def selection(self, ids: ArrayLike) -> Selection:
+        """Return a filter of the ids."""
+        return Selection(np.sort(check_ids(ids)), self)
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given."""
+        only = only.ids if isinstance(only, Selection) else only
         k = check_k(k)
         allowed = np.ones(len(self), bool) if only is None else np.isin(self._ids, check_ids(only))
         ids, rows = self._ids[allowed], self._vectors[allowed]
         distances = self._distances(self._check(vectors), rows)
-        order = [np.lexsort((ids, row))[:k] for row in distances]
-        padded = [pad(ids[o], row[o], k) for o, row in zip(order, distances, strict=True)]
-        return Neighbors(
-            np.array([p[0] for p in padded], np.int64).reshape(-1, k),
-            np.array([p[1] for p in padded], np.float32).reshape(-1, k),
-        )
+        return in_order(np.tile(ids, (len(distances), 1)), distances, k)
 
     def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""
@@ -70,23 +66,32 @@ class ExactIndex:
         order = np.argsort(self._ids)
         return self._vectors[order[np.searchsorted(self._ids, wanted, sorter=order)]]
 
+    @property
+    def waste(self) -> float:
+        """None, ever."""
+        return 0.0
+
+    def compacted(self) -> Self:
+        """Return this index."""
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return int(self._ids.nbytes + self._vectors.nbytes)
+
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
-        buffer = io.BytesIO()
-        np.savez(buffer, dim=self._dim, ids=self._ids, vectors=self._vectors)
-        write_snapshot(path, self._kind, buffer.getbuffer(), meta)
+        write_snapshot(path, self._kind, {"dim": self.dim, "rows": len(self)}, meta, [self._ids, self._vectors])
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
         """Read a snapshot and its meta."""
-        payload, meta = read_snapshot(path, cls._kind)
-        try:
-            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-                index = cls(int(arrays["dim"]))
-                index._ids, index._vectors = arrays["ids"], arrays["vectors"]
-        except (ValueError, KeyError, OSError) as error:
-            raise SnapshotError(f"{path} cannot be read: {error}") from error
-        return index, meta
+        with read_snapshot(path, cls._kind) as snapshot:
+            index, count = cls(snapshot.shape["dim"]), snapshot.shape["rows"]
+            index._ids = snapshot.fill(np.empty(count, np.int64))
+            index._vectors = snapshot.fill(np.empty((count, *index._vectors.shape[1:]), index._vectors.dtype))
+        return index, snapshot.meta
 
     def _none(self) -> Any:
         return np.empty((0, self._dim), np.float32)

@@ -1,13 +1,16 @@
 """Exact Hamming search for large sets: multi-index hashing, and the rule that chooses between it and a scan."""
 
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, Neighbors, check_codes
+from index.base import Codes, Ids, Neighbors, check_codes, check_k
 from index.binary_flat import BinaryFlatIndex
+from index.positions import Positions, Selection
+from index.rows import Rows
+from index.snapshot import SnapshotReader
+from index.stored import SPARE
 from index.substrings import Distances, Numbers, SubstringTables
 
 _LOOKUP = 64
@@ -25,43 +28,34 @@ Found = tuple[Ids, NDArray[np.float32]]
 class MultiIndexHashing(BinaryFlatIndex):
     """An ``Index`` of binary codes that looks up a query's substrings, and scans where that would take longer.
 
-    The tables hold the codes as they were when built; later ones wait in a flat index, and removed ids leave the
-    tables' groups, until a quarter has changed. This takes 3 to 5 times the memory of codes and ids, and pays where
-    the k nearest are near, as in large sets of clustered codes. Searches with a filter scan.
+    The tables hold the codes as they were when ``compacted`` or ``load`` built them. Later ones are scanned, and what
+    was removed since is passed over, until a quarter has changed and ``compacted`` builds them anew. They take 3 to 5
+    times the memory of codes and ids, and pay where the k nearest are near, as in large sets of clustered codes.
+    Searches with a filter scan.
     """
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
-        self._build()
+        self._tables: SubstringTables | None = None
+        self._built = 0
+        """The first rows, which the tables hold, or which were not worth tables when they were looked at."""
+        self._recent: tuple[Positions | None, ...] | None = None
 
-    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
-        """Add codes under new ids, shape (n,); fastest where they are greater than all ids that are present."""
-        before = len(self)
-        super().add(ids, vectors)
-        if not self._rebuilt(len(self) - before) and self._tables is not None:
-            self._recent.add(ids, vectors)
-
-    def remove(self, ids: ArrayLike) -> int:
-        """Remove ids, ignoring absent ones; return how many were present."""
-        removed = super().remove(ids)
-        if not self._rebuilt(removed) and self._tables is not None and removed:
-            self._tables.remove(np.asarray(ids, np.int64))
-            self._recent.remove(ids)
-        return removed
-
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given."""
         if self._tables is None or only is not None:
             return super().search(vectors, k, only)
-        queries = check_codes(vectors, self.dim)
-        nearest = self._recent.search(queries, k)
+        queries, k = check_codes(vectors, self.dim), check_k(k)
+        if self._recent is None:
+            self._recent = self._behind(self._built)
+        nearest = self._of_chosen(queries, k, self._recent)
         scanned = []
         for row, query in enumerate(queries):
-            found = _nearest(self._tables, query, k, self._most())
+            found = self._looked_up(self._tables, query, k)
             if found is None:
                 scanned.append(row)
                 continue
-            ids = np.concatenate([found[0], nearest.ids[row]])
+            ids = np.concatenate([self._rows.ids_of(found[0]), nearest.ids[row]])
             distances = np.concatenate([found[1], nearest.distances[row]])
             order = np.lexsort((ids, distances))[:k]
             nearest.ids[row], nearest.distances[row] = ids[order], distances[order]
@@ -69,28 +63,73 @@ class MultiIndexHashing(BinaryFlatIndex):
             nearest.ids[scanned], nearest.distances[scanned] = super().search(queries[scanned], k)
         return nearest
 
-    @classmethod
-    def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
-        """Read a snapshot and its meta, and build the tables; a flat index's snapshot will do."""
-        index, meta = super().load(path)
-        index._build()
-        return index, meta
+    @property
+    def waste(self) -> float:
+        """The share of rows that ``compacted`` would drop or move, or put into the tables."""
+        total = self._rows.offsets[-1]
+        return max(super().waste, (total - self._built) / total if self._due() else 0.0)
 
-    def _rebuilt(self, changes: int) -> bool:
-        """Count changes; build the tables anew when they are enough, and return whether."""
-        self._changes += changes
-        due = self._changes > _CHANGED * self._built
-        if due:
-            self._build()
-        return due
+    def compacted(self) -> Self:
+        """Return this index with nearly no waste, and new tables if a quarter has changed or rows have moved."""
+        index = super().compacted()
+        if index._due() or index._rows.main[: len(self._rows.main)] != self._rows.main:
+            index._build()
+        return index
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use, those that other versions share counted in full."""
+        return super().nbytes + (0 if self._tables is None else self._tables.nbytes)
+
+    @classmethod
+    def read(cls, snapshot: SnapshotReader, dim: int, count: int) -> Self:
+        """Return an index of what ``blocks`` yielded, with its tables."""
+        index = super().read(snapshot, dim, count)
+        index._build()
+        return index
+
+    def _with(self, rows: Rows) -> Self:
+        other = super()._with(rows)
+        other._recent = None
+        return other
+
+    def _due(self) -> bool:
+        """Whether enough rows are not in the tables to build these anew."""
+        return self._rows.offsets[-1] - self._built > _CHANGED * self._built
 
     def _build(self) -> None:
-        self._built, self._changes = len(self), 0
-        self._recent = BinaryFlatIndex(self.dim)
-        self._tables = self._new_tables()
+        """Build the tables of the main rows, dead ones among them."""
+        self._built, self._recent = self._rows.offsets[len(self._rows.main)], None
+        self._tables = self._new_tables() if self._built else None
 
     def _new_tables(self) -> SubstringTables | None:
-        return SubstringTables(self._stored_ids(), self._stored_codes(), self.dim) if len(self) else None
+        codes = np.concatenate([chunk.rows for chunk in self._rows.main])
+        return SubstringTables(np.arange(len(codes)), codes, self.dim)
+
+    def _behind(self, built: int) -> tuple[Positions | None, ...]:
+        """Which rows of each chunk are alive, and not in the tables."""
+        chosen: list[Positions | None] = []
+        for chunk, start in zip(self._rows.chunks, self._rows.offsets, strict=False):
+            if built <= start:
+                chosen.append(chunk.alive)
+                continue
+            numbers = np.arange(min(built - start, len(chunk)), len(chunk))
+            alive = numbers if chunk.alive is None else numbers[chunk.alive.include(numbers)]
+            chosen.append(Positions.of_numbers(len(chunk), alive))
+        return tuple(chosen)
+
+    def _looked_up(self, tables: SubstringTables, query: Codes, k: int) -> Found | None:
+        """Rows in the tables that are alive, at least the k nearest, and distances; None if that takes too long."""
+        dead = self._rows.offsets[-1] - self._rows.live
+        if not dead:
+            return _nearest(tables, query, k, self._most())
+        most = k + min(dead, SPARE + 2 * k * dead // max(1, self._built - dead))
+        found = _nearest(tables, query, most, self._most())
+        if found is None:
+            return None
+        order = np.lexsort(found)[:most]  # behind these, rows may be missing
+        alive = order[self._rows.are_alive(found[0][order])]
+        return (found[0][alive], found[1][alive]) if len(alive) >= k else None
 
     def _most(self) -> int:
         """Lookups that take about as long as a scan."""
@@ -120,11 +159,14 @@ class AutoBinaryIndex(MultiIndexHashing):
     ============  =======  ========  ========  =========  =========
     """
 
+    def _due(self) -> bool:
+        return self._rows.offsets[-1] >= _LARGE and super()._due()
+
     def _new_tables(self) -> SubstringTables | None:
-        tables = super()._new_tables() if len(self) >= _LARGE else None
+        tables = super()._new_tables() if self._built >= _LARGE else None
         if tables is None:
             return None
-        sample = self._stored_codes()[np.linspace(0, len(self) - 1, _SAMPLE).astype(int)]
+        sample = self._rows.take(np.linspace(0, self._built - 1, _SAMPLE).astype(np.int64))
         cheap = sum(_nearest(tables, code, _NEIGHBORS + 1, self._most() // 2) is not None for code in sample)
         return tables if cheap >= _SAMPLE // 2 else None
 

@@ -1,6 +1,7 @@
 """Binary codes whose nearest are put in the order of the vectors that they stand for."""
 
-import io
+import copy
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from index.base import Codes, Ids, Neighbors, Vectors, check_codes, check_k, check_vectors, in_order
 from index.flat import FlatIndex
 from index.multi_index import AutoBinaryIndex
-from index.snapshot import SnapshotError, read_snapshot, write_snapshot
+from index.positions import Selection
+from index.snapshot import read_snapshot, write_snapshot
 
 
 def with_floats(codes: Codes, floats: Vectors) -> Codes:
@@ -48,48 +50,60 @@ class RerankedIndex:
         """Return the ids that are present, ascending."""
         return self._codes.ids()
 
-    def add(self, ids: ArrayLike, vectors: ArrayLike) -> None:
-        """Add rows under new ids, shape (n,)."""
+    def changed(self, removed: ArrayLike, ids: ArrayLike, vectors: ArrayLike) -> Self:
+        """Return this index without some ids, and with rows under others, shape (n,)."""
         codes, floats = self._parts(vectors)
-        self._codes.add(ids, codes)
-        self._floats.add(ids, floats)
+        return self._with(self._codes.changed(removed, ids, codes), self._floats.changed(removed, ids, floats))
 
-    def remove(self, ids: ArrayLike) -> int:
-        """Remove ids, ignoring absent ones; return how many were present."""
-        self._floats.remove(ids)
-        return self._codes.remove(ids)
+    def selection(self, ids: ArrayLike) -> Selection:
+        """Return a filter of the ids, prepared for this version."""
+        return self._codes.selection(ids)
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | None = None) -> Neighbors:
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given, and among the candidates."""
         codes, floats = self._parts(vectors)
         candidates = max(check_k(k), min(self.factor * k, len(self)))
         ids = self._codes.search(codes, candidates, only).ids
-        near = in_order(ids, self._floats.distances(floats, ids))
-        return Neighbors(near.ids[:, :k], near.distances[:, :k])
+        return in_order(ids, self._floats.distances(floats, ids), k)
 
     def get(self, ids: ArrayLike) -> Codes:
         """Return the rows of the ids; KeyError names an absent one."""
         return with_floats(self._codes.get(ids), self._floats.get(ids))
 
+    @property
+    def waste(self) -> float:
+        """The larger share of what ``compacted`` would drop, move or prepare anew: of codes, or of vectors."""
+        return max(self._codes.waste, self._floats.waste)
+
+    def compacted(self) -> Self:
+        """Return this index with nearly no waste; ids and answers stay."""
+        return self._with(self._codes.compacted(), self._floats.compacted())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use, those that other versions share counted in full."""
+        return self._codes.nbytes + self._floats.nbytes
+
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
-        buffer = io.BytesIO()
-        size = np.array([self.dim, self._floats.dim, self.factor])
-        np.savez(buffer, size=size, ids=self.ids(), rows=self.get(self.ids()))
-        write_snapshot(path, self._kind, buffer.getbuffer(), meta)
+        shape = {"dim": self.dim, "floats": self._floats.dim, "factor": self.factor, "rows": len(self)}
+        blocks = itertools.chain(self._codes.blocks(), self._floats.blocks())
+        write_snapshot(path, self._kind, shape, meta, blocks)
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
         """Read a snapshot and its meta."""
-        payload, meta = read_snapshot(path, cls._kind)
-        try:
-            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-                index = cls.__new__(cls)
-                RerankedIndex.__init__(index, *arrays["size"].tolist())
-                index.add(arrays["ids"], arrays["rows"])
-        except (ValueError, KeyError, OSError) as error:
-            raise SnapshotError(f"{path} cannot be read: {error}") from error
-        return index, meta
+        with read_snapshot(path, cls._kind) as snapshot:
+            shape, index = snapshot.shape, cls.__new__(cls)
+            RerankedIndex.__init__(index, shape["dim"], shape["floats"], shape["factor"])
+            index._codes = AutoBinaryIndex.read(snapshot, shape["dim"], shape["rows"])
+            index._floats = FlatIndex.read(snapshot, shape["floats"], shape["rows"])
+        return index, snapshot.meta
+
+    def _with(self, codes: AutoBinaryIndex, floats: FlatIndex) -> Self:
+        other = copy.copy(self)
+        other._codes, other._floats = codes, floats
+        return other
 
     def _parts(self, rows: ArrayLike) -> tuple[Codes, NDArray[np.float32]]:
         """Return the codes and the float vectors of rows, or raise ValueError."""

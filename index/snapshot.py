@@ -1,59 +1,117 @@
-"""Snapshot files: one header line of JSON, then the index's bytes, replaced atomically and checked when read."""
+"""Snapshot files: one header line of JSON, then arrays, replaced atomically and checked when read."""
 
-import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
-_MAGIC = b"crossview-index 1\n"
+import numpy as np
+from numpy.typing import NDArray
+
+_MAGIC = b"crossview-index 2\n"
+_PIECE = 1 << 20
+"""Bytes that are read and checked at a time, while they are in the processor's cache."""
+_DIGITS = 8
+"""Of a CRC-32 in hexadecimal. It finds accidental damage, four times as fast as a cryptographic checksum."""
+
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 
 class SnapshotError(ValueError):
     """A snapshot that is damaged, truncated, or of another kind of index; it can always be rebuilt."""
 
 
-def write_snapshot(path: Path, kind: str, payload: bytes | memoryview, meta: Mapping[str, Any]) -> None:
-    """Write a snapshot beside ``path`` and rename it into place, so that a reader sees the old or the new one whole.
+class SnapshotReader:
+    """The arrays of a snapshot, read one after another into memory that the caller gives."""
 
-    Raises OSError when the disk is full or read-only; the previous snapshot then stays.
+    def __init__(self, file: BinaryIO, header: Mapping[str, Any]) -> None:
+        self.shape: dict[str, int] = header["shape"]
+        self.meta: dict[str, Any] = header["meta"]
+        self._file, self._checksum = file, 0
+
+    def fill(self, array: AnyArray) -> AnyArray:
+        """Fill a contiguous array with the next bytes, and return it; do not use it before the snapshot is closed."""
+        data = array.reshape(-1).view(np.uint8).data
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            if self._file.readinto(piece) != len(piece):  # type: ignore[attr-defined]
+                raise SnapshotError("it is too short")
+            self._checksum = zlib.crc32(piece, self._checksum)
+        return array
+
+    def check(self) -> None:
+        """Raise SnapshotError unless everything was read and is as it was written."""
+        if self._file.read() != _hexadecimal(self._checksum):
+            raise SnapshotError("its checksum does not match")
+
+
+def write_snapshot(
+    path: Path, kind: str, shape: Mapping[str, int], meta: Mapping[str, Any], blocks: Iterable[NDArray[Any]]
+) -> None:
+    """Write arrays to a file beside ``path`` and rename it into place: a reader sees the old or the new one whole.
+
+    ``shape`` is what the index needs to know to read the arrays back. Raises OSError when the disk is full or
+    read-only; the previous snapshot then stays.
     """
-    header = {"kind": kind, "size": len(payload), "checksum": _checksum(payload), "meta": dict(meta)}
+    header = json.dumps({"kind": kind, "shape": dict(shape), "meta": dict(meta)}).encode()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_MAGIC + json.dumps(header).encode() + b"\n")
-            file.write(payload)
+            file.write(_MAGIC + _hexadecimal(zlib.crc32(header)) + header + b"\n")
+            checksum = 0
+            for block in blocks:
+                data = np.ascontiguousarray(block).reshape(-1).view(np.uint8).data
+                checksum = zlib.crc32(data, checksum)
+                file.write(data)
+            file.write(_hexadecimal(checksum))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
 
 
-def read_snapshot(path: Path, kind: str) -> tuple[bytes, dict[str, Any]]:
-    """Return (payload, meta) of a snapshot.
+@contextmanager
+def read_snapshot(path: Path, kind: str) -> Iterator[SnapshotReader]:
+    """Open a snapshot, whose arrays the block reads, all of them; they are checked at its end.
 
     Raises FileNotFoundError when there is none and SnapshotError when it cannot be trusted.
     """
-    with path.open("rb") as file:
-        if file.readline() != _MAGIC:
-            raise SnapshotError(f"{path} is not an index snapshot of this version")
+    with path.open("rb", buffering=0) as file:
         try:
-            header = json.loads(file.readline())
-            found, size, checksum, meta = header["kind"], header["size"], header["checksum"], header["meta"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise SnapshotError(f"{path} has a damaged header") from error
-        payload = file.read()
-    if found != kind:
-        raise SnapshotError(f"{path} holds a {found} index, not {kind}")
-    if len(payload) != size or _checksum(payload) != checksum:
-        raise SnapshotError(f"{path} is damaged: its checksum does not match")
-    return payload, meta
+            reader = SnapshotReader(file, _header(file, kind))
+            yield reader
+            reader.check()
+        except SnapshotError as error:
+            raise SnapshotError(f"{path} cannot be used: {error}") from error
 
 
-def _checksum(payload: bytes | memoryview) -> str:
-    return hashlib.blake2b(payload, digest_size=16).hexdigest()
+def _header(file: BinaryIO, kind: str) -> dict[str, Any]:
+    if file.readline(len(_MAGIC)) != _MAGIC:
+        raise SnapshotError("it is not an index snapshot of this version")
+    checksum, line = file.read(_DIGITS), file.readline().removesuffix(b"\n")
+    if _hexadecimal(zlib.crc32(line)) != checksum:
+        raise SnapshotError("its header is damaged")
+    header: dict[str, Any] = json.loads(line)
+    if header["kind"] != kind:
+        raise SnapshotError(f"it holds a {header['kind']} index, not {kind}")
+    return header
+
+
+def _hexadecimal(checksum: int) -> bytes:
+    return b"%08x" % checksum
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renaming last where the power fails."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -23,7 +23,7 @@ class SubstringTables:
     """Equal codes in groups, and for each substring of the codes a table from its value to the groups that have it."""
 
     def __init__(self, ids: Ids, codes: Codes, dim: int) -> None:
-        """Build from ascending ids, shape (n,), and their codes of dim bits."""
+        """Build from ascending ids, or numbers of rows, shape (n,), and their codes of dim bits."""
         words = _words(codes)
         order = np.lexsort(words.T)  # stable: ids ascend within a group
         changes = (words[order[1:]] != words[order[:-1]]).any(axis=1)
@@ -31,7 +31,6 @@ class SubstringTables:
         self._ids = ids[order]
         distinct = order[self._starts[:-1]]
         self._words = words[distinct]
-        self._vacant: NDArray[np.bool_] | None = None
         # Substrings of log2(n) bits make buckets of about one code (section 3.3); longer ones would make most of them
         # empty, and the offsets larger than the codes.
         count = max(math.ceil(dim / _WIDEST), math.ceil(dim / max(8.0, math.log2(len(distinct)))))
@@ -42,14 +41,11 @@ class SubstringTables:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def remove(self, ids: Ids) -> None:
-        """Take ids out of their groups; a group without ids stays in the tables and is passed over."""
-        remaining = ~np.isin(self._ids, ids)
-        before = np.concatenate([[0], np.cumsum(remaining)])
-        self._ids = self._ids[remaining]
-        self._starts = before[self._starts].astype(np.uint32)
-        vacant = self._starts[1:] == self._starts[:-1]
-        self._vacant = vacant if vacant.any() else None
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        groups = self._starts.nbytes + self._ids.nbytes + self._words.nbytes
+        return groups + sum(table.nbytes for table in self._tables)
 
     def sizes(self, groups: Numbers) -> Numbers:
         """Return how many ids each group has."""
@@ -74,8 +70,6 @@ class SubstringTables:
                 if groups is None:
                     return
                 most -= math.comb(table.width, radius) + len(groups)
-                if self._vacant is not None:
-                    groups = groups[~self._vacant[groups]]
                 yield groups, _distances(self._words[groups], query)
 
 
@@ -88,6 +82,11 @@ class _Table:
         self._groups = np.argsort(values, kind="stable").astype(np.uint32)
         counts = np.bincount(values, minlength=1 << self.width)
         self._offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return self._groups.nbytes + self._offsets.nbytes
 
     def lookup(self, code: Codes, radius: int, most: int) -> Numbers | None:
         """Return the groups whose substring differs from the code's in exactly ``radius`` bits.

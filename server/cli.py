@@ -10,6 +10,7 @@ import typer
 
 from server.commands import (
     collections,
+    copies,
     delete,
     demo,
     describe,
@@ -76,6 +77,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": describe.list_,
     "show": describe.show_,
     "delete": delete.delete,
+    "backup": copies.backup,
+    "restore": copies.restore,
+    "compact": copies.compact,
     "serve": serve.serve,
     "demo": demo.demo,
     "learners": learners.learners,

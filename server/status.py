@@ -1,7 +1,7 @@
 """Errors as gRPC statuses, and back: one table, used by the server's interceptor and by the client.
 
-A busy collection is ABORTED, not UNAVAILABLE: the server works, and another process writes the collection, perhaps for
-hours. UNAVAILABLE means that the server is gone, and clients retry it automatically.
+A busy collection is ABORTED, not UNAVAILABLE: the server works, and others write the collection, longer than a writer
+waits. UNAVAILABLE means that the server is gone, and clients retry it automatically.
 """
 
 import errno

@@ -137,8 +137,7 @@ def _methods(base: Codes, bits: int, approximate: bool) -> Iterator[tuple[str, C
         return lambda queries: index.search(queries, K)[::-1]
 
     def own_search(kind: type[BinaryFlatIndex]) -> Search:
-        index = kind(bits)
-        index.add(np.arange(len(base)), base)
+        index = kind(bits).changed([], np.arange(len(base)), base).compacted()
         return lambda queries: index.search(queries, K)
 
     yield SCAN, lambda: faiss_search(faiss.IndexBinaryFlat(bits))

@@ -1,19 +1,50 @@
 """The catalog of one collection: transactions over its tables."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
 from engine.catalog import schema
 from engine.catalog.database import Database
+from engine.catalog.item_writer import ItemWriter
 from engine.catalog.items import Items
 from engine.catalog.roots import Roots
 from engine.catalog.rows import Rows
 from engine.catalog.spaces import Spaces
-from engine.catalog.views import Views
+from engine.catalog.views import ViewRecord, Views
 from engine.learners.cancellation import checkpoint
+
+
+class KnownViews(Protocol):
+    """The views of a collection."""
+
+    def all(self) -> tuple[ViewRecord, ...]:
+        """Return every view in the order of its creation."""
+
+
+class Described(Protocol):
+    """What knows a collection's name and views: a transaction, or a state that is in memory."""
+
+    @property
+    def views(self) -> KnownViews:
+        """The views."""
+
+    def name(self) -> str:
+        """Return the collection's name."""
+
+
+class Head(NamedTuple):
+    """What a catalog states of its collection at one time."""
+
+    name: str
+    sequence: int
+    active_space: str
+    history: str
+    purged: int
 
 
 class Transaction:
@@ -22,10 +53,16 @@ class Transaction:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self.items = Items(connection)
+        self.item_writer = ItemWriter(connection)
         self.roots = Roots(connection)
         self.rows = Rows(connection)
         self.spaces = Spaces(connection)
         self.views = Views(connection)
+
+    def head(self) -> Head:
+        """Return the collection's name, the number of the last change, and the space that answers by default."""
+        found = self._connection.execute(sa.select(*(schema.collection.c[name] for name in Head._fields))).one()
+        return Head(*found)
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -52,22 +89,42 @@ class Transaction:
         """Return the name of the space that answers by default; "" before the first training."""
         return str(self._connection.scalar(sa.select(schema.collection.c.active_space)) or "")
 
+    def purge(self) -> int:
+        """Remove the tombstones that the snapshots of all indexes have passed; return how many.
+
+        A follower that is further behind finds that in ``head``, and begins anew.
+        """
+        passed = self.spaces.least_snapshot()
+        sequence = self.sequence() if passed is None else passed
+        removed = self.items.purge(sequence)
+        if removed:
+            self._connection.execute(sa.update(schema.collection).values(purged=sequence))
+        return removed
+
+    def rename(self, name: str) -> None:
+        """Give the collection another name, and begin another history of its changes: it was restored from a copy."""
+        self._connection.execute(sa.update(schema.collection).values(name=name, history=secrets.token_hex(8)))
+
     def activate(self, space: str) -> None:
         """Make a space the default one."""
         self._connection.execute(sa.update(schema.collection).values(active_space=space))
 
 
 class Catalog:
-    """The catalog behind a database URL."""
+    """The catalog behind a database URL; ``writing`` makes the contexts that its changes are committed in."""
 
-    def __init__(self, url: str | sa.URL) -> None:
+    def __init__(
+        self, url: str | sa.URL, writing: "Callable[[], AbstractContextManager[object]]" = nullcontext
+    ) -> None:
         self._database = Database(url)
+        self._writing = writing
 
     @classmethod
     def create(cls, url: str | sa.URL, name: str, description: str = "") -> "Catalog":
         """Open an empty database as the catalog of a new collection."""
         catalog = cls(url)
         new = {"id": 1, "name": name, "description": description, "created": now(), "sequence": 0, "active_space": ""}
+        new["history"] = secrets.token_hex(8)
         with catalog._database.write() as connection:
             connection.execute(sa.insert(schema.collection).values(new))
         return catalog
@@ -80,17 +137,31 @@ class Catalog:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Open a transaction that is durable when the block ends, and undone if it raises or is no longer wanted."""
-        with self._database.write() as connection:
+        """Open a transaction that is durable when the block ends, and undone if it raises or is no longer wanted.
+
+        Nobody else writes during the block: what takes long is prepared before it, and what that went by is checked
+        again in it. Not inside another such block. Raises BusyError after long waiting.
+        """
+        with self._writing(), self._database.write() as connection:
             yield Transaction(connection)
             checkpoint()
 
-    def shrink(self) -> None:
-        """Give the space of what was deleted back to the file system; StorageError where the disk has no room for it.
+    def counter(self) -> int | None:
+        """Return a number that differs after every change by anybody; None where there is none that costs nothing."""
+        return self._database.counter()
 
-        It needs as much again as is left while it works. The caller holds the writer lock.
+    def shrink(self) -> None:
+        """Give the space of what was deleted back to the file system, bit by bit, so that other writers get their turn.
+
+        Raises BusyError and StorageError, after which nothing is lost but the space. A catalog of an earlier version is
+        written anew, once; that keeps writers waiting, and needs as much again as is left.
         """
-        self._database.shrink()
+        while True:
+            with self._writing():
+                if not self._database.shrink():
+                    break
+            checkpoint()
+        self._database.truncate_log()
 
     def close(self) -> None:
         """Close every connection."""

@@ -7,6 +7,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from engine.errors import InvalidInputError
@@ -37,7 +38,7 @@ def check_key(key: str) -> str:
 
 def normal(key: str) -> str:
     """Return the normal form (NFC) of a key or path: systems write the same letters in different ways."""
-    return unicodedata.normalize("NFC", key)
+    return key if key.isascii() else unicodedata.normalize("NFC", key)
 
 
 def check_characters(text: Any, what: str, most: int) -> str:
@@ -47,6 +48,8 @@ def check_characters(text: Any, what: str, most: int) -> str:
     """
     if not isinstance(text, str):
         raise InvalidInputError(f"{what} must be text, not {text!r}")
+    if len(text) <= most and text.isascii() and "\0" not in text:
+        return text
     quoted = repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
     if len(text) > most:
         raise InvalidInputError(f"{what} has at most {most:,} characters; {quoted} has {len(text):,}")
@@ -71,16 +74,27 @@ def check_label(label: str) -> str:
     return label
 
 
+_known_label = lru_cache(1 << 12)(check_label)  # few labels are on many items
+
+
 def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Return labels that are each a ``check_label``; InvalidInputError for any other, and for a single text."""
     if isinstance(labels, str):
         raise InvalidInputError(f"labels must be a sequence of texts, not one text: [{labels[:MAX_LABEL]!r}]")
-    return tuple(map(check_label, labels))
+    return tuple(_known_label(label) if type(label) is str else check_label(label) for label in labels)
+
+
+_FEW = MAX_ATTRIBUTES // (2 * 12 * MAX_NAME)
+"""Attributes of which no more than ``MAX_ATTRIBUTES`` characters can come, if their names and values have no more than
+``MAX_NAME``: JSON escapes one by 12 at most."""
 
 
 def check_attribute_name(name: Any) -> str:
     """Return the name of an attribute; InvalidInputError states what is wrong with any other value."""
     return check_characters(name, "the name of an attribute", MAX_NAME)
+
+
+_known_name = lru_cache(1 << 12)(check_attribute_name)
 
 
 def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,6 +104,9 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(attributes, Mapping):
         raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
+    if len(attributes) <= _FEW and all(map(_is_short, attributes.values())):
+        checked = (_known_name(name) if type(name) is str else check_attribute_name(name) for name in attributes)
+        return dict(zip(checked, attributes.values(), strict=True))
     plain = {check_attribute_name(name): _value(value, f"attribute {name!r}", 1) for name, value in attributes.items()}
     if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
         longest = max(plain, key=lambda name: len(json.dumps(plain[name])))
@@ -98,6 +115,18 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
             f"the longest is {longest!r}"
         )
     return plain
+
+
+def _is_short(value: Any) -> bool:
+    """Return whether a value is a JSON scalar as it is, and short: nearly all are, and need no other look."""
+    match value:
+        case None | bool():
+            return True
+        case int() | float():
+            return math.isfinite(value) and -MAX_INTEGER <= value <= MAX_INTEGER
+        case str():
+            return len(value) <= MAX_NAME and value.isascii() and "\0" not in value
+    return False
 
 
 def _value(value: Any, what: str, depth: int) -> Any:

@@ -6,8 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.description import collection_info, no_space, space_infos
+from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.description import collection_info, find_space_info, space_infos
 from engine.catalog.extractors import view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter, item_id, with_views
@@ -78,10 +78,7 @@ class Contents:
     def space(self, name: str) -> SpaceInfo:
         """Return one space; NotFoundError lists those that exist."""
         with self._read() as tx:
-            for space in space_infos(tx):
-                if space.name == name:
-                    return space
-            raise no_space(tx, name)
+            return find_space_info(tx, name)
 
     def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Return up to ``limit`` items that pass the filter, in the order of keys, those above ``after``."""
@@ -108,21 +105,17 @@ class Contents:
             raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
         return found
 
+    @property
+    def _writable(self) -> Catalog:
+        """The catalog, to be changed; NotFoundError once the collection has been deleted."""
+        self._folder.check_alive()
+        return self._catalog
+
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
-        self._check_alive()
+        self._folder.check_alive()
         with self._catalog.read() as tx:
             yield tx
-
-    @contextmanager
-    def _write(self) -> Iterator[None]:
-        self._check_alive()
-        with self._folder.writer.hold():
-            yield
-
-    def _check_alive(self) -> None:
-        if not self.is_alive():
-            raise NotFoundError(f"collection {self.name!r} has been deleted")
 
 
 def _findings(tx: Transaction) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """Opening a catalog database: connections, transactions, migrations, and storage errors in plain words."""
 
 import os
+import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,18 +15,24 @@ from engine.catalog.file_errors import DISK_FULL, file_errors
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
 
-HEAD = "0003"
+HEAD = "0004"
 """The schema version that this code reads and writes (the newest migration)."""
 
 _WRITE = "crossview_write"
 _ALONE = "crossview_alone"
 _PRAGMAS = (
-    "page_size=16384",  # of a new database only: rows of 2 kB leave less of a large page unused
     "journal_mode=WAL",
     "synchronous=FULL",
     "foreign_keys=ON",
     "busy_timeout=10000",
 )
+_PAGE_SIZE = "PRAGMA page_size=16384"
+"""Of a new database only: rows of 2 kB leave less of a large page unused."""
+_INCREMENTAL = 2
+_IN_PIECES = f"PRAGMA auto_vacuum={_INCREMENTAL}"
+"""Lets space be given back in pieces; of a new database, or from the next VACUUM on."""
+_PAGES_AT_ONCE = 512
+"""Pages given back in one step: 8 MB, a few hundredths of a second."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _versions = sa.Table(
     "alembic_version",
@@ -45,6 +53,8 @@ class Database:
                 sa.event.listen(self._engine, "connect", _configure_sqlite)
                 sa.event.listen(self._engine, "begin", _begin_sqlite)
             self._migrate()
+        self._watching = threading.Lock()
+        self._watch: Any = None
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -62,16 +72,61 @@ class Database:
         ):
             yield connection
 
-    def shrink(self) -> None:
-        """Give the space of deleted rows back to the file system; the database is written anew, beside itself."""
+    def counter(self) -> int | None:
+        """Return a number that differs after every commit of another connection; None where there is no cheap one.
+
+        It is asked for by a connection of its own, which never writes, in a few microseconds.
+        """
         if self._engine.dialect.name != "sqlite":
-            return  # others do so by themselves
+            return None
+        with self._watching, storage_errors():
+            if self._watch is None:
+                pooled = self._engine.raw_connection()
+                self._watch = pooled.driver_connection
+                pooled.detach()  # no transaction is ever begun on it
+            return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+
+    def shrink(self) -> bool:
+        """Give some of the space of deleted rows back to the file system; return whether there may be more.
+
+        Searches go on meanwhile. A database of an earlier version is written anew, beside itself, once.
+        """
+        if self._engine.dialect.name != "sqlite":
+            return False  # others do so by themselves
+        with self._alone() as connection:
+            if _number(connection, "auto_vacuum") != _INCREMENTAL:
+                connection.exec_driver_sql(_IN_PIECES)
+                connection.exec_driver_sql("VACUUM")
+                return False
+            driver: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+            # As a script it runs to its end; as a statement, which has no columns, Python leaves it after one page.
+            driver.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
+            return _number(connection, "freelist_count") > 0
+
+    def truncate_log(self) -> None:
+        """Bring what was written into the database's own file, and empty the log; not while it is being read."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self._alone() as connection:
+            patience = _number(connection, "busy_timeout")
+            connection.exec_driver_sql("PRAGMA busy_timeout=0")  # who waits for readers here keeps writers waiting
+            try:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={patience}")
+
+    @contextmanager
+    def _alone(self) -> Iterator[sa.Connection]:
+        """Open a connection without a transaction, for what no transaction may hold."""
         with storage_errors(), self._engine.connect().execution_options(**{_ALONE: True}) as connection:
-            connection.exec_driver_sql("VACUUM")
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            yield connection
 
     def close(self) -> None:
         """Close every connection."""
+        with self._watching:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
         self._engine.dispose()
 
     def _migrate(self) -> None:
@@ -113,8 +168,8 @@ def storage_errors() -> Iterator[None]:
     try:
         with file_errors():
             yield
-    except sa.exc.DBAPIError as error:
-        text = str(error.orig)
+    except (sa.exc.DBAPIError, sqlite3.Error) as error:
+        text = str(getattr(error, "orig", error))
         if "locked" in text:
             raise BusyError("another process is writing this collection; try again in a moment") from error
         raise StorageError(_plain(text)) from error
@@ -128,6 +183,10 @@ def _plain(text: str) -> str:
     if "malformed" in text or "not a database" in text:
         return f"the catalog is damaged ({text}); restore it from a copy"
     return f"the catalog cannot be used ({text})"
+
+
+def _number(connection: sa.Connection, pragma: str) -> int:
+    return int(connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one())
 
 
 def _version(connection: sa.Connection) -> str:
@@ -151,6 +210,9 @@ def _readable(url: sa.URL) -> sa.URL:
 def _configure_sqlite(connection: Any, _record: Any) -> None:
     # Transactions are begun below, where it is known whether they write.
     connection.isolation_level = None
+    if connection.execute("PRAGMA page_count").fetchone() == (0,):
+        connection.execute(_PAGE_SIZE)
+        connection.execute(_IN_PIECES)
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 

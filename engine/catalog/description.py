@@ -88,6 +88,14 @@ def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
     return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
 
 
+def find_space_info(tx: Transaction, name: str) -> SpaceInfo:
+    """Return the description of a space; NotFoundError lists those that exist."""
+    for space in space_infos(tx):
+        if space.name == name:
+            return space
+    raise no_space(tx, name)
+
+
 def no_space(tx: Transaction, name: str) -> NotFoundError:
     """Return the error for a space that does not exist; it lists those that do."""
     known = ", ".join([*tx.spaces.in_use(), RAW])

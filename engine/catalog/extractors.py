@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from engine.catalog import state
-from engine.catalog.catalog import Transaction
+from engine.catalog.catalog import Described, Transaction
 from engine.catalog.views import ViewRecord
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ViewInfo
@@ -97,7 +97,7 @@ def _add(tx: Transaction, name: str, made: Extractor) -> None:
     tx.views.add(name, made.name, made.params(), made.dim, revision=int(made.fitted))
 
 
-def find_view(tx: Transaction, name: str) -> ViewRecord:
+def find_view(tx: Described, name: str) -> ViewRecord:
     """Return a view by name; NotFoundError lists those that exist."""
     views = {view.name: view for view in tx.views.all()}
     if name not in views:
@@ -117,7 +117,7 @@ def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
     return tuple(view for view in tx.views.all() if kind in inputs_of(view))
 
 
-def check_fitted(tx: Transaction, view: ViewRecord) -> None:
+def check_fitted(tx: Described, view: ViewRecord) -> None:
     """Raise NotReadyError, with the remedy, if a view must be fitted before it has rows."""
     if view.revision > 0:
         return

@@ -1,10 +1,13 @@
 """The folder of a collection: what lies where in it, whether it is still the same one, and who may write it."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from engine.catalog.lock import WriterLock
+from engine.errors import NotFoundError
 
 if TYPE_CHECKING:
     from engine.catalog.catalog import Catalog
@@ -22,39 +25,55 @@ class CollectionFolder:
         self.indexes = path / "indexes"
         """Where the index snapshots lie, once there are any."""
         self.writer = WriterLock(path / "lock")
-        self._database = path / "catalog.db"
+        self.database = path / "catalog.db"
+        """The catalog's file."""
         self._inode = self._current_inode()
 
     def holds_collection(self) -> bool:
         """Return whether there is a catalog."""
-        return self._database.is_file()
+        return self.database.is_file()
 
     def is_alive(self) -> bool:
         """Return whether the collection that was here at first has neither been deleted nor replaced since."""
         return self._inode is not None and self._current_inode() == self._inode
+
+    def check_alive(self) -> None:
+        """Raise NotFoundError once the collection has been deleted."""
+        if not self.is_alive():
+            raise NotFoundError(f"collection {self.name!r} has been deleted")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer lock for a commit; NotFoundError once the collection has been deleted, BusyError."""
+        self.check_alive()
+        with ExitStack() as held:
+            with suppress(FileNotFoundError):  # the folder went just now, which the next line reports
+                held.enter_context(self.writer.hold())
+            self.check_alive()
+            yield
 
     def size(self) -> int:
         """Return the bytes of all files."""
         return sum(map(_size, self.path.rglob("*")))
 
     def open_catalog(self) -> "Catalog":
-        """Open the catalog; StorageError where that cannot be."""
+        """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be."""
         from engine.catalog.catalog import Catalog  # listing collections needs no database
 
-        return Catalog(self._url())
+        return Catalog(self._url(), self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
-        """Create the catalog of a new, empty collection; StorageError where that cannot be."""
+        """Create the catalog of a new, empty collection, which nobody else knows yet; StorageError where that fails."""
         from engine.catalog.catalog import Catalog
 
         return Catalog.create(self._url(), name, description)
 
     def _url(self) -> str:
-        return f"sqlite:///{quote(str(self._database))}"
+        return f"sqlite:///{quote(str(self.database))}"
 
     def _current_inode(self) -> int | None:
         try:
-            return self._database.stat().st_ino
+            return self.database.stat().st_ino
         except OSError:
             return None
 

@@ -1,4 +1,4 @@
-"""Items in the catalog: written under a sequence number, deleted to tombstones, read by key, filter or change.
+"""Items in the catalog, read by key, filter or change; ``item_writer`` writes them.
 
 Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form that it was first given.
 """
@@ -6,38 +6,20 @@ Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form t
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog.batches import SIZE, batches
+from engine.catalog.batches import batches
+from engine.catalog.bulk import select_among
 from engine.catalog.checks import normal
 from engine.catalog.schema import items, labels, thumbnails
-from engine.item import Attributes, DeletedPicture, Item, PictureRecord
-from engine.query import Filter
+from engine.item import Attributes, DeletedPicture, Item
+from engine.query import TEXT_SHOWN, Filter
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewRecord:
-    """What is written of one item; None keeps what it has."""
-
-    key: str
-    labels: tuple[str, ...] | None = None
-    labels_given: bool = True
-    """False for the name of a folder: it labels only items whose labels nobody chose."""
-    attributes: Attributes | None = None
-    """They are added to those that it has, in place of those of the same name; none at all removes all."""
-    removed_attributes: tuple[str, ...] = ()
-    text: str | None = None
-    source: str | None = None
-    picture: PictureRecord | None = None
-    rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
-    """Feature rows by view name; None removes the one that it has."""
 
 
 class Stored(NamedTuple):
@@ -84,16 +66,22 @@ class Items:
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
-        for batch in batches(keys, SIZE // 2):
-            forms = sorted({form for key in batch for form in (key, normal(key))})
-            same = sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms))
-            rows = self._connection.execute(sa.select(items.c.key, items.c.id).where(_live, same)).all()
-            exact = {row.key: row.id for row in rows}
-            equal = {normal(row.key): row.id for row in reversed(rows)}
-            for key in batch:
-                if (item := exact.get(key, equal.get(normal(key)))) is not None:
+        other_forms = self._connection.scalar(sa.select(sa.exists().where(_live, items.c.normal_key.is_not(None))))
+        for batch in batches(keys):
+            forms = {key: normal(key) for key in batch}
+            exact = self._by(items.c.key, {*forms, *forms.values()})
+            equal = self._by(items.c.normal_key, forms.values()) if other_forms else {}
+            for key, form in forms.items():
+                item = exact.get(key) or exact.get(form) or equal.get(form)
+                if item is not None:
                     found[key] = item
         return found
+
+    def _by(self, column: "sa.ColumnElement[str | None]", values: Iterable[str]) -> dict[str, int]:
+        """Return the id of the item, the oldest one, that has each of the values in a column."""
+        query = sa.select(column, items.c.id).where(_live)
+        found = [(row[1], row[0]) for row in select_among(self._connection, query, column, values)]
+        return {value: item for item, value in sorted(found, reverse=True)}
 
     def with_equal_sources(self) -> list[list[str]]:
         """Return the keys of the items that were read from one file, for every file of several."""
@@ -163,6 +151,15 @@ class Items:
         tags = self.labels(ids)
         return {row.id: _item(row, tags) for row in self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)}
 
+    def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
+        """Return what hits show of the live items among the ids: key, labels, attributes as JSON, source, text."""
+        tags = self.labels(ids)
+        attributes = sa.type_coerce(items.c.attributes, sa.Text()).label("json")
+        begins = sa.func.substr(items.c.text, 1, TEXT_SHOWN).label("begins")
+        query = sa.select(items.c.id, items.c.key, attributes, items.c.source, begins).where(_live)
+        found = self._among(query, ids)
+        return {row.id: (row.key, tags.get(row.id, ()), row.json, row.source, row.begins) for row in found}
+
     def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
         """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
         query = sa.select(items.c.id, *_ITEM).where(*_conditions(chosen), items.c.key > after)
@@ -175,10 +172,10 @@ class Items:
         query = sa.select(sa.func.count()).select_from(items).where(*_conditions(chosen))
         return int(self._connection.scalar(query) or 0)
 
-    def matching(self, chosen: Filter) -> NDArray[np.int64]:
-        """Return the ids of the items that pass the filter, ascending."""
+    def matching(self, chosen: Filter, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """Return the ids of the items that pass the filter, ascending; among the ids, of all by default."""
         query = sa.select(items.c.id).where(*_conditions(chosen)).order_by(items.c.id)
-        return np.array(self._connection.scalars(query).all(), np.int64)
+        return np.array([row.id for row in self._among(query, None if ids is None else sorted(ids))], np.int64)
 
     def changed_since(self, sequence: int) -> Changes:
         """Return the items whose last change is after ``sequence``."""
@@ -186,79 +183,21 @@ class Items:
         found = self._connection.execute(query).all()
         return Changes([r.id for r in found if not r.deleted], [r.id for r in found if r.deleted])
 
-    def thumbnail(self, item: int) -> bytes | None:
-        """Return an item's thumbnail (JPEG)."""
-        return self._connection.scalar(sa.select(thumbnails.c.jpeg).where(thumbnails.c.item_id == item))
-
-    # -- writing
-
-    def put(self, records: Sequence[NewRecord], sequence: int) -> tuple[list[int], int]:
-        """Write items of different keys under one change; return their ids in order and how many of them are new."""
-        known = self.ids_of(record.key for record in records)
-        new = [record for record in records if record.key not in known]
-        existing = [record for record in records if record.key in known]
-        if new:
-            inserted = self._connection.execute(
-                sa.insert(items).returning(items.c.id, items.c.key),
-                [_NEW | _identity(record) | {"sequence": sequence} | _columns(record) for record in new],
-            )
-            known |= {row.key: row.id for row in inserted}
-        self.touch([known[record.key] for record in existing], sequence)
-        self._update(existing, known)
-        ids = [known[record.key] for record in records]
-        self._put_labels(records, ids, existing={known[record.key] for record in existing})
-        self._put_thumbnails(records, ids)
-        return ids, len(new)
-
-    def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
-        """Write the columns of existing items, their attributes beside those that they have."""
-        attributes = self.attributes([known[r.key] for r in records if r.attributes or r.removed_attributes])
-        for record in records:
-            item, values = known[record.key], _columns(record)
-            if item in attributes:
-                values["attributes"] = changed_attributes(attributes[item], record)
-            if values:
-                self._connection.execute(sa.update(items).where(items.c.id == item).values(values))
-
     def attributes(self, ids: Sequence[int]) -> dict[int, Attributes]:
         """Return the attributes of items by id."""
         return {row.id: row.attributes for row in self._among(sa.select(items.c.id, items.c.attributes), ids)}
 
-    def refresh(self, stamps: Mapping[int, int]) -> None:
-        """Write new modification times of files whose content is the same; no change that a search would follow."""
-        for item, modified_ns in stamps.items():
-            self._connection.execute(sa.update(items).where(items.c.id == item).values(modified_ns=modified_ns))
+    def changed_among(self, ids: Iterable[int], sequence: int) -> set[int]:
+        """Return those of the items whose last change is after ``sequence``."""
+        return {row.id for row in self._among(sa.select(items.c.id).where(items.c.sequence > sequence), ids)}
 
-    def delete(self, ids: Sequence[int], sequence: int) -> None:
-        """Turn items into tombstones; their rows are the row store's to remove."""
-        self.touch(ids, sequence, deleted=True, attributes={}, text="")
-        self._execute(sa.delete(labels), ids, labels.c.item_id)
-        self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
+    def purge(self, sequence: int) -> int:
+        """Remove the tombstones up to a change, but those of pictures, which are not to come back; return how many."""
+        return int(self._connection.execute(sa.delete(items).where(*_purgeable(sequence))).rowcount)
 
-    def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
-        """Record a change of items, such as new rows; ``values`` are their new columns."""
-        self._execute(sa.update(items).values(sequence=sequence, **values), ids)
-
-    def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
-        pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
-        jpegs = {item: one.thumbnail for item, one in pictures.items() if one.thumbnail is not None}
-        if jpegs:
-            self._execute(sa.delete(thumbnails), jpegs, thumbnails.c.item_id)
-            new = [{"item_id": item, "jpeg": jpeg} for item, jpeg in jpegs.items()]
-            self._connection.execute(sa.insert(thumbnails), new)
-
-    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
-        named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
-        # The name of a folder does not replace labels that somebody chose.
-        folders = [item for record, item in named if item in existing and not record.labels_given]
-        chosen = self.with_given_labels(folders)
-        written = {item: record for record, item in named if item not in chosen}
-        self._execute(sa.delete(labels), written, labels.c.item_id)
-        given = [item for item, record in written.items() if item in existing and record.labels_given]
-        self._execute(sa.update(items).values(labels_given=True), given)
-        pairs = [(item, label) for item, record in written.items() for label in sorted(set(record.labels or ()))]
-        if pairs:
-            self._connection.execute(sa.insert(labels), [{"item_id": item, "label": label} for item, label in pairs])
+    def thumbnail(self, item: int) -> bytes | None:
+        """Return an item's thumbnail (JPEG)."""
+        return self._connection.scalar(sa.select(thumbnails.c.jpeg).where(thumbnails.c.item_id == item))
 
     def _among(
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
@@ -268,26 +207,16 @@ class Items:
         for part in parts:
             yield from self._connection.execute(part)
 
-    def _execute(
-        self, statement: "sa.Update | sa.Delete", ids: Iterable[int], column: "sa.ColumnElement[int]" = items.c.id
-    ) -> None:
-        """Change or delete the rows whose column is among the ids."""
-        for batch in batches(ids):
-            self._connection.execute(statement.where(column.in_(batch)))
-
 
 _live = items.c.deleted.is_(False)
 
 
+def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
+    return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
+
+
 def _item(row: "sa.Row[Any]", tags: Mapping[int, tuple[str, ...]]) -> Item:
     return Item(labels=tags.get(row.id, ()), **{column.name: getattr(row, column.name) for column in _ITEM})
-
-
-_PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
-_NEW: dict[str, Any] = {"deleted": False, "attributes": {}, "text": "", "source": ""} | {
-    name: getattr(PictureRecord(), name) for name in _PICTURE
-}
-"""Columns of a new item, where its record leaves them open."""
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -295,30 +224,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
     for name, key in pairs:
         groups[name].append(key)
     return list(groups.values())
-
-
-def _identity(record: NewRecord) -> dict[str, Any]:
-    """Return the columns of a new item that later changes leave alone, and whether its labels are chosen."""
-    form = normal(record.key)
-    given = record.labels is not None and record.labels_given
-    return {"key": record.key, "normal_key": None if form == record.key else form, "labels_given": given}
-
-
-def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, Any]:
-    """Return the attributes of an item after a change."""
-    if record.attributes is not None and not record.attributes:
-        return {}
-    remaining = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
-    return {**remaining, **(record.attributes or {})}
-
-
-def _columns(record: NewRecord) -> dict[str, Any]:
-    """Return what is written of an item, its attributes as if it had none before."""
-    own = {"attributes": record.attributes, "text": record.text, "source": record.source}
-    values: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-    if record.picture is not None:
-        values |= {name: getattr(record.picture, name) for name in _PICTURE}
-    return values
 
 
 def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
+from engine.catalog.catalog import Described, Transaction
 from engine.catalog.extractors import find_view
 from engine.catalog.rows import ViewRows
 from engine.catalog.views import ViewRecord
@@ -69,7 +69,7 @@ def part_names(view: str) -> tuple[str, ...]:
     return names
 
 
-def joined_view(tx: Transaction, name: str) -> JoinedView:
+def joined_view(tx: Described, name: str) -> JoinedView:
     """Return what the name of a view stands for.
 
     Raises NotFoundError for an unknown view, which lists those that exist, InvalidInputError as ``part_names``.

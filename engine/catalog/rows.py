@@ -8,6 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from engine.catalog import bulk
 from engine.catalog.batches import batches
 from engine.catalog.schema import rows, suspect_rows
 from engine.catalog.views import ViewRecord
@@ -30,15 +31,12 @@ class Rows:
 
     def put(self, view: ViewRecord, ids: Sequence[int], values: NDArray[np.float32]) -> None:
         """Store rows, shape (n, d), replacing those of the same items."""
-        if not ids:
-            return
-        for batch in batches(ids):
-            self._connection.execute(sa.delete(rows).where(rows.c.view_id == view.id, rows.c.item_id.in_(batch)))
-        records = [
-            {"view_id": view.id, "item_id": item, "revision": view.revision, "data": value.tobytes()}
-            for item, value in zip(ids, np.ascontiguousarray(values, "<f4"), strict=True)
-        ]
-        self._connection.execute(sa.insert(rows), records)
+        width, data = 4 * view.dim, np.ascontiguousarray(values, "<f4").tobytes()
+        records = (
+            (view.id, item, view.revision, data[width * place : width * (place + 1)]) for place, item in enumerate(ids)
+        )
+        columns = ("view_id", "item_id", "revision", "data")
+        bulk.insert(self._connection, rows, columns, records, replacing=columns[:2])
 
     def get(self, view: ViewRecord, ids: Iterable[int] | None = None) -> ViewRows:
         """Return the rows of the given items that have one; of every item by default."""

@@ -24,6 +24,10 @@ collection = sa.Table(
     # The number of the last change; every change of an item, view or space takes the next one.
     sa.Column("sequence", sa.BigInteger, nullable=False),
     sa.Column("active_space", sa.Text, nullable=False),
+    # Random, and another one after the catalog was restored from a copy: sequence numbers are those of one history.
+    sa.Column("history", sa.Text, nullable=False, server_default=""),
+    # The last change of the tombstones that were removed: who has followed less far begins anew.
+    sa.Column("purged", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 roots = sa.Table(
@@ -62,6 +66,12 @@ live_key = sa.Index(
     unique=True,
     sqlite_where=items.c.deleted.is_(False),
     postgresql_where=items.c.deleted.is_(False),
+)
+tombstones = sa.Index(
+    "ix_items_tombstones",
+    items.c.sequence,
+    sqlite_where=items.c.deleted.is_(True),
+    postgresql_where=items.c.deleted.is_(True),
 )
 # Behind long texts the column itself would be slow to read.
 given_labels = sa.Index(
@@ -140,4 +150,17 @@ generations = sa.Table(
     sa.Column("sequence", sa.BigInteger, nullable=False),
     sa.Column("summary", sa.JSON, nullable=False),
     sa.Column("state", sa.LargeBinary, nullable=False),
+)
+
+# The index snapshots that belong to this catalog, by the random token that is in the file: one that was written by
+# another history, or for another generation of the same number, has another.
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("space", sa.Text, primary_key=True),
+    sa.Column("generation", sa.Integer, primary_key=True),
+    sa.Column("target", sa.Text, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),
+    # That the snapshot covers.
+    sa.Column("sequence", sa.BigInteger, nullable=False),
 )

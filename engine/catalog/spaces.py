@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.catalog.schema import generations, spaces
+from engine.catalog.schema import generations, snapshots, spaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +53,32 @@ class Spaces:
         found = self._connection.execute(query.where(spaces.c.name == space)).one_or_none()
         return None if found is None else (found.generation, found.sequence)
 
+    def identities(self) -> dict[str, tuple[int, int]]:
+        """Return what ``identity`` does, of every space."""
+        query = sa.select(spaces.c.name, generations.c.generation, generations.c.sequence).join(
+            generations, (spaces.c.name == generations.c.space) & (spaces.c.generation == generations.c.generation)
+        )
+        return {row.name: (row.generation, row.sequence) for row in self._connection.execute(query)}
+
     def state(self, space: str, generation: int) -> bytes:
         """Return the fitted state of a generation."""
         query = sa.select(generations.c.state).where(generations.c.space == space)
         return bytes(self._connection.execute(query.where(generations.c.generation == generation)).scalar_one())
+
+    def snapshot(self, space: str, generation: int, target: str) -> str:
+        """Return the token of the snapshot of a target's index that belongs to this catalog; "" for none."""
+        return self._connection.scalar(sa.select(snapshots.c.token).where(*_snapshot(space, generation, target))) or ""
+
+    def least_snapshot(self) -> int | None:
+        """Return the least sequence number that a snapshot of this catalog covers; None where there is none."""
+        least = self._connection.scalar(sa.select(sa.func.min(snapshots.c.sequence)))
+        return None if least is None else int(least)
+
+    def put_snapshot(self, space: str, generation: int, target: str, token: str, sequence: int) -> None:
+        """Take note of a snapshot that was written, in place of an earlier one."""
+        self._connection.execute(sa.delete(snapshots).where(*_snapshot(space, generation, target)))
+        new = {"space": space, "generation": generation, "target": target, "token": token, "sequence": sequence}
+        self._connection.execute(sa.insert(snapshots).values(new))
 
     def add(self, new: Generation, state: bytes) -> None:
         """Store a generation; it is not in use yet."""
@@ -70,7 +92,12 @@ class Spaces:
 
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a generation of a space; by default the space with all of them."""
-        gone = sa.delete(generations).where(generations.c.space == space)
-        self._connection.execute(gone if generation is None else gone.where(generations.c.generation == generation))
+        for table in (generations, snapshots):
+            gone = sa.delete(table).where(table.c.space == space)
+            self._connection.execute(gone if generation is None else gone.where(table.c.generation == generation))
         if generation is None:
             self._connection.execute(sa.delete(spaces).where(spaces.c.name == space))
+
+
+def _snapshot(space: str, generation: int, target: str) -> tuple["sa.ColumnElement[bool]", ...]:
+    return snapshots.c.space == space, snapshots.c.generation == generation, snapshots.c.target == target

@@ -29,15 +29,21 @@ def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float3
     position from 0.
     """
     found = _float32(rows)
-    wrong = np.argwhere(~(np.abs(found) < MAX_VALUE))  # NaN is not less either
-    if len(wrong):
-        row, column = wrong[0].tolist()
+    if not usable(found).all():
+        row, column = np.argwhere(~(np.abs(found) < MAX_VALUE))[0].tolist()
         value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
         raise InvalidInputError(
             f"{name(row)} holds {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
             "size, because distances are computed in float32: mend or scale the rows"
         )
     return found
+
+
+def usable(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which of the rows, (n, d), hold nothing but values that distances can be computed from, (n,)."""
+    # NaN is neither the greatest nor the smallest, and is not less than anything.
+    kept: NDArray[np.bool_] = np.abs(rows).max(axis=1, initial=0.0) < MAX_VALUE
+    return kept
 
 
 def check_row(values: NDArray[np.float32] | Sequence[float], view: Described) -> NDArray[np.float32]:

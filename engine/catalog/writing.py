@@ -1,30 +1,82 @@
 """Writing items: one change of the catalog for each batch, rows and all."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_labels, normal
-from engine.catalog.items import NewRecord
+from engine.catalog.item_writer import NewRecord
 from engine.catalog.views import ViewRecord
+from engine.errors import NotReadyError
+from engine.learners.cancellation import checkpoint
+
+Result = TypeVar("Result")
 
 
-def put_records(tx: Transaction, records: Sequence[NewRecord]) -> int:
-    """Write items with their rows under one sequence number, in order; return how many are new.
+class ViewsChangedError(NotReadyError):
+    """A view was fitted again or deleted after rows of it were computed, so that they cannot be written any more."""
 
-    Raises InvalidInputError, before anything is written, for a label that cannot be one.
+
+@dataclass
+class Written:
+    """What became of records."""
+
+    added: set[str] = field(default_factory=set)
+    """Keys of items that are new."""
+    missing: list[str] = field(default_factory=list)
+    """Keys of items that a record was to change, which do not exist."""
+
+
+def until_views_stay(work: Callable[[], Result]) -> Result:
+    """Return what work returns that computes rows and commits them, done again where a view has changed meanwhile."""
+    while True:
+        checkpoint()
+        try:
+            return work()
+        except ViewsChangedError:
+            continue
+
+
+def check_views(tx: Transaction, seen: Iterable[ViewRecord]) -> None:
+    """Raise ViewsChangedError, which names the view, unless views are still as they were when their rows were made."""
+    now = {view.name: (view.id, view.revision) for view in tx.views.all()}
+    for view in seen:
+        if view.name not in now:
+            raise ViewsChangedError(f"view {view.name!r} was deleted meanwhile: try again without it")
+        if now[view.name] != (view.id, view.revision):
+            raise ViewsChangedError(
+                f"view {view.name!r} was fitted again meanwhile, so what was made at its revision {view.revision} is "
+                "obsolete: try again"
+            )
+
+
+def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[ViewRecord] = ()) -> Written:
+    """Write items with their rows under one sequence number, in order.
+
+    ``seen`` are the views as they were when the rows were computed. Before anything is written, ViewsChangedError is
+    raised where one has changed since, and InvalidInputError for a label that cannot be one.
     """
-    for record in records:
-        check_labels(record.labels or ())
+    check_labels({label for record in records for label in record.labels or ()})
+    used = {name for record in records for name in record.rows}
+    # What was not fitted yet when a picture or a text was read may be by now: then it lacks a row.
+    computed = any(record.picture is not None or record.text is not None for record in records)
+    check_views(tx, [view for view in seen if computed or view.name in used])
+    written = Written()
     sequence = tx.next_sequence() if records else 0
-    return sum(_put_distinct(tx, distinct, sequence) for distinct in _distinct(tx, records))
+    for distinct in _distinct(tx, records):
+        _put_distinct(tx, distinct, sequence, written)
+    return written
 
 
 def _distinct(tx: Transaction, records: Sequence[NewRecord]) -> list[list[NewRecord]]:
     """Return the records in lists that name each item once; those of one item stay in order."""
+    if len({normal(record.key) for record in records}) == len(records):
+        return [list(records)] if records else []
     known = tx.items.ids_of(record.key for record in records)
     seen: Counter[int | str] = Counter()
     lists: list[list[NewRecord]] = []
@@ -37,15 +89,18 @@ def _distinct(tx: Transaction, records: Sequence[NewRecord]) -> list[list[NewRec
     return lists
 
 
-def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int) -> int:
-    ids, added = tx.items.put(records, sequence)
+def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int, written: Written) -> None:
+    known = tx.items.ids_of(record.key for record in records)
+    written.missing += [record.key for record in records if record.existing and record.key not in known]
+    records = [record for record in records if not record.existing or record.key in known]
+    written.added.update(record.key for record in records if record.key not in known)
+    ids = tx.item_writer.put(records, known, sequence)
     by_view: dict[str, dict[int, NDArray[np.float32] | None]] = defaultdict(dict)
     for record, item in zip(records, ids, strict=True):
         for name, row in record.rows.items():
             by_view[name][item] = row
     for view in tx.views.all():
         put_rows(tx, view, by_view.get(view.name, {}))
-    return added
 
 
 def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
@@ -56,10 +111,42 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
     tx.rows.remove([item for item in rows if item not in written], view)
 
 
+@dataclass(frozen=True)
+class KnownKeys:
+    """Which of some keys exist, at a sequence of the collection."""
+
+    ids: Mapping[str, int]
+    sequence: int
+
+    @classmethod
+    def of(cls, tx: Transaction, keys: Sequence[str]) -> "KnownKeys":
+        """Return which of the keys exist now."""
+        return cls(tx.items.ids_of(keys), tx.sequence())
+
+
+def put_matrix(
+    tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known: KnownKeys
+) -> int:
+    """Write rows of a view, shape (n, d), by different keys under one sequence number; return how many items are new.
+
+    ``known`` is looked up again where something has changed since. Raises ViewsChangedError, before anything is
+    written, unless the view is as it was when the rows were checked.
+    """
+    check_views(tx, [view])
+    if known.sequence != tx.sequence():
+        known = KnownKeys.of(tx, keys)
+    sequence = tx.next_sequence()
+    new = [key for key in keys if key not in known.ids]
+    tx.item_writer.touch([known.ids[key] for key in keys if key in known.ids], sequence)
+    ids = {**known.ids, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
+    tx.rows.put(view, [ids[key] for key in keys], rows)
+    return len(new)
+
+
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:
     """Delete the items that exist of the keys; return how many."""
     ids = sorted(set(tx.items.ids_of(keys).values()))  # two forms of one key are one item
     if ids:
-        tx.items.delete(ids, tx.next_sequence())
+        tx.item_writer.delete(ids, tx.next_sequence())
         tx.rows.remove(ids)
     return len(ids)

@@ -14,6 +14,7 @@ from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.checks import check_labels
 from engine.catalog.extractors import find_view, inputs_of, views_of
 from engine.catalog.views import ViewRecord
+from engine.catalog.writing import ViewsChangedError
 from engine.errors import InvalidInputError, NotReadyError
 from engine.ingest.extraction import content_hash, cores, sample
 from engine.item import Failure, Picture
@@ -34,10 +35,20 @@ def sample_size(count: int) -> int:
     return min(count, max(MIN_SAMPLE, min(MAX_SAMPLE, count // 5)))
 
 
-def unfitted(views: Iterable[ViewRecord]) -> dict[str, ImageExtractor]:
-    """Return the unfitted extractors of the views that are fitted on pictures, by name."""
-    made = {view.name: extractor(view.extractor, view.params) for view in views if view.revision == 0}
+def unfitted(views: Iterable[ViewRecord]) -> dict[str, ViewRecord]:
+    """Return the views that are fitted on pictures and are not fitted yet, by name."""
+    return {view.name: view for view in views if view.revision == 0 and isinstance(empty(view), ImageExtractor)}
+
+
+def empty_images(views: Mapping[str, ViewRecord]) -> dict[str, ImageExtractor]:
+    """Return the extractors of views, those of pictures, as they are before they are fitted."""
+    made = {name: empty(view) for name, view in views.items()}
     return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
+
+
+def empty(view: ViewRecord) -> Extractor:
+    """Return the extractor of a view as it is before it is fitted."""
+    return extractor(view.extractor, view.params)
 
 
 def fit_views(
@@ -57,21 +68,23 @@ def fit_views(
     """
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)
-    pictured = {name: one for name, one in chosen.items() if isinstance(one, ImageExtractor)}
+    made = ((view, empty(view)) for view in chosen)
+    pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
     if pictured:
         _fit_pictures(catalog, images, pictured, seed, workers)
-    for name in chosen:
-        if name not in pictured:
-            fit_texts(catalog, name, seed)
+    for view in chosen:
+        if view.name not in pictured:
+            fit_texts(catalog, view, seed)
 
 
 def _fit_pictures(
     catalog: Catalog,
     images: Iterable[bytes | Picture],
-    chosen: Mapping[str, ImageExtractor],
+    views: Mapping[str, tuple[ViewRecord, ImageExtractor]],
     seed: int,
     workers: int | None,
 ) -> None:
+    chosen = {name: one for name, (_, one) in views.items()}
     samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in chosen}
     with catalog.read() as tx:
         known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
@@ -88,10 +101,10 @@ def _fit_pictures(
                 for name, rows in found.items():
                     samples[name].append(rows)
     for name, parts in samples.items():
-        fit_view(catalog, name, parts, seed, labels=labels)
+        fit_view(catalog, views[name][0], parts, seed, labels=labels)
 
 
-def fit_texts(catalog: Catalog, name: str, seed: int) -> None:
+def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
     """Fit a text view on the texts of the collection's items; NotReadyError where there are too few."""
     with catalog.read() as tx:
         ids = tx.items.with_text()
@@ -100,24 +113,24 @@ def fit_texts(catalog: Catalog, name: str, seed: int) -> None:
         texts, keys = tx.items.texts(ids), tx.items.keys()
         if not texts:
             raise NotReadyError(
-                f"view {name!r} is fitted on texts, but no item has one: "
+                f"view {view.name!r} is fitted on texts, but no item has one: "
                 f"run 'crossview index {tx.name()} PATH --captions FILE.csv', or import items with texts"
             )
-    fit_view(catalog, name, list(texts.values()), seed, [keys[item] for item in texts], "texts")
+    fit_view(catalog, view, list(texts.values()), seed, [keys[item] for item in texts], "texts")
 
 
 def fit_missing_texts(catalog: Catalog, seed: int) -> list[Failure]:
     """Fit the text views that are not fitted yet, once an item has a text; return those whose texts are too few."""
     with catalog.read() as tx:
-        missing = [view.name for view in views_of(tx, "text") if view.revision == 0]
+        missing = [view for view in views_of(tx, "text") if view.revision == 0]
         if not missing or not tx.items.with_text():
             return []
     failures = []
-    for name in missing:
+    for view in missing:
         try:
-            fit_texts(catalog, name, seed)
+            fit_texts(catalog, view, seed)
         except NotReadyError as error:
-            failures.append(Failure(name, str(error)))
+            failures.append(Failure(view.name, str(error)))
     return failures
 
 
@@ -130,7 +143,7 @@ def _sample(image: bytes, extractors: Mapping[str, ImageExtractor]) -> Mapping[s
 
 def fit_view(
     catalog: Catalog,
-    name: str,
+    view: ViewRecord,
     samples: Sequence[Any],
     seed: int,
     keys: Sequence[str] | None = None,
@@ -139,35 +152,39 @@ def fit_view(
 ) -> None:
     """Fit a view on the samples of pictures, with their labels where some are known, or on texts, and store it.
 
-    It is the current revision then. ``keys`` are stored, so that an evaluation can report whether its queries were
-    among them.
+    It is the current revision then, unless somebody else has fitted the view since ``view`` was read: the first one
+    wins. ``keys`` are stored, so that an evaluation can report whether its queries were among them.
+
+    Raises NotFoundError where the view was deleted meanwhile, ViewsChangedError where another took its name.
     """
     checkpoint()
-    with catalog.read() as tx:
-        view = find_view(tx, name)
     try:
-        fitted = extractor(view.extractor, view.params).fit(samples, seed, labels)
+        fitted = empty(view).fit(samples, seed, labels)
     except ValueError as error:
-        raise NotReadyError(f"view {name!r} cannot be fitted: {error}") from error
+        raise NotReadyError(f"view {view.name!r} cannot be fitted: {error}") from error
+    fit = state.pack({"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind})
     with catalog.write() as tx:
-        fit = {"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind}
-        tx.views.add_revision(view, state.pack(fit))
-        tx.next_sequence()
+        now = find_view(tx, view.name)
+        if now.id != view.id:
+            raise ViewsChangedError(f"view {view.name!r} was deleted and added again meanwhile: fit it again")
+        if now.revision == view.revision:
+            tx.views.add_revision(view, fit)
+            tx.next_sequence()
 
 
-def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> Mapping[str, Extractor]:
+def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> list[ViewRecord]:
     if not names:
         missing = [view for view in tx.views.all() if view.revision == 0]
         if not tx.items.with_text():
             missing = [view for view in missing if "text" not in inputs_of(view)]
-        return {view.name: extractor(view.extractor, view.params) for view in missing}
-    views = [find_view(tx, name) for name in names]
+        return missing
+    views = [find_view(tx, name) for name in dict.fromkeys(names)]
     for view in views:
-        if extractor(view.extractor, view.params).fitted:
+        if empty(view).fitted:
             raise InvalidInputError(f"view {view.name!r} learns nothing, so it needs no fitting")
         if view.revision > 0 and not refit:
             raise InvalidInputError(
                 f"view {view.name!r} is fitted already (revision {view.revision}); fitting it again makes every item's "
                 "row and every space of it obsolete: ask for it with refit"
             )
-    return {view.name: extractor(view.extractor, view.params) for view in views}
+    return views

@@ -1,21 +1,20 @@
 """Importing items that a program hands over: pictures as bytes, texts, ready feature rows, or several of them."""
 
 import time
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import normal
 from engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
-from engine.catalog.items import NewRecord
-from engine.catalog.values import check_row
+from engine.catalog.item_writer import NewRecord
+from engine.catalog.values import check_row, usable
 from engine.catalog.views import ViewRecord
-from engine.catalog.writing import put_records
+from engine.catalog.writing import Written, put_records, until_views_stay
 from engine.errors import InvalidInputError
 from engine.ingest.extraction import content_hash, extract
 from engine.ingest.texts import text_rows
@@ -27,10 +26,17 @@ from features.errors import ImageError
 
 
 def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
-    """Add or update items by key; see ``Collection.import_items``. The caller holds the writer lock."""
+    """Add or update items by key; see ``Collection.import_items``."""
     began = time.monotonic()
     checked = [check_entry(item) for item in items]
     items = [item for item in checked if isinstance(item, NewItem)]
+    report = until_views_stay(lambda: _import(catalog, items, workers))
+    refused = [one for one in checked if isinstance(one, Failure)]
+    return replace(report, failures=(*refused, *report.failures), seconds=time.monotonic() - began)
+
+
+def _import(catalog: Catalog, items: Sequence[NewItem], workers: int) -> ImportReport:
+    """Make records of items, and commit them."""
     with catalog.read() as tx:
         views = {view.name: view for view in tx.views.all()}
         pictured = [item for item in items if item.image is not None]
@@ -38,28 +44,22 @@ def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -
         for name in sorted({name for item in items for name in item.rows if name in views}):
             check_fitted(tx, views[name])
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
-        known = _known(tx, items)
+        known = _known(tx, pictured)
         same = _unchanged(tx, items, known, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        results: list[NewRecord | Failure] = []
-        for result in pool.map(lambda item: _record(item, extractors, known.get(item.key)), todo):
-            checkpoint()  # leaving the loop, what the pool has not begun is dropped
-            results.append(result)
-    results = list(_with_features(results, known))
+    results = _records(todo, extractors, known, workers)
     records = [result for result in results if isinstance(result, NewRecord)]
-    added = 0
+    written = Written()
     if records:
         with catalog.write() as tx:
-            added = put_records(tx, records)
-    failures = tuple(result for result in (*checked, *results) if isinstance(result, Failure))
-    updated = len({record.key for record in records}) - added
+            written = put_records(tx, records, views.values())
+    bare = [Failure(key, "a new item needs an image, a text or feature rows") for key in written.missing]
+    changed = {record.key for record in records}.difference(written.missing) | written.added
     return ImportReport(
-        added=added,
-        updated=updated,
+        added=len(written.added),
+        updated=len(changed) - len(written.added),
         unchanged=len(items) - len(todo),
-        failures=failures,
-        seconds=time.monotonic() - began,
+        failures=(*(result for result in results if isinstance(result, Failure)), *bare),
     )
 
 
@@ -79,30 +79,38 @@ class _Extractors:
     texts: Mapping[str, TextExtractor]
 
 
-def _with_features(results: Sequence[NewRecord | Failure], known: Collection[str]) -> Iterator[NewRecord | Failure]:
-    """Yield the results, a failure in place of a new item with nothing that it could be found by."""
-    existing = {normal(key) for key in known}
-    for one in results:
-        if isinstance(one, Failure):
-            yield one
-        elif normal(one.key) in existing or one.picture is not None or one.text is not None or one.rows:
-            existing.add(normal(one.key))
-            yield one
-        else:
-            yield Failure(one.key, "a new item needs an image, a text or feature rows")
+def _records(
+    items: Sequence[NewItem], extractors: _Extractors, known: Mapping[str, Item], workers: int
+) -> list[NewRecord | Failure]:
+    """Return what is to be written of items, or why it cannot be: rows checked together, pictures read by threads."""
+    given = _given_rows(items, extractors.views)
+    results = [one if isinstance(one, Failure) else _record(item, one) for item, one in zip(items, given, strict=True)]
+    computed = [place for place, item in enumerate(items) if item.image is not None or item.text is not None]
+
+    def compute(place: int) -> NewRecord | Failure:
+        one = results[place]
+        return one if isinstance(one, Failure) else _computed(items[place], one, extractors, known)
+
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        for place, result in zip(computed, pool.map(compute, computed), strict=True):
+            checkpoint()  # leaving the loop, what the pool has not begun is dropped
+            results[place] = result
+    return results
 
 
 def _unchanged(
     tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
 ) -> set[str]:
     """Return the keys of items with a picture and no ready rows that are already as they would become."""
+    if not known:
+        return set()
     ids = tx.items.ids_of(known)
     complete = set(ids.values())
     for view in views:
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
     given = tx.items.with_given_labels(list(ids.values()))
     counts = Counter(item.key for item in items)
-    single = [item for item in items if counts[item.key] == 1 and ids.get(item.key) in complete]
+    single = [item for item in items if counts[item.key] == 1 and item.key in ids and ids[item.key] in complete]
     return {item.key for item in single if _same(item, known[item.key], ids[item.key] in given)}
 
 
@@ -119,23 +127,79 @@ def _update(new: NewItem) -> ItemUpdate:
     )
 
 
-def _record(item: NewItem, extractors: _Extractors, stored: Item | None) -> NewRecord | Failure:
+def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]]) -> NewRecord:
+    """Return what is to be written of an item, but for what is computed of its picture and text."""
+    return NewRecord(
+        key=item.key,
+        labels=item.labels,
+        labels_given=item.labels_given,
+        attributes=item.attributes,
+        text=item.text,
+        source=item.source or None,
+        rows=rows,
+        existing=not rows and item.image is None and item.text is None,
+    )
+
+
+def _computed(
+    item: NewItem, record: NewRecord, extractors: _Extractors, known: Mapping[str, Item]
+) -> NewRecord | Failure:
+    """Return an item's record with what its picture and its text give; rows that were given win."""
+    rows, picture, source = text_rows(extractors.texts, item.text), None, record.source
+    if item.image is not None:
+        wanted = {name: one for name, one in extractors.images.items() if name not in record.rows}
+        try:
+            found = extract(item.image, wanted)
+        except (InvalidInputError, ImageError) as error:
+            return Failure(item.key, str(error))
+        rows |= found.rows
+        picture, stored = found.picture, known.get(item.key)
+        if stored is None or stored.content_hash != picture.content_hash:
+            source = item.source  # where another picture came from is not known any more
+    return replace(record, source=source, picture=picture, rows={**rows, **record.rows})
+
+
+_Rows = dict[str, NDArray[np.float32]]
+
+
+def _given_rows(items: Sequence[NewItem], views: Mapping[str, ViewRecord]) -> list[_Rows | Failure]:
+    """Return the rows that items bring along, by view, or why they cannot be used."""
+    found: list[_Rows | Failure] = [{} for _ in items]
+    by_view: dict[str, list[int]] = defaultdict(list)
+    for place, item in enumerate(items):
+        for name in item.rows:
+            by_view[name].append(place)
+    for name, places in by_view.items():
+        checked = _checked(name, [items[place].rows[name] for place in places], views)
+        for place, row in zip(places, checked, strict=True):
+            mine = found[place]
+            if isinstance(row, InvalidInputError):
+                found[place] = mine if isinstance(mine, Failure) else Failure(items[place].key, str(row))
+            elif not isinstance(mine, Failure):
+                mine[name] = row
+    return found
+
+
+def _checked(
+    name: str, rows: Sequence[NDArray[np.float32] | Sequence[float]], views: Mapping[str, ViewRecord]
+) -> Iterable[NDArray[np.float32] | InvalidInputError]:
+    """Return rows of one view as (d,) float32, or an error for one that cannot be used; at once if all are usable."""
+    if name not in views:
+        return [InvalidInputError(f"no view {name!r}; there are: {', '.join(views)}")] * len(rows)
+    if all(isinstance(row, np.ndarray) and row.dtype == np.float32 for row in rows):
+        try:
+            together = np.stack(rows)
+        except ValueError:
+            return [_checked_row(row, views[name]) for row in rows]
+        if together.shape[1:] == (views[name].dim,) and usable(together).all():
+            return together
+    return [_checked_row(row, views[name]) for row in rows]
+
+
+def _checked_row(
+    row: NDArray[np.float32] | Sequence[float], view: ViewRecord
+) -> NDArray[np.float32] | InvalidInputError:
     try:
-        given = _given_rows(item, extractors.views)
-        rows = text_rows(extractors.texts, item.text)
-        picture, source = None, item.source or None
-        if item.image is not None:
-            found = extract(item.image, {name: one for name, one in extractors.images.items() if name not in given})
-            rows |= found.rows
-            picture = found.picture
-            if stored is None or stored.content_hash != picture.content_hash:
-                source = item.source  # where another picture came from is not known any more
-    except (InvalidInputError, ImageError) as error:
-        return Failure(item.key, str(error))
-    return NewRecord(**vars(_update(item)), source=source, picture=picture, rows={**rows, **given})
-
-
-def _given_rows(item: NewItem, views: Mapping[str, ViewRecord]) -> dict[str, NDArray[np.float32]]:
-    if unknown := sorted(set(item.rows) - set(views)):
-        raise InvalidInputError(f"no view {unknown[0]!r}; there are: {', '.join(views)}")
-    return {name: check_row(row, views[name]) for name, row in item.rows.items()}
+        return check_row(row, view)
+    except InvalidInputError as error:
+        return error

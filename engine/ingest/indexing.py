@@ -10,16 +10,19 @@ import numpy as np
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.extractors import image_extractors, text_extractors, views_of
-from engine.catalog.items import NewRecord, Stored
-from engine.catalog.writing import put_records
+from engine.catalog.extractors import image_extractors, text_extractors
+from engine.catalog.item_writer import NewRecord
+from engine.catalog.items import Stored
+from engine.catalog.views import ViewRecord
+from engine.catalog.writing import put_records, until_views_stay
 from engine.ingest.annotations import Annotations
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
-from engine.ingest.file_keys import deleted_before, is_unchanged, match_files, moved_items
-from engine.ingest.fitting import fit_missing_texts, fit_view, sample_size, unfitted
+from engine.ingest.file_keys import moved_items
+from engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
 from engine.ingest.interruption import Committed, interruptible
+from engine.ingest.plan import Plan, make_plan
 from engine.ingest.texts import place_texts, text_rows
-from engine.ingest.updating import changed_records
+from engine.ingest.updating import still_needed
 from engine.ingest.walk import SourceFile, readable, walk
 from engine.item import Failure, ImportReport, IndexOptions
 from engine.progress import Progress
@@ -34,18 +37,20 @@ DELETED = "deleted from the collection earlier"
 """The kind of files that are left out because their items were deleted."""
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What a run has to do."""
+@dataclass
+class _Outcome:
+    """What a run has done so far; it may have to begin again, so that keys are counted once."""
 
-    extract: dict[str, SourceFile] = field(default_factory=dict)
-    """Files to read, by key."""
-    missing_views: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By key, the views that a known picture lacks; files that are not named here are computed in every view."""
-    change: dict[str, NewRecord] = field(default_factory=dict)
-    """New annotations of items whose pictures need not be read, by key."""
-    stamps: dict[int, int] = field(default_factory=dict)
-    """New modification times of files whose content is the same, by item."""
+    committed: Committed
+    added: set[str] = field(default_factory=set)
+    updated: set[str] = field(default_factory=set)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
+    """Items that somebody deleted meanwhile."""
+
+    def unchanged(self, files: Mapping[str, SourceFile]) -> int:
+        """Return how many of the files there was nothing to do for."""
+        return len(files.keys() - self.added - self.updated - self.failures.keys() - self.deleted)
 
 
 def index_files(
@@ -55,40 +60,38 @@ def index_files(
     options: IndexOptions,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Index the pictures under ``paths``; see ``Collection.index``. The caller holds the writer lock."""
+    """Index the pictures under ``paths``; see ``Collection.index``."""
     began = time.monotonic()
     found = walk(paths)
-    with catalog.write() as tx:
-        known = tx.items.known()
-        sources = {key: stored.source for key, stored in known.items()}
-        matched = match_files(found.files, found.folders, sources, tx.roots.aliases(), tx.roots.add)
-    keyed = dict(matched.files)
-    unused = annotations.unused(keyed)
-    with catalog.read() as tx:
-        left_out = set() if options.include_deleted else deleted_before(keyed, known, tx.items.deleted_pictures())
-        keyed = {key: file for key, file in keyed.items() if key not in left_out}
-        found.skipped[DELETED] += len(left_out)
-        plan = _plan(tx, keyed, known, annotations)
     with interruptible() as committed:
-        with Workers(options.workers) as processes:
-            run = _Run(catalog, annotations, plan, processes, progress, committed)
-            run.fit(options.seed)
-            run.change()
-            added, updated, failures = run.extract()
+        outcome = _Outcome(committed)
+
+        def once() -> Plan:
+            plan = make_plan(catalog, found, annotations, options.include_deleted)
+            annotations.unused(plan.files)  # before anything is done: the file of another folder is an error
+            with Workers(options.workers) as processes:
+                run = _Run(catalog, annotations, plan, processes, progress, outcome)
+                run.fit(options.seed)
+                run.change()
+                run.extract()
+            return plan
+
+        plan = until_views_stay(once)
         unfitted_texts = fit_missing_texts(catalog, options.seed)
         place_texts(catalog, progress)
     with catalog.read() as tx:
-        content = {key: stored.content_hash for key, stored in tx.items.known().items()} if matched.gone else {}
+        content = {key: stored.content_hash for key, stored in tx.items.known().items()} if plan.gone else {}
+    found.skipped[DELETED] += plan.left_out + len(outcome.deleted)
     return ImportReport(
-        added=added,
-        updated=updated + len(plan.change),
-        unchanged=len(keyed) - len(plan.extract) - len(plan.change),
-        failures=(*failures, *unused, *unfitted_texts),
+        added=len(outcome.added),
+        updated=len(outcome.updated),
+        unchanged=outcome.unchanged(plan.files),
+        failures=(*outcome.failures.values(), *annotations.unused(plan.files), *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
-        gone=matched.gone,
-        moved=moved_items(matched.gone, content, keyed),
-        notes=label_notes(annotations, keyed),
+        gone=plan.gone,
+        moved=moved_items(plan.gone, content, plan.files),
+        notes=label_notes(annotations, plan.files),
     )
 
 
@@ -99,58 +102,36 @@ def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tu
     return ("no picture got a label",)
 
 
-def _plan(
-    tx: Transaction, keyed: Mapping[str, SourceFile], known: Mapping[str, Stored], annotations: Annotations
-) -> _Plan:
-    plan = _Plan()
-    ids_by_view = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
-    complete: list[str] = []
-    for key, file in keyed.items():
-        stored = known.get(key)
-        if stored is None or not is_unchanged(file, stored):
-            plan.extract[key] = file
-            continue
-        if file.modified_ns != stored.modified_ns:
-            plan.stamps[stored.id] = file.modified_ns
-        if missing := tuple(view for view, ids in ids_by_view.items() if stored.id not in ids):
-            plan.extract[key], plan.missing_views[key] = file, missing
-        else:
-            complete.append(key)
-    annotated = {key: annotations.of(keyed[key], key) for key in complete}
-    updates = [one.update(key, annotations.labels_given) for key, one in annotated.items() if one]
-    plan.change.update((record.key, record) for record in changed_records(tx, updates, text_extractors(tx)))
-    return plan
-
-
 @dataclass(frozen=True)
 class _Run:
     """Carries out a plan."""
 
     catalog: Catalog
     annotations: Annotations
-    plan: _Plan
+    plan: Plan
     processes: Workers
     progress: Progress | None
-    committed: Committed
+    outcome: _Outcome
 
     def fit(self, seed: int) -> None:
         """Fit the views that need it on a random sample of the files, which have the labels that they are to have."""
-        with self.catalog.read() as tx:
-            missing, known = unfitted(tx.views.all()), tx.items.known()
+        missing, known = unfitted(self.plan.views), self.plan.known
         if not missing or not self.plan.extract:
             return
         keys = list(self.plan.extract)
         chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
         sampled = [keys[number] for number in sorted(chosen)]
-        results = self.processes.run(sample_file, [self.plan.extract[key].path for key in sampled], missing)
+        results = self.processes.run(
+            sample_file, [self.plan.extract[key].path for key in sampled], empty_images(missing)
+        )
         samples = {}
         for done, (key, (_, sample)) in enumerate(zip(sampled, results, strict=True), 1):
             if isinstance(sample, dict) and sample:
                 samples[key] = sample
             self._report("fitting", done, len(sampled))
         labels = [self._labels(key, known.get(key)) for key in samples]
-        for view in missing:
-            rows = [sample[view] for sample in samples.values()]
+        for name, view in missing.items():
+            rows = [sample[name] for sample in samples.values()]
             fit_view(self.catalog, view, rows, seed, list(samples), labels=labels)
 
     def _labels(self, key: str, stored: Stored | None) -> tuple[str, ...]:
@@ -160,35 +141,39 @@ class _Run:
 
     def change(self) -> None:
         """Write what is known without reading pictures."""
-        with self.catalog.write() as tx:
-            tx.items.refresh(self.plan.stamps)
+        for stamps in batches(self.plan.stamps.items(), _CHANGES_AT_ONCE):
+            with self.catalog.write() as tx:
+                tx.item_writer.refresh(dict(stamps))
         for batch in batches(self.plan.change.values(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
-                put_records(tx, batch)
-            self.committed.items += len(batch)
+                self._put(tx, batch, self.plan.views)
 
-    def extract(self) -> tuple[int, int, list[Failure]]:
-        """Read the files and write their items; return how many are new, how many are updated, and the failures."""
-        added = updated = 0
-        failures: list[Failure] = []
+    def extract(self) -> None:
+        """Read the files and write their items."""
         if not self.plan.extract:
-            return added, updated, failures
+            return
         with self.catalog.read() as tx:
-            extractors, texts = image_extractors(tx), text_extractors(tx)
+            extractors, texts, views = image_extractors(tx), text_extractors(tx), tx.views.all()
         for done, batch in self._batches(self._results(extractors)):
             records = []
             for key, result in batch:
                 if isinstance(result, Failure):
-                    failures.append(Failure(readable(self.plan.extract[key].path), result.reason))
+                    self.outcome.failures[key] = Failure(readable(self.plan.extract[key].path), result.reason)
                 else:
                     records.append(self._record(key, result, texts))
             if records:
                 with self.catalog.write() as tx:
-                    new = put_records(tx, records)
-                added, updated = added + new, updated + len(records) - new
-                self.committed.items += len(records)
+                    self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
             self._report("indexing", done, len(self.plan.extract))
-        return added, updated, failures
+
+    def _put(self, tx: Transaction, records: Sequence[NewRecord], views: Sequence[ViewRecord]) -> None:
+        written, outcome = put_records(tx, records, views), self.outcome
+        keys = {record.key for record in records}.difference(written.missing)
+        outcome.added |= written.added
+        outcome.updated |= keys - outcome.added
+        outcome.deleted |= set(written.missing)
+        outcome.failures = {key: one for key, one in outcome.failures.items() if key not in keys}
+        outcome.committed.items += len(keys)
 
     def _results(self, extractors: Mapping[str, ImageExtractor]) -> Iterator[_Result]:
         """Yield what is extracted of every file, each in the views that it lacks."""
@@ -233,6 +218,7 @@ class _Run:
             source=readable(file.path),
             picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
             rows={**found.rows, **text_rows(texts, annotation.text)},
+            existing=key in self.plan.missing_views,
         )
 
     def _report(self, what: str, done: int, total: int) -> None:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog
-from engine.catalog.extractors import find_view, text_extractors
-from engine.catalog.writing import put_rows
+from engine.catalog.extractors import text_extractors
+from engine.catalog.writing import check_views, put_rows, until_views_stay
 from engine.progress import Progress
 from features.base import TextExtractor
 
@@ -25,10 +25,14 @@ def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> Text
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
     """Write the rows that the items' texts lack in the fitted text views: of a view that is new or fitted again."""
+    until_views_stay(lambda: _place(catalog, progress))
+
+
+def _place(catalog: Catalog, progress: Progress | None) -> None:
     with catalog.read() as tx:
-        extractors = text_extractors(tx)
+        extractors, views = text_extractors(tx), {view.name: view for view in tx.views.all()}
         with_text = tx.items.with_text() if extractors else []
-        lacking = {view: sorted(set(with_text) - set(tx.rows.ids(find_view(tx, view)).tolist())) for view in extractors}
+        lacking = {view: sorted(set(with_text) - set(tx.rows.ids(views[view]).tolist())) for view in extractors}
     for name, ids in lacking.items():
         done = 0
         for batch in batches(ids, _TEXTS_AT_ONCE):
@@ -38,9 +42,11 @@ def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
             having = list(compress(texts, found.present))
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:
-                put_rows(tx, find_view(tx, name), rows)
-                if having:
-                    tx.items.touch(having, tx.next_sequence())
+                check_views(tx, [views[name]])
+                now = tx.items.texts(list(rows))  # a text that is another by now has its own row already
+                put_rows(tx, views[name], {item: row for item, row in rows.items() if now.get(item) == texts[item]})
+                if changed := [item for item in having if now.get(item) == texts[item]]:
+                    tx.item_writer.touch(changed, tx.next_sequence())
             done += len(batch)
             if progress:
                 progress(f"placing {name}", done, len(ids))

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text
 from engine.catalog.extractors import text_extractors
-from engine.catalog.items import NewRecord, changed_attributes
+from engine.catalog.item_writer import NewRecord, changed_attributes
 from engine.catalog.lookup import named_keys
-from engine.catalog.writing import put_records
+from engine.catalog.writing import put_records, until_views_stay
 from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
-from engine.learners.cancellation import checkpoint
 from features.base import TextExtractor
 
 _AT_ONCE = 1_000
@@ -37,24 +37,38 @@ def check_entry(entry: Entry) -> Entry | Failure:
         attributes = None if entry.attributes is None else check_attributes(entry.attributes)
     except InvalidInputError as error:
         return Failure(entry.key, str(error))
+    if labels == entry.labels and attributes == entry.attributes:
+        return entry
     return replace(entry, labels=labels, attributes=attributes)
 
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
-    """Change existing items; see ``Collection.update_items``. The caller holds the writer lock."""
+    """Change existing items; see ``Collection.update_items``."""
     checked = [check_entry(one) for one in updates]
     failures = [one for one in checked if isinstance(one, Failure)]
     updated, matched = set[str](), set[str]()
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
-        with catalog.write() as tx:
-            found, missing = _resolved(tx, batch, match_paths)
-            records = changed_records(tx, found, text_extractors(tx))
-            put_records(tx, records)
-            checkpoint()
+        found, changed, missing = until_views_stay(partial(_update, catalog, batch, match_paths))
         failures += missing
-        matched.update(one.key for one in found)
-        updated.update(record.key for record in records)
+        matched |= found
+        updated |= changed
     return ImportReport(updated=len(updated), unchanged=len(matched - updated), failures=tuple(failures))
+
+
+def _update(
+    catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool
+) -> tuple[set[str], set[str], list[Failure]]:
+    """Commit updates; return the keys of the items that they name, of those that they changed, and the failures."""
+    with catalog.read() as tx:
+        found, missing = _resolved(tx, updates, match_paths)
+        views = tx.views.all()
+        records = changed_records(tx, found, text_extractors(tx))
+    gone = set[str]()
+    if records:
+        with catalog.write() as tx:
+            gone = set(put_records(tx, records, views).missing)
+    missing += [Failure(key, _reason(match_paths)) for key in gone]
+    return {one.key for one in found} - gone, {record.key for record in records} - gone, missing
 
 
 def changed_records(
@@ -67,6 +81,32 @@ def changed_records(
     return [record for record in records if record is not None]
 
 
+def still_needed(
+    tx: Transaction, records: Sequence[NewRecord], sequence: int, texts: Mapping[str, TextExtractor]
+) -> list[NewRecord]:
+    """Return the records of pictures that are still to be written, in the commit of what was planned at a sequence.
+
+    Of an item that somebody else has given the same picture since, only what is said besides it is left, if anything.
+    """
+    ids = tx.items.ids_of(record.key for record in records)
+    changed = sorted(tx.items.changed_among(ids.values(), sequence))
+    if not changed:
+        return list(records)
+    stored, given = tx.items.by_id(changed), tx.items.with_given_labels(changed)
+    having = {view.name: set(tx.rows.get(view, changed).ids.tolist()) for view in tx.views.all()}
+
+    def left(record: NewRecord) -> NewRecord | None:
+        item = ids.get(record.key, 0)
+        rows = [view for view, row in record.rows.items() if row is not None]
+        same = item in stored and record.picture and record.picture.content_hash == stored[item].content_hash
+        if not same or not all(item in having.get(view, ()) for view in rows):
+            return record
+        update = ItemUpdate(**{name: getattr(record, name) for name in ItemUpdate.__dataclass_fields__ if name != "_"})
+        return changed_record(update, stored[item], item in given, texts)
+
+    return [one for one in map(left, records) if one is not None]
+
+
 def changed_record(
     one: ItemUpdate, item: Item, given: bool, texts: Mapping[str, TextExtractor] = _NO_TEXTS
 ) -> NewRecord | None:
@@ -75,7 +115,7 @@ def changed_record(
     if labels == item.labels and given >= one.labels_given:
         labels = None
     text = None if one.text == item.text else one.text
-    record = NewRecord(**vars(replace(one, labels=labels, text=text)), rows=text_rows(texts, text))
+    record = NewRecord(**vars(replace(one, labels=labels, text=text)), rows=text_rows(texts, text), existing=True)
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
     unchanged = labels is None and text is None and record.attributes is None and not record.removed_attributes
@@ -88,6 +128,9 @@ def _resolved(
     """Return the updates by the keys of the items that they name, and failures for those that name none."""
     names = [one.key for one in updates]
     found = named_keys(tx, names, match_paths)
-    reason = "no item has this key" + (", or was read from this path" if match_paths else "")
-    missing = [Failure(name, reason) for name in dict.fromkeys(names) if not found.get(name)]
+    missing = [Failure(name, _reason(match_paths)) for name in dict.fromkeys(names) if not found.get(name)]
     return [replace(one, key=key) for one in updates for key in found.get(one.key, ())], missing
+
+
+def _reason(match_paths: bool) -> str:
+    return "no item has this key" + (", or was read from this path" if match_paths else "")

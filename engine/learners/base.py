@@ -282,12 +282,18 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         raise ValueError(f"{self.name} makes no codes of vectors")
 
-    def _embed(self, rows: ArrayLike, view: int, queries: bool = False) -> NDArray[Any]:
+    def embedded(self, rows: NDArray[Any], view: int, queries: bool = False) -> NDArray[Any]:
+        """Embeds rows that are known to be right, (n, d_view) finite float32 or float64, without checking them.
+
+        As ``transform`` of a view, or ``transform_queries``; for a single row the checks would take most of the time.
+        """
         checkpoint()
-        checked = self._checked_rows(rows, view)
         project = self._project_queries if queries else self._project
-        embeddings = project(checked.astype(np.float64, copy=False), view)
-        return embeddings.astype(checked.dtype, copy=False)
+        embeddings = project(rows.astype(np.float64, copy=False), view)
+        return embeddings.astype(rows.dtype, copy=False)
+
+    def _embed(self, rows: ArrayLike, view: int, queries: bool = False) -> NDArray[Any]:
+        return self.embedded(self._checked_rows(rows, view), view, queries)
 
     def _checked_rows(self, rows: ArrayLike, view: int) -> NDArray[Any]:
         """Returns rows of one view, (n, d_view), as float32 or float64."""

@@ -145,7 +145,7 @@ class Chain(MultiViewLearner):
         positions = self._positions(rows, view)
         known = np.flatnonzero(positions >= 0)
         for step in steps:
-            rows = step.transform_queries(rows, view) if queries else step.transform(rows, view=view)
+            rows = step.embedded(rows, view, queries)
             if len(known) and step.left_out_:
                 rows[known] = step.left_out_[view][positions[known]]
         return rows

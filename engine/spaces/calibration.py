@@ -61,7 +61,7 @@ def fitted(shares: NDArray[np.float64], right: NDArray[np.bool_], protocol: str)
 
 def _items(voters: Voters) -> tuple[list[int], str]:
     """Return the items to learn from, and what they are, in a sentence."""
-    space, keys = voters.live.space, voters.tx.items.keys()
+    space, keys = voters.indexed.space, voters.tx.items.keys()
     labelled = [item for item in joined_view(voters.tx, voters.view).ids(voters.tx).tolist() if item in voters.labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     chosen = unseen or labelled

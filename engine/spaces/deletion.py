@@ -2,15 +2,17 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.description import RAW, raw_generation
+from engine.catalog.description import RAW, no_space, raw_generation
 from engine.catalog.extractors import find_view
 from engine.catalog.joined import part_names
+from engine.catalog.spaces import Generation
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
-from engine.spaces.live import snapshot_name
+from engine.spaces.indexed import snapshot_name
 
 _log = logging.getLogger(__name__)
 
@@ -20,14 +22,16 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
 
     Without the active space, ``raw`` answers searches that name none.
 
-    Raises InvalidInputError for ``raw``, NotFoundError for an unknown generation, NotReadyError for the one in
-    use.
+    Raises InvalidInputError for ``raw``, NotFoundError for an unknown space or generation, NotReadyError for the one
+    in use.
     """
     if space == RAW:
         raise InvalidInputError(
             f"{RAW!r} is the views themselves and cannot be deleted; a view is deleted with: "
             f"crossview delete {tx.name()} --view VIEW"
         )
+    if space not in tx.spaces.in_use():
+        raise no_space(tx, space)
     if generation is not None:
         _check_generation(tx, space, generation)
     tx.spaces.delete(space, generation)
@@ -96,11 +100,16 @@ def remove_snapshots(folder: Path, keep: Collection[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-def free_disk_space(catalog: Catalog, indexes: Path) -> None:
-    """Return the disk space of what was deleted to the file system; where that fails, only the space is lost.
+def remove_generation_snapshots(folder: Path, space: str, gone: Iterable[Generation]) -> None:
+    """Remove the index snapshots of generations that were deleted; one that cannot be only takes room."""
+    for one in gone:
+        for target in one.summary["targets"]:
+            with suppress(OSError):
+                (folder / snapshot_name(space, one.generation, target)).unlink(missing_ok=True)
 
-    The caller holds the writer lock.
-    """
+
+def free_disk_space(catalog: Catalog, indexes: Path) -> None:
+    """Return the disk space of what was deleted to the file system; where that fails, only the space is lost."""
     try:
         with catalog.read() as tx:
             keep = current_snapshots(tx)

@@ -1,41 +1,105 @@
 """Generations of spaces: a new one is built beside the one that answers, and replaces it in one step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from engine.catalog.catalog import Catalog, Transaction, now
-from engine.catalog.description import RAW, no_space
+from engine.catalog.description import RAW, find_space_info, no_space
+from engine.catalog.joined import part_names
 from engine.catalog.spaces import Generation
-from engine.errors import NotFoundError
+from engine.catalog.views import ViewRecord
+from engine.errors import NotFoundError, NotReadyError
+from engine.info import SpaceInfo
 from engine.learners.cancellation import uncancellable
-from engine.spaces.live import LiveSpace
-from engine.spaces.loaded import LoadedSpaces, save
+from engine.spaces.deletion import remove_generation_snapshots
+from engine.spaces.indexed import IndexedSpace
 from engine.spaces.space import Space
+from engine.spaces.versions import Versions
+
+KEPT = 3
+"""Generations of a space that are kept, the newest ones, besides one that answers: each has megabytes of state."""
+_REASON = f"the newest {KEPT} are kept, and the one that answered"
 
 
 def add_generation(
-    catalog: Catalog, loaded: LoadedSpaces, name: str, fit: Callable[[Transaction, int], Space], activate: bool
-) -> None:
-    """Fit the next generation of a space, given its number; place every item and store it.
+    catalog: Catalog,
+    versions: Versions,
+    name: str,
+    prepare: Callable[[Transaction], Callable[[], Space]],
+    activate: bool,
+) -> SpaceInfo:
+    """Fit the next generation of a space, place every item, store it, and return what the space is then.
 
-    The caller holds the writer lock. A training that is stopped leaves nothing.
+    ``prepare`` reads what is learned from and returns what fits it. Others search and write meanwhile; the generation
+    gets its number in the commit. A training that is stopped leaves nothing.
+
+    Raises NotReadyError where a view was fitted again or deleted meanwhile.
     """
     with catalog.read() as tx:
-        earlier = tx.spaces.generations(name)
-        fitted = fit(tx, max([one.generation for one in earlier], default=0) + 1)
-        summary, sequence = fitted.summary(), tx.sequence()
-        live = LiveSpace(fitted, loaded.indexes, (fitted.generation, sequence))
-        live.follow(tx, fitted.targets)
+        views = tx.views.all()
+        fit = prepare(tx)
+    fitted = fit()
+    with catalog.read() as tx:
+        _check_views(tx, fitted, views)
+        built = IndexedSpace(fitted, ()).built(tx)
     with catalog.write() as tx:
-        made = Generation(space=name, generation=fitted.generation, created=now(), sequence=sequence, summary=summary)
-        tx.spaces.add(made, fitted.to_state())
+        _check_views(tx, fitted, views)
+        made, gone = _store(tx, fitted)
+        # Only now are the number and the identity known that its snapshots are stored under.
+        space = replace(built, space=made, identity=(made.generation, tx.sequence()))
         if activate:
-            _switch(tx, name, fitted.generation)
-            loaded.live[name] = live
+            tx.spaces.use(name, made.generation)
+            tx.activate(name)
+        info = find_space_info(tx, name)
     with uncancellable():
-        save(live)  # only now: a snapshot of a generation never stored would be taken for the next one's
+        remove_generation_snapshots(versions.indexes, name, gone)
+        versions.take(space, in_use=activate)
+    return info
 
 
-def activate_space(tx: Transaction, space: str, generation: int | None) -> None:
+def _check_views(tx: Transaction, space: Space, seen: Sequence[ViewRecord]) -> None:
+    """Raise NotReadyError unless the views of a space are as they were when its training began."""
+    names = {part for view in space.views for part in part_names(view)}
+    now = {view.name: view for view in tx.views.all()}
+    for view in seen:
+        if view.name not in names:
+            continue
+        if view.name not in now or now[view.name].id != view.id:
+            raise NotReadyError(
+                f"view {view.name!r} was deleted while space {space.name!r} was trained: train it again"
+            )
+        if now[view.name].revision != view.revision:
+            raise NotReadyError(
+                f"space {space.name!r} was trained on revision {view.revision} of view {view.name!r}, which was fitted "
+                f"again meanwhile and is now at {now[view.name].revision}: train it again"
+            )
+
+
+def _store(tx: Transaction, fitted: Space) -> tuple[Space, list[Generation]]:
+    """Store a space as the next generation of its name; return it with its number, and the generations deleted."""
+    name, earlier = fitted.name, tx.spaces.generations(fitted.name)
+    number = max([one.generation for one in earlier], default=0) + 1
+    answering = tx.spaces.in_use().get(name)
+    gone = [one for one in earlier[: max(0, len(earlier) + 1 - KEPT)] if one.generation != answering]
+    for one in gone:
+        tx.spaces.delete(name, one.generation)
+    notes = [note for note in fitted.notes if not note.endswith(_REASON)]  # an extended space brings its own along
+    made = replace(fitted, generation=number, notes=(*notes, *_note(gone)))
+    # The number of the change tells this training from any other, also from one that is deleted by then.
+    new = Generation(space=name, generation=number, created=now(), sequence=tx.next_sequence(), summary=made.summary())
+    tx.spaces.add(new, made.to_state())
+    return made, gone
+
+
+def _note(gone: Sequence[Generation]) -> tuple[str, ...]:
+    numbers = [str(one.generation) for one in gone]
+    if not numbers:
+        return ()
+    what = f"generation {numbers[0]} was" if len(numbers) == 1 else f"generations {', '.join(numbers)} were"
+    return (f"{what} deleted: {_REASON}",)
+
+
+def activate_space(tx: Transaction, space: str, generation: int | None) -> SpaceInfo:
     """Let a space answer by default, by one of its generations; None: the one that answers for it now.
 
     Raises NotFoundError, which lists the spaces or generations that exist.
@@ -46,11 +110,8 @@ def activate_space(tx: Transaction, space: str, generation: int | None) -> None:
     if generation is not None and generation not in known:
         choices = ", ".join(map(str, known)) or "none to choose from"
         raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {choices}")
-    _switch(tx, space, generation)
-
-
-def _switch(tx: Transaction, name: str, generation: int | None) -> None:
     if generation is not None:
-        tx.spaces.use(name, generation)
-    tx.activate(name)
+        tx.spaces.use(space, generation)
+    tx.activate(space)
     tx.next_sequence()
+    return find_space_info(tx, space)

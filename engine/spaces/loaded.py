@@ -3,61 +3,56 @@
 What learns, searches or decodes is imported with the first of them, so that a collection is described in a moment.
 """
 
-import logging
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.catalog.catalog import Transaction
+from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space, raw_identity
 from engine.catalog.extractors import load_extractor
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError, StorageError
+from engine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from engine.spaces.live import LiveSpace
     from engine.spaces.space import Space
     from features.base import Extractor
 
-_log = logging.getLogger(__name__)
+Identity = tuple[int, ...]
 
 
 class LoadedSpaces:
-    """Spaces by name, each with its indexes, whose snapshots lie in the folder ``indexes``."""
+    """Spaces by name and identity, and extractors by view and revision."""
 
-    def __init__(self, indexes: Path) -> None:
-        self.indexes = indexes
-        self.live: dict[str, LiveSpace] = {}
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
         self._loading = threading.Lock()
+        self._spaces: dict[str, tuple[Identity, Space]] = {}
         self._extractors: dict[tuple[int, int], Extractor] = {}
 
-    def get(self, tx: Transaction, name: str) -> "LiveSpace":
+    def get(self, tx: Transaction, name: str) -> "Space":
         """Return a space as it is in the catalog, by default the active one; NotFoundError lists those that exist."""
         name = name or tx.active_space() or RAW
-        identity = _identity(tx, name)
+        identity = space_identity(tx, name)
         if identity is None:
             raise no_space(tx, name)
-        from engine.spaces.live import LiveSpace
         from engine.spaces.space import raw_space
 
         with self._loading:
-            if name not in self.live or self.live[name].identity != identity:
+            if name not in self._spaces or self._spaces[name][0] != identity:
                 space = raw_space(tx.views.all()) if name == RAW else stored_space(tx, name)
-                self.live[name] = LiveSpace(space, self.indexes, identity)
-            return self.live[name]
+                self._spaces[name] = identity, space
+            return self._spaces[name][1]
 
-    def save(self, tx: Transaction) -> None:
-        """Write snapshots of the spaces that the catalog still has: those of others would only take room."""
-        for name, live in self.live.items():
-            if _identity(tx, name) == live.identity:
-                save(live)
+    def forget(self, name: str) -> None:
+        """Let go of a space that was deleted."""
+        self._spaces.pop(name, None)
 
-    def extractor(self, tx: Transaction, view: ViewRecord) -> "Extractor":
-        """Return the extractor of a view at its present revision."""
-        identity = (view.id, view.revision)
-        if identity not in self._extractors:
-            self._extractors[identity] = load_extractor(tx, view)
-        return self._extractors[identity]
+    def extractor(self, view: ViewRecord) -> "Extractor":
+        """Return the extractor of a view at a revision."""
+        revision = (view.id, view.revision)
+        if revision not in self._extractors:
+            with self._catalog.read() as tx:
+                self._extractors[revision] = load_extractor(tx, view)
+        return self._extractors[revision]
 
 
 def stored_space(tx: Transaction, name: str) -> "Space":
@@ -72,14 +67,6 @@ def stored_space(tx: Transaction, name: str) -> "Space":
     return Space.from_state(name, number, tx.spaces.state(name, number))
 
 
-def save(live: "LiveSpace") -> None:
-    """Write snapshots; without them nothing is lost but the time to build the indexes again."""
-    try:
-        live.save()
-    except StorageError as error:
-        _log.info("%s", error)
-
-
-def _identity(tx: Transaction, name: str) -> tuple[int, ...] | None:
+def space_identity(tx: Transaction, name: str) -> Identity | None:
     """Return what distinguishes a space from others that had its name; None where there is no space of the name."""
     return raw_identity(tx.views.all()) if name == RAW else tx.spaces.identity(name)

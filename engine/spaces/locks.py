@@ -1,4 +1,4 @@
-"""Locks on what threads share: many search an index while nobody changes it."""
+"""Waiting for what other threads do, as long as it is wanted."""
 
 import math
 import threading
@@ -25,42 +25,12 @@ def wait_for(changed: threading.Condition, ready: Callable[[], bool], patience: 
     return True
 
 
-class ReadWriteLock:
-    """Many readers or one writer; a waiting writer goes before new readers, so that it is never starved."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._readers = 0
-        self._writing = False
-        self._waiting = 0
-
-    @contextmanager
-    def read(self) -> Iterator[None]:
-        """Share the guarded thing for the block."""
-        with self._changed:
-            wait_for(self._changed, lambda: not self._writing and not self._waiting)
-            self._readers += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._readers -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def write(self) -> Iterator[None]:
-        """Have the guarded thing alone for the block."""
-        with self._changed:
-            self._waiting += 1
-            try:
-                wait_for(self._changed, lambda: not self._writing and not self._readers)
-            finally:
-                self._waiting -= 1
-                self._changed.notify_all()  # readers wait for writers that wait, and this one may have given up
-            self._writing = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._writing = False
-                self._changed.notify_all()
+@contextmanager
+def held(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock for the block; raises what the ``checkpoint`` of cancellable work raises while it waits."""
+    while not lock.acquire(timeout=_WAKE):
+        checkpoint()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -98,7 +98,7 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = 
     if not len(rows):  # estimators refuse empty input; one row of zeros has the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
-        return within_reach(chain.transform_queries(rows, view) if queries else chain.transform(rows, view=view))
+        return within_reach(chain.embedded(rows, view, queries))
 
 
 def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:

@@ -1,8 +1,9 @@
 """Feature rows of queries: extracted from pictures or texts, given as vectors, or stored of items."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import compress
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError
 from engine.query import Query
+from engine.spaces.version import Version
 from features.base import Extractor
 from features.decode import decode
 from features.image import Image
@@ -25,30 +27,58 @@ _EXTRACTED_AT_ONCE = 64
 """Pictures in memory at a time."""
 _TEXT_QUOTED = 80
 
-Extractors = Callable[[Transaction, ViewRecord], Extractor]
+Extractors = Callable[[ViewRecord], Extractor]
+
+
+class QueryRows(NamedTuple):
+    """What queries of one view are described by."""
+
+    rows: NDArray[np.float32]
+    """(n, d)."""
+    own: list[int | None]
+    """The ids of the items that queries by key name, (n,); None for others."""
+
+
+def check_inputs(version: Version, view_name: str, queries: Sequence[Query], numbers: Sequence[int]) -> None:
+    """Check that the queries of these numbers can be described by a view.
+
+    Raises NotFoundError for an unknown view, NotReadyError for one to be fitted first, InvalidInputError for an input
+    that it does not take.
+    """
+    view = joined_view(version, view_name)
+    for number in numbers:
+        (given,) = queries[number].inputs()
+        for part in view.parts:
+            if given in ("image", "text") and given not in inputs_of(part):
+                with _naming(number, queries):
+                    raise InvalidInputError(_wrong_input(version, view, part, given))
+            check_fitted(version, part)
 
 
 def query_rows(
-    tx: Transaction, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
-) -> NDArray[np.float32]:
-    """Return the rows, (n, d), of the queries of these numbers, which are of one view.
+    version: Version, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
+) -> QueryRows:
+    """Return the rows of the queries of these numbers, which are of one view and have passed ``check_inputs``.
 
-    Raises NotFoundError, NotReadyError, ImageError, or InvalidInputError, which names the query of several.
+    Raises NotFoundError, ImageError, StaleError, or InvalidInputError, which names the query of several.
     """
-    view = joined_view(tx, view_name)
-    rows: dict[int, NDArray[np.float32]] = {}
-    for batch in batches(numbers, _EXTRACTED_AT_ONCE):
+    view = joined_view(version, view_name)
+    by_key = {number: key for number in numbers if (key := queries[number].key) is not None}
+    stored = _stored(version, view, by_key, queries) if by_key else {}
+    rows = {number: row for number, (_, row) in stored.items()}
+    for batch in batches([number for number in numbers if number not in rows], _EXTRACTED_AT_ONCE):
         samples: dict[int, Image | str] = {}
         for number in batch:
             with _naming(number, queries):
-                if queries[number].image is None and queries[number].text is None:
-                    rows[number] = _row(tx, view, queries[number])
+                if (vector := queries[number].vector) is not None:
+                    rows[number] = check_row(vector, view)
                 else:
-                    samples[number] = _sample(tx, view, queries[number])
+                    samples[number] = _sample(queries[number])
         if samples:
-            parts = [_extracted(extractors(tx, part), part, samples, queries) for part in view.parts]
+            parts = [_extracted(extractors(part), part, samples, queries) for part in view.parts]
             rows |= zip(samples, np.hstack(parts), strict=True)
-    return np.stack([rows[number] for number in numbers])
+    own = [stored[number][0] if number in stored else None for number in numbers]
+    return QueryRows(np.stack([rows[number] for number in numbers]), own)
 
 
 def _extracted(
@@ -74,32 +104,32 @@ def _naming(number: int, queries: Sequence[Query]) -> Iterator[None]:
         raise InvalidInputError(f"query {number}: {error}") from error
 
 
-def _row(tx: Transaction, view: JoinedView, query: Query) -> NDArray[np.float32]:
-    """Return the row of a query by a vector or a key."""
-    for part in view.parts:
-        check_fitted(tx, part)
-    if query.vector is not None:
-        return check_row(query.vector, view)
-    key = str(query.key)
-    found = view.rows(tx, tx.items.ids_of([key]).values())
-    if not len(found.ids):
-        item = item_id(tx, key)  # an unknown key is the likelier mistake
-        having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
-        lacking = [part.name for part in view.parts if part.name not in having]
-        raise InvalidInputError(
-            f"item {key!r} has no row of view {lacking[0]!r}; it has rows of: {', '.join(having) or 'no view'}"
-        )
-    row: NDArray[np.float32] = found.rows[0]
-    return row
+def _stored(
+    version: Version, view: JoinedView, by_key: Mapping[int, str], queries: Sequence[Query]
+) -> dict[int, tuple[int, NDArray[np.float32]]]:
+    """Return, by the number of their query, the ids and the rows of the items that queries name by key."""
+    with version.read() as tx:
+        ids = tx.items.ids_of(by_key.values())
+        found = view.rows(tx, set(ids.values()))
+        rows = dict(zip(found.ids.tolist(), found.rows, strict=True))
+        for number, key in by_key.items():
+            if key not in ids or ids[key] not in rows:
+                with _naming(number, queries):
+                    _refuse(tx, view, item_id(tx, key), key)  # an unknown key is the likelier mistake
+    return {number: (ids[key], rows[ids[key]]) for number, key in by_key.items()}
 
 
-def _sample(tx: Transaction, view: JoinedView, query: Query) -> Image | str:
+def _refuse(tx: Transaction, view: JoinedView, item: int, key: str) -> NoReturn:
+    """Raise the error for an item that lacks a view."""
+    having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
+    lacking = [part.name for part in view.parts if part.name not in having]
+    raise InvalidInputError(
+        f"item {key!r} has no row of view {lacking[0]!r}; it has rows of: {', '.join(having) or 'no view'}"
+    )
+
+
+def _sample(query: Query) -> Image | str:
     """Return the decoded picture or the checked text of a query."""
-    (given,) = query.inputs()
-    for part in view.parts:
-        if given not in inputs_of(part):
-            raise InvalidInputError(_wrong_input(tx, view, part, given))
-        check_fitted(tx, part)
     if query.image is not None:
         return decode(query.image).image
     text = str(query.text)
@@ -116,16 +146,16 @@ def _without_row(view: ViewRecord, sample: Image | str) -> str:
     return f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
 
 
-def _wrong_input(tx: Transaction, view: JoinedView, part: ViewRecord, given: str) -> str:
+def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> str:
     """Return why a part of a view takes no queries by a picture or by a text, and what to do."""
     names = {"image": "pictures", "text": "texts"}
     inputs = " or ".join(names[one] for one in sorted(inputs_of(part)))
     source = f"computed from {inputs}" if inputs else "given from outside"
     what = {"image": "a picture", "text": "a text"}[given]
-    others = " or ".join(one.name for one in tx.views.all() if given in inputs_of(one))
+    others = " or ".join(one.name for one in version.views if given in inputs_of(one))
     remedy = f"query by view {others}, with {view.name} as the target" if others else f"no view here takes {what}"
     if not others and given == "text":
-        remedy += f" (add one with: crossview add-view {tx.name()} text)"
+        remedy += f" (add one with: crossview add-view {version.name()} text)"
     return (
         f"view {part.name!r} is {source}, so it takes no query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"

@@ -1,34 +1,29 @@
 """One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits; and the embeddings alone."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
-from engine.catalog.lookup import item_id
 from engine.errors import InvalidInputError, NotReadyError
-from engine.item import Item
-from engine.query import TEXT_SHOWN, Embedding, Hit, HitList, Query, SearchRequest
+from engine.query import Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
+from engine.spaces.indexed import IndexedSpace
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from engine.spaces.live import LiveSpace
-from engine.spaces.query_rows import Extractors, query_rows
+from engine.spaces.query_rows import Extractors, check_inputs, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
+from engine.spaces.version import Version
+from engine.spaces.versions import TargetsOf
+from index.base import Selection
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""
 
 _PAGE_BYTES = 1 << 23
 """Memory that the rows or the vectors of a page take at most, where one item does not take more."""
-
-
-class StaleError(Exception):
-    """An index holds a change that this transaction does not see yet, or is gone."""
 
 
 class Neighbor(NamedTuple):
@@ -49,30 +44,42 @@ def check_queries(queries: Sequence[Query], k: int = 1) -> None:
             raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
 
 
-def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: SearchRequest) -> list[HitList] | None:
-    """Return the hit lists, query by query and target by target; None if the search has to begin again,
-    because an index is ahead of the transaction or gone.
+def targets_of(queries: Sequence[Query], names: Sequence[str]) -> TargetsOf:
+    """Return what gives the targets that queries are matched against in a space, after what they ask was checked."""
 
-    Raises InvalidInputError, NotFoundError, NotReadyError, or ImageError for a picture that cannot be read.
+    def targets(version: Version, space: Space) -> list[Target]:
+        groups = by_view(queries)
+        for view, numbers in groups.items():
+            check_inputs(version, view, queries, numbers)
+        return list(dict.fromkeys(target for view in groups for target in space.targets_for(view, names)))
+
+    return targets
+
+
+def no_targets(version: Version, space: Space) -> list[Target]:
+    """Return the targets that nothing is searched in: none."""
+    return []
+
+
+def answer(version: Version, indexed: IndexedSpace, extractors: Extractors, request: SearchRequest) -> list[HitList]:
+    """Return the hit lists, query by query and target by target.
+
+    Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for a picture that cannot be read, or StaleError
+    where the search has to begin again with the next version.
     """
     queries, k = request.queries, request.k
-    only = tx.items.matching(request.filter) if request.filter else None
+    only = partial(version.selection, request.filter, indexed) if request.filter else None
     lists: dict[int, list[HitList]] = {}
     for view, numbers in by_view(queries).items():
-        rows = query_rows(tx, extractors, view, queries, numbers)
-        keys = [queries[number].key for number in numbers]
-        own = [None if key is None else item_id(tx, key) for key in keys]
-        probes = live.space.probe(view, rows, request.targets)
+        asked = query_rows(version, extractors, view, queries, numbers)
+        probes = indexed.space.probe(view, asked.rows, request.targets)
         comparable = on_common_scale(probes.keys())
         merged = comparable if request.merge is None else request.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
-        try:
-            found = {
-                target: _hits(tx, str(target), lists)
-                for target, lists in neighbours(tx, live, probes, own, wanted, only).items()
-            }
-        except StaleError:
-            return None
+        found = {
+            target: _hits(version, str(target), lists)
+            for target, lists in neighbours(indexed, probes, asked.own, wanted, only).items()
+        }
         join = _nearest if comparable else fuse
         for row, number in enumerate(numbers):
             apart = [HitList(number, str(target), hits[row]) for target, hits in found.items()]
@@ -81,23 +88,18 @@ def answer(tx: Transaction, live: LiveSpace, extractors: Extractors, request: Se
 
 
 def neighbours(
-    tx: Transaction,
-    live: LiveSpace,
+    indexed: IndexedSpace,
     probes: Mapping[Target, Vectors],
     own: Sequence[int | None],
     k: int,
-    only: NDArray[np.int64] | None,
+    only: Callable[[Target], Selection] | None,
 ) -> dict[Target, list[list[Neighbor]]]:
-    """Return, by target, the k nearest items of every query among the ids in ``only``, without the query's own item.
-
-    Raises StaleError where an index is gone.
-    """
-    live.follow(tx, probes)
+    """Return, by target, the k nearest items of every query, of those that ``only`` chooses, without its own item."""
     lists = {}
     for target, vectors in probes.items():
-        found = live.search(target, vectors, k + any(one is not None for one in own), only)
-        if found is None:
-            raise StaleError
+        index = indexed.indexes[target].index
+        most = min(k + any(one is not None for one in own), max(1, len(index)))
+        found = index.search(vectors, most, None if only is None else only(target))
         lists[target] = [
             [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
             for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)
@@ -106,13 +108,13 @@ def neighbours(
 
 
 def embed(
-    tx: Transaction, space: Space, extractors: Extractors, queries: Sequence[Query], targets: Sequence[str]
+    version: Version, space: Space, extractors: Extractors, queries: Sequence[Query], targets: Sequence[str]
 ) -> list[Embedding]:
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
-    space.check_revisions(tx.views.all())
+    space.check_revisions(version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
     for view, numbers in by_view(queries).items():
-        rows = query_rows(tx, extractors, view, queries, numbers)
+        rows = query_rows(version, extractors, view, queries, numbers).rows
         for target, vectors in space.probe(view, rows, targets).items():
             bits = target.dim if target.codes else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
@@ -164,18 +166,12 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
     return groups
 
 
-def _hits(tx: Transaction, target: str, lists: Sequence[Sequence[Neighbor]]) -> list[tuple[Hit, ...]]:
-    """Return the hits of every query; StaleError where one is not in the catalog."""
-    items = tx.items.by_id(sorted({one.item for found in lists for one in found}))
-    try:
-        return [tuple(_hit(items[one.item], one.distance, target) for one in found) for found in lists]
-    except KeyError:
-        raise StaleError from None
-
-
-def _hit(item: Item, distance: float, target: str) -> Hit:
-    shared = {name: getattr(item, name) for name in ("key", "labels", "attributes", "source")}
-    return Hit(**shared, text=item.text[:TEXT_SHOWN], distance=distance, target=target)
+def _hits(version: Version, target: str, lists: Sequence[Sequence[Neighbor]]) -> list[tuple[Hit, ...]]:
+    """Return the hits of every query."""
+    items = version.shown([one.item for found in lists for one in found])
+    return [
+        tuple(Hit(distance=one.distance, target=target, **items[one.item].parts()) for one in found) for found in lists
+    ]
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -1,7 +1,7 @@
 """Spaces: fitted once, at a revision, from training keys they remember; then they only place and probe."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +23,7 @@ from engine.recipe import Grouping
 from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
 from engine.spaces.target import Target
+from engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
 from index.base import Index
 from index.registry import IndexSpec
 from index.reranked import with_floats
@@ -47,7 +48,8 @@ class Space(SpaceDescription):
     revisions: Mapping[str, int]
     """The revision of each view, or part of one, that it was fitted on; rows of another mean something else."""
     pipeline: Chain
-    training_keys: frozenset[str] = frozenset()
+    trained: PackedKeys = field(default_factory=lambda: NO_KEYS, compare=False)
+    """The keys of the items that it was trained on, packed."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Keys of similar items that it learned from; none where it went by labels or neighbours."""
     constraints: ItemComparisons | None = None
@@ -58,12 +60,17 @@ class Space(SpaceDescription):
     index: IndexSpec | None = None
     """What holds the vectors of its targets; None: what suits them."""
 
-    @property
+    @cached_property
+    def training_keys(self) -> frozenset[str]:
+        """The keys of the items that it was trained on."""
+        return unpacked_keys(self.trained)
+
+    @cached_property
     def binary(self) -> bool:
         """Whether its vectors are codes."""
         return self.pipeline.capabilities.binary
 
-    @property
+    @cached_property
     def cross_view(self) -> bool:
         """Whether a query of one view may be matched against the vectors of another."""
         return self.pipeline.capabilities.cross_view
@@ -79,13 +86,28 @@ class Space(SpaceDescription):
 
     def targets_of(self, view: str) -> tuple[Target, ...]:
         """Return the targets of a view's rows."""
-        return tuple(target for target in self.targets if target.view == view)
+        return self._of_view.get(view, ())
+
+    @cached_property
+    def _of_view(self) -> dict[str, tuple[Target, ...]]:
+        return {view: tuple(target for target in self.targets if target.view == view) for view in self.views}
 
     def targets_for(self, view: str, names: Sequence[str] = ()) -> tuple[Target, ...]:
         """Return the targets of these names that queries of a view are matched against; of none, all that they can be.
 
         Raises NotFoundError for an unknown view or target, InvalidInputError where one cannot query the other.
         """
+        chosen = self._chosen.get((view, tuple(names)))
+        if chosen is None:
+            chosen = self._chosen[view, tuple(names)] = self._choice(view, names)
+        return chosen
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[str, tuple[str, ...]], tuple[Target, ...]]:
+        """What ``targets_for`` has returned."""
+        return {}
+
+    def _choice(self, view: str, names: Sequence[str]) -> tuple[Target, ...]:
         known = {str(target): target for target in self.targets}
         if view not in self.views:
             raise NotFoundError(self._no_view(view))
@@ -147,8 +169,9 @@ class Space(SpaceDescription):
         if self.rerank:
             codes, floats = codes_and_vectors(self.pipeline, rows, position, queries)
             return {targets[0]: with_floats(np.packbits(codes > 0, axis=1), floats)}
-        ends = np.cumsum([target.dim for target in targets])[:-1]
-        found = np.split(vectors(self.pipeline, rows, position, queries), ends, axis=1)
+        found = [vectors(self.pipeline, rows, position, queries)]
+        if len(targets) > 1:
+            found = np.split(found[0], np.cumsum([target.dim for target in targets])[:-1], axis=1)
         return {
             target: np.packbits(columns > 0, axis=1) if target.codes else np.ascontiguousarray(columns)
             for target, columns in zip(targets, found, strict=True)
@@ -159,14 +182,17 @@ class Space(SpaceDescription):
         spec = self.index or suitable_index(self.binary, self.rerank)
         return spec.empty(target.dim, target.floats) if target.floats else spec.empty(target.dim)
 
+    def outdated(self, views: Sequence[ViewRecord]) -> ViewRecord | None:
+        """Return a view that was fitted again since, if there is one."""
+        return next((view for view in views if self.revisions.get(view.name, view.revision) != view.revision), None)
+
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
         """Raise NotReadyError if a view was fitted again since."""
-        for view in views:
-            if view.name in self.revisions and view.revision != self.revisions[view.name]:
-                raise NotReadyError(
-                    f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
-                    f"which is now at {view.revision}: train it again"
-                )
+        if (view := self.outdated(views)) is not None:
+            raise NotReadyError(
+                f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
+                f"which is now at {view.revision}: train it again"
+            )
 
     def summary(self) -> dict[str, Any]:
         """Return what the catalog states of a generation without reading its state, as JSON values."""
@@ -187,7 +213,7 @@ class Space(SpaceDescription):
             | {
                 "revisions": dict(self.revisions),
                 "pipeline": self.pipeline.to_state(),
-                "training_keys": sorted(self.training_keys),
+                "training_keys": self.trained,
                 "pairs": self.pairs,
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
@@ -206,13 +232,18 @@ class Space(SpaceDescription):
             name=name,
             generation=generation,
             pipeline=from_state(tree["pipeline"]),
-            training_keys=frozenset(tree["training_keys"]),
+            trained=_packed(tree["training_keys"]),
             pairs=tuple((first, second) for first, second in tree.get("pairs", ())),
             constraints=constraints and ItemComparisons.from_state(constraints),
             constraint_counts=counts and ConstraintCounts(**counts),
             group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
         )
+
+
+def _packed(stored: PackedKeys | list[str]) -> PackedKeys:
+    """Return the packed keys of a state; earlier versions stored a list."""
+    return packed_keys(stored) if isinstance(stored, list) else stored
 
 
 def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:

@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.spaces.live import LiveSpace
+from engine.spaces.indexed import IndexedSpace
 from engine.spaces.search import Neighbor, neighbours
-from engine.spaces.target import on_common_scale
+from engine.spaces.target import Target, on_common_scale
+from index.base import Selection
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,14 @@ class Voters:
     """The labelled items of a collection as a space finds them for queries of one view; all votes weigh the same."""
 
     tx: Transaction
-    live: LiveSpace
+    indexed: IndexedSpace
     view: str
     targets: Sequence[str]
     k: int
     """Items that vote, in each target; over all of them where distances are on a common scale."""
     labels: Mapping[int, tuple[str, ...]]
     """Those of the labelled items, by id."""
+    _selections: dict[Target, Selection] = field(default_factory=dict, init=False)
 
     def shares(self, rows: NDArray[np.float32], own: Sequence[int | None]) -> list[dict[str, float]]:
         """Return, for each of (n, d) rows of the view, the share of the votes that each label has.
@@ -33,10 +34,10 @@ class Voters:
         ``own`` are the ids of the items that the rows are of, which do not vote on themselves. A voter with several
         labels votes for each.
 
-        Raises StaleError where the search has to begin again, and what ``Space.probe`` does.
+        Raises what ``Space.probe`` does.
         """
-        probes = self.live.space.probe(self.view, rows, self.targets)
-        found = neighbours(self.tx, self.live, probes, own, self.k, self._ids)
+        probes = self.indexed.space.probe(self.view, rows, self.targets)
+        found = neighbours(self.indexed, probes, own, self.k, self._labelled)
         comparable = on_common_scale(probes.keys())
         return [self._share([lists[row] for lists in found.values()], comparable) for row in range(len(rows))]
 
@@ -48,6 +49,8 @@ class Voters:
         votes = Counter(label for item in voters for label in self.labels[item])
         return {label: count / len(voters) for label, count in votes.items()}
 
-    @cached_property
-    def _ids(self) -> NDArray[np.int64]:
-        return np.array(sorted(self.labels), np.int64)
+    def _labelled(self, target: Target) -> Selection:
+        if target not in self._selections:
+            ids = np.array(sorted(self.labels), np.int64)
+            self._selections[target] = self.indexed.indexes[target].index.selection(ids)
+        return self._selections[target]

@@ -1,10 +1,12 @@
 """Extension: what a fitted space is given later: further views, and a metric for a new label."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
@@ -13,17 +15,19 @@ from engine.progress import Progress
 from engine.query import Filter
 from engine.spaces.parts import parts_of
 from engine.spaces.space import Space
+from engine.spaces.training_keys import packed_keys
 from engine.training.examples import examples
 from engine.training.learning import fit_added_views
 from engine.training.supervision import count_constraints, with_supervision
 
 
-def add_views(
-    tx: Transaction, space: Space, name: str, generation: int, views: Sequence[str], progress: Progress | None = None
-) -> Space:
-    """Return a fitted space with further views, learned one after another while the others stay as they are.
+def added_views(
+    tx: Transaction, space: Space, name: str, views: Sequence[str], progress: Progress | None = None
+) -> Callable[[], Space]:
+    """Read what further views of a fitted space are learned from, and return what fits them one after another.
 
-    It learns from the items that the space was trained on and, unless some were held out then, from all others.
+    The other views stay as they are. It learns from the items that the space was trained on and, unless some were held
+    out then, from all others. The fit reads nothing more; its generation is not numbered yet.
 
     Raises InvalidInputError for views that it has or a learner that cannot, NotFoundError, NotReadyError.
     """
@@ -44,25 +48,25 @@ def add_views(
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from
         counts = replace(counts, used=used)
-    added = [joined_view(tx, view) for view in views]
-    return replace(
+    extended = replace(
         space,
         name=name,
-        generation=generation,
+        generation=0,
         views=names,
         revisions={name: revision for view in names for name, revision in joined_view(tx, view).revisions.items()},
-        pipeline=fit_added_views(space.pipeline, training, list(map(parts_of, added)), progress),
-        training_keys=space.training_keys | frozenset(training.keys),
+        trained=packed_keys(space.training_keys.union(training.keys)),
         held_out=int(held_out.sum()),
         added=(*space.added, *views),
         constraint_counts=counts,
     )
+    parts = [parts_of(joined_view(tx, view)) for view in views]
+    return lambda: replace(extended, pipeline=fit_added_views(space.pipeline, training, parts, progress))
 
 
-def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
-    """Return a space of several metrics with one for the items of a label that it was not trained on.
+def assign(tx: Transaction, space: Space, label: str) -> Callable[[], Space]:
+    """Return what makes, of a space of several metrics, one that has one for a label that it was not trained on.
 
-    These items decide which of its metrics it is. Nothing is learned anew, and they count as trained on.
+    The items of the label decide which of its metrics it is. Nothing is learned anew, and they count as trained on.
 
     Raises InvalidInputError for a space of one metric or a label that it learned, NotReadyError for too few items.
     """
@@ -77,13 +81,17 @@ def assign(tx: Transaction, space: Space, generation: int, label: str) -> Space:
     found = {view: joined_view(tx, view).rows(tx, ids) for view in space.views}
     if not any(len(rows.ids) for rows in found.values()):
         raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
+    seen = {item for rows in found.values() for item in rows.ids.tolist()}
+    keys = {item.key for item in tx.items.by_id(sorted(seen)).values()}
+    return partial(_assigned, space, label, [rows.rows for rows in found.values()], keys)
+
+
+def _assigned(space: Space, label: str, rows: Sequence[NDArray[np.float32]], keys: set[str]) -> Space:
     pipeline = copy.deepcopy(space.pipeline)
     try:
-        for view, rows in enumerate(found.values()):
-            if len(rows.ids):
-                pipeline.assign(rows.rows, label, view)
+        for view, found in enumerate(rows):
+            if len(found):
+                pipeline.assign(found, label, view)
     except ValueError as error:
         raise InvalidInputError(f"label {label!r} cannot be assigned a metric: {error}") from error
-    seen = {item for rows in found.values() for item in rows.ids.tolist()}
-    keys = (item.key for item in tx.items.by_id(sorted(seen)).values())
-    return replace(space, generation=generation, pipeline=pipeline, training_keys=space.training_keys | frozenset(keys))
+    return replace(space, generation=0, pipeline=pipeline, trained=packed_keys(space.training_keys | keys))

@@ -1,8 +1,9 @@
 """Training: from items and a recipe to a fitted space, some items held out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from engine.progress import Progress
 from engine.recipe import Recipe
 from engine.spaces.parts import Part, parts_of
 from engine.spaces.space import Space
+from engine.spaces.training_keys import packed_keys
 from engine.training.default_learner import with_learner
 from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
@@ -37,41 +39,50 @@ def check_space_name(name: str) -> str:
     return name
 
 
-def train(tx: Transaction, name: str, generation: int, recipe: Recipe, progress: Progress | None = None) -> Space:
-    """Return a space fitted by the recipe on what the catalog holds; the raised errors name what is missing."""
+def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | None = None) -> Callable[[], Space]:
+    """Read what a recipe learns from, and return what fits the space; the raised errors name what is missing.
+
+    The fit reads nothing more: the transaction need not be open by then. Its generation is not numbered yet.
+    """
     recipe = with_learner(tx, recipe)
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
     pipeline = _checked_pipeline(tx, recipe, parts)  # mistakes are reported before any row is read
-    pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     found = _usable(pipeline, examples(tx, recipe.views))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
     held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
-    training = with_supervision(found.take(~held_out), pairs, recipe.constraints)
-    counts = count_constraints(recipe.constraints, training, found.take(held_out))
-    check_dimensions(recipe, pipeline, training)
-    tuning = None
-    if recipe.tune is not None:
-        recipe, tuning = tune(recipe, parts, training, progress)
-    return Space(
+    pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
+    given = with_supervision(found.take(~held_out), pairs, recipe.constraints)
+    space = Space(
         name=name,
-        generation=generation,
+        generation=0,
         spec=recipe.spec,
         views=recipe.views,
         revisions={name: revision for view in views for name, revision in view.revisions.items()},
-        pipeline=learn(assemble(recipe, parts), training, progress),
-        settings=recipe.all_settings(),
+        pipeline=pipeline,
         seed=recipe.seed,
-        training_keys=frozenset(training.keys),
+        trained=packed_keys(given.keys),
         held_out=int(held_out.sum()),
         group_by=recipe.group_by,
         pairs=pairs,
-        tuning=tuning,
         constraints=recipe.constraints,
-        constraint_counts=counts,
+        constraint_counts=count_constraints(recipe.constraints, given, found.take(held_out)),
         rerank=recipe.rerank,
-        notes=_notes(pipeline, training),
+        notes=_notes(pipeline, given),
     )
+    check_dimensions(recipe, pipeline, given)
+    return partial(_fit, space, recipe, parts, given, progress)
+
+
+def _fit(
+    space: Space, recipe: Recipe, parts: Sequence[Sequence[Part]], given: Examples, progress: Progress | None
+) -> Space:
+    """Return a space as it is fitted on examples, with the settings that were chosen."""
+    tuning = None
+    if recipe.tune is not None:
+        recipe, tuning = tune(recipe, parts, given, progress)
+    fitted = learn(assemble(recipe, parts), given, progress)
+    return replace(space, spec=recipe.spec, pipeline=fitted, settings=recipe.all_settings(), tuning=tuning)
 
 
 def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:

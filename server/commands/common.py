@@ -135,6 +135,13 @@ def tuning(made: "Tuning") -> str:
     )
 
 
+def confirm(question: str, refusal: str) -> None:
+    """Asks before something is lost; fails, with the refusal, without a terminal to ask in."""
+    if not sys.stdin.isatty():
+        fail(refusal)
+    typer.confirm(question, abort=True)
+
+
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
     """Prints a value as JSON, or a sentence on it."""
     if as_json:

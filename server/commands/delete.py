@@ -1,12 +1,11 @@
 """The delete command."""
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.commands.common import NameArgument, fail
+from server.commands.common import NameArgument, confirm
 from server.commands.connection import HERE, ConnectionOptions
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def delete(
     if part == PartOptions():
         with connection.backend() as backend:
             if not yes and name in backend.names():
-                _confirm(f"{name} with all its items")
+                _confirm_deletion(f"{name} with all its items")
             backend.delete(name)
         typer.echo(f"deleted {name}")
         return
@@ -64,18 +63,15 @@ def delete(
             typer.echo(f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else ""))
 
 
-def _confirm(what: str) -> None:
-    """Asks whether to delete; fails without a terminal to ask in."""
-    if not sys.stdin.isatty():
-        fail(f"deleting {what} needs --yes")
-    typer.confirm(f"Delete {what}?", abort=True)
+def _confirm_deletion(what: str) -> None:
+    confirm(f"Delete {what}?", f"deleting {what} needs --yes")
 
 
 def _delete_space(collection: "CollectionBackend", space: str, generation: int | None, yes: bool) -> None:
     active = collection.space(space).active
     what = f"space {space}" if generation is None else f"generation {generation} of space {space}"
     if not yes:
-        _confirm(f"{what} of {collection.name}")
+        _confirm_deletion(f"{what} of {collection.name}")
     collection.delete_space(space, generation)
     typer.echo(f"deleted {what} of {collection.name}")
     if active and generation is None:
@@ -85,6 +81,6 @@ def _delete_space(collection: "CollectionBackend", space: str, generation: int |
 def _delete_view(collection: "CollectionBackend", view: str, yes: bool) -> None:
     what = f"view {view} of {collection.name}"
     if not yes:
-        _confirm(f"{what} with its rows")
+        _confirm_deletion(f"{what} with its rows")
     collection.delete_view(view)
     typer.echo(f"deleted {what}")

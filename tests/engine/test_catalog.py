@@ -15,7 +15,7 @@ from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog
 from engine.catalog.database import HEAD, make_tables, migrate
 from engine.catalog.extractors import add_views
-from engine.catalog.items import NewRecord
+from engine.catalog.item_writer import NewRecord
 from engine.catalog.schema import metadata
 from engine.catalog.writing import delete_items, put_records
 from engine.errors import StorageError
@@ -49,7 +49,7 @@ def test_new_tables_and_the_migrations_make_exactly_the_schema(tmp_path, make):
         assert connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == HEAD
         indexes = sa.text("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '% WHERE %'")
         partial = {name: sql.partition(" WHERE ")[2] for name, sql in connection.execute(indexes)}
-    assert set(partial) == {"uq_items_live_key", "ix_items_labels_given"}
+    assert set(partial) == {"uq_items_live_key", "ix_items_labels_given", "ix_items_tombstones"}
     engine.dispose()
 
 
@@ -114,7 +114,7 @@ def test_a_reader_sees_one_state_while_others_write(catalog):
 def test_an_update_replaces_rows_and_keeps_what_is_not_given(catalog):
     with catalog.write() as tx:
         put_records(tx, [record("a", 1.0, labels=("x",), attributes={"n": 1})])
-        assert put_records(tx, [record("a", 2.0)]) == 0
+        assert not put_records(tx, [record("a", 2.0)]).added
     with catalog.read() as tx:
         (item,) = tx.items.page(Filter(), "", 10).values()
         assert (item.labels, item.attributes) == (("x",), {"n": 1})

@@ -41,7 +41,8 @@ def probe(space: Space, view: str, group: str, number: int, target: str) -> np.n
 
 def index_of(collection, space: str, target: str) -> Index:
     """The loaded index of a target."""
-    return next(one.index for name, one in collection._loaded.live[space]._loaded.items() if str(name) == target)
+    indexes = collection._versions().current().spaces[space].indexes
+    return next(covered.index for name, covered in indexes.items() if str(name) == target)
 
 
 def hits(collection, view: str, target: str, k: int = 100, **options) -> list[dict[str, float]]:

@@ -83,3 +83,17 @@ def test_labels_that_a_folder_did_not_give_were_chosen(old: Collection):
     with old._catalog.read() as tx:
         ids = tx.items.ids_of(["photos/green/0.png", "photos/green/1.png"])
         assert tx.items.with_given_labels(list(ids.values())) == {ids["photos/green/0.png"]}
+
+
+def test_the_first_deletion_lets_space_be_given_back_in_pieces_from_then_on(old: Collection):
+    """The catalog is written anew for it; everything else in it stays."""
+    keys = [item.key for item in old.items()]
+
+    def in_pieces() -> bool:
+        with old._catalog.read() as tx:
+            return tx._connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() == 2
+
+    assert not in_pieces()
+    old.delete_view("clip")
+    assert in_pieces()
+    assert [item.key for item in old.items()] == keys

@@ -51,7 +51,7 @@ def test_the_scale_is_that_of_the_training_items(pair):
     pair.train(Recipe(spec="l2", views=(JOINED,), holdout=0.5, seed=1), space="half")
     generation = pair.space("half")
     assert generation.trained_items == 12
-    space = pair._loaded.live["half"].space
+    space = pair._versions().current().spaces["half"].space
     known = [tuple(key.split("/")) for key in sorted(space.training_keys)]
     parts = [np.stack([row(view, group, int(number)) for group, number in known]) for view in ("color", "gist")]
     lengths = [np.sqrt(np.square(one - one.mean(axis=0)).sum(axis=1).mean()) for one in parts]
@@ -135,7 +135,7 @@ def test_a_joined_view_is_added_later(pair):
     np.testing.assert_array_equal(pair.embed([query], targets=["color"])[0].vector, before)
     (found,) = pair.search(SearchRequest([Query(JOINED, vector=raw_row("owl", 60))], targets=["color"], k=3))
     assert {hit.labels for hit in found.hits} == {("owl",)}
-    assert pair._loaded.live["later"].space.revisions == {"color": 1, "gist": 1}
+    assert pair._versions().current().spaces["later"].space.revisions == {"color": 1, "gist": 1}
     assert pair.evaluate(EvaluationRequest(view=JOINED, refit=True, k=(3,))).rows
 
 

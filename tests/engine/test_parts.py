@@ -134,27 +134,3 @@ def test_one_metric_is_one_target(home):
         info = made.train(Recipe(spec="musl", views=("color",), settings={"n_metrics": 1, "n_bits": 12}))
         assert (info.targets, info.dim, info.binary) == (("color",), {"color": 12}, True)
         assert ask(made)[0].hits[0].key.startswith("cat")
-
-
-def test_a_reader_that_waited_does_not_undo_what_a_later_one_has_read(metrics):
-    """While it waited for the indexes another reader, of a later catalog, took over more changes than it knows."""
-    ask(metrics)
-    live, catalog = metrics._loaded.live["musl"], metrics._catalog
-    lock = live._lock
-
-    class Waiting:
-        """The lock, which someone else has first."""
-
-        def write(self):
-            live._lock = lock
-            with catalog.read() as later:
-                live.follow(later, live.space.targets)
-            return lock.write()
-
-    with catalog.read() as earlier:
-        metrics.import_items([item("cat", 50)])
-        earlier_sequence = earlier.sequence()
-        metrics.import_items([item("cat", 51)])
-        live._lock = Waiting()
-        live.follow(earlier, live.space.targets)
-    assert all(live._loaded[target].covered > earlier_sequence for target in live.space.targets)

@@ -62,7 +62,7 @@ def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups
     for seed in (1, 2):
         groups.train(Recipe(spec="pca", views=("color",), dim=2, holdout=0.4, seed=seed), space=f"seed{seed}")
         with groups._catalog.read() as tx:
-            keys[seed] = groups._loaded.get(tx, f"seed{seed}").space.training_keys
+            keys[seed] = groups._loaded.get(tx, f"seed{seed}").training_keys
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("seed1", "seed2", "raw"), k=(1,)))
     assert found.queries == 30 - len(keys[1] | keys[2])
     assert found.databases["trained"] == len(keys[1] & keys[2])
@@ -173,7 +173,7 @@ def test_comparisons_that_a_space_knows_are_counted(liked):
         Recipe(spec="fantope", views=("one",), dim=1, constraints=given, settings=QUICK, holdout=0.3), space="held"
     )
     with liked._catalog.read() as tx:
-        trained = liked._loaded.get(tx, "held").space.training_keys
+        trained = liked._loaded.get(tx, "held").training_keys
     found = liked.evaluate(EvaluationRequest(view="one", spaces=("held", "raw"), constraints=given))
     held, raw = found.overlaps
     assert held.trained_items == given.naming(trained)

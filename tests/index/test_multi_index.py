@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from index import multi_index
+from index import chunk, multi_index
 from index.binary_flat import BinaryFlatIndex
 from index.exact import ExactBinaryIndex
 from index.multi_index import AutoBinaryIndex, MultiIndexHashing
@@ -37,27 +37,32 @@ def test_near_neighbours_are_looked_up_and_not_scanned_for(monkeypatch):
     """The tables answer by themselves: a scan is an error here."""
     monkeypatch.setattr(multi_index, "_LOOKUP", 0.1)
     codes, queries = clustered(20_000, 64, seed=1), clustered(20, 64, seed=2)
-    index, exact = MultiIndexHashing(64), ExactBinaryIndex(64)
-    index.add(np.arange(len(codes)), codes)
-    exact.add(np.arange(len(codes)), codes)
-    index.remove(np.arange(0, 4000, 2))
-    exact.remove(np.arange(0, 4000, 2))
-    monkeypatch.setattr(index._index, "search", None)
+    both = [
+        kind(64).changed([], np.arange(len(codes)), codes).compacted() for kind in (MultiIndexHashing, ExactBinaryIndex)
+    ]
+    index, exact = (one.changed(np.arange(0, 4000, 2), [], codes[:0]) for one in both)
+    monkeypatch.setattr(index, "_scan", None)
     mine, theirs = index.search(queries, 10), exact.search(queries, 10)
     assert (mine.ids == theirs.ids).all()
     assert (mine.distances == theirs.distances).all()
 
 
-def test_tables_are_built_anew_only_after_a_quarter_has_changed(monkeypatch):
+def test_tables_are_built_anew_only_by_compaction_after_a_quarter_has_changed(monkeypatch):
     built = []
+    monkeypatch.setattr(chunk, "MOST_ROWS", 2000)  # short chunks would be rewritten for a few dead rows, and tables too
     monkeypatch.setattr(multi_index, "SubstringTables", lambda *args: built.append(1) or SubstringTables(*args))
     codes = clustered(1300, 64, seed=1)
-    index = MultiIndexHashing(64)
-    index.add(np.arange(1000), codes[:1000])
-    index.add(np.arange(1000, 1200), codes[1000:1200])
-    index.remove(np.arange(50))
+    index = MultiIndexHashing(64).changed([], np.arange(1000), codes[:1000])
+    assert (len(built), index.waste) == (0, 1.0)
+    index = index.compacted()
+    assert (len(built), index.waste) == (1, 0.0)
+    index = index.changed(np.arange(10), np.arange(1000, 1200), codes[1000:1200])
+    assert index.waste < 0.07
+    assert len(index.compacted()) == 1190
     assert len(built) == 1
-    index.add(np.arange(1200, 1300), codes[1200:])
+    index = index.changed([], np.arange(1200, 1300), codes[1200:])
+    assert index.waste > 0.2
+    assert index.compacted().waste < 0.07
     assert len(built) == 2
 
 
@@ -70,16 +75,17 @@ def test_the_tables_of_large_sets_are_kept_where_neighbours_are_near(monkeypatch
     if spread == "uniform":
         codes = np.random.default_rng(0).integers(0, 256, codes.shape, np.uint8)
     for _ in range(2):
-        index = AutoBinaryIndex(64)
-        index.add(np.arange(999), codes[:999])
+        index = AutoBinaryIndex(64).changed([], np.arange(999), codes[:999]).compacted()
         assert index._tables is None
-        index.add(np.arange(999, 2000), codes[999:])
+        index = index.changed([], np.arange(999, 2000), codes[999:])
+        assert index.waste > 0.2
+        index = index.compacted()
+        assert index.waste < 0.07
         assert (index._tables is not None) == (spread == "clustered")
 
 
 def test_the_snapshot_of_a_flat_index_serves_the_others(tmp_path):
-    flat = BinaryFlatIndex(64)
-    flat.add(np.arange(300), clustered(300, 64, seed=1))
+    flat = BinaryFlatIndex(64).changed([], np.arange(300), clustered(300, 64, seed=1))
     flat.save(tmp_path / "a.idx", {"sequence": 3})
     index, meta = MultiIndexHashing.load(tmp_path / "a.idx")
     assert meta == {"sequence": 3}

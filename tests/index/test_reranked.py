@@ -26,9 +26,10 @@ def test_the_nearest_floats_of_the_nearest_codes(seed, k, factor, filtered):
     index, by_codes, by_floats = RerankedIndex(BITS, FLOATS, factor), ExactBinaryIndex(BITS), ExactIndex(FLOATS)
     ids = rng.permutation(100)[:40]
     codes, floats, both = rows(rng, 40)
-    for one, what in ((index, both), (by_codes, codes), (by_floats, floats)):
-        one.add(ids, what)
-        one.remove(ids[:5])
+    index, by_codes, by_floats = (
+        one.changed([], ids, what).changed(ids[:5], [], what[:0])
+        for one, what in ((index, both), (by_codes, codes), (by_floats, floats))
+    )
     asked, exactly, queries = rows(rng, 3)
     only = ids[::2] if filtered else None
     found = index.search(queries, k, only)
@@ -44,9 +45,8 @@ def test_the_nearest_floats_of_the_nearest_codes(seed, k, factor, filtered):
 
 def test_bad_rows_are_refused_and_change_nothing():
     """Floats without codes, other widths, NaN among the floats, bits behind the code."""
-    index = RerankedIndex(BITS, FLOATS, 2)
     codes, floats, both = rows(np.random.default_rng(0), 2)
-    index.add([0], both[:1])
+    index = RerankedIndex(BITS, FLOATS, 2).changed([], [0], both[:1])
     nan, bit = floats.copy(), codes.copy()
     nan[0, 0], bit[0, 1] = np.nan, 0b1000
     for bad, words in (
@@ -58,9 +58,7 @@ def test_bad_rows_are_refused_and_change_nothing():
         (both[:1], "2 ids but 1"),
     ):
         with pytest.raises(ValueError, match=words):
-            index.add([1, 2], bad)
-    with pytest.raises(ValueError, match="present"):
-        index.add([0, 1], both)
+            index.changed([], [1, 2], bad)
     with pytest.raises(ValueError, match="at least 1"):
         index.search(both, 0)
     with pytest.raises(ValueError, match="at least 1, not 0"):
@@ -70,9 +68,8 @@ def test_bad_rows_are_refused_and_change_nothing():
 
 def test_a_snapshot_keeps_the_factor(tmp_path):
     """So that the index answers as it did."""
-    index = RerankedIndex(BITS, FLOATS, 3)
     *_, both = rows(np.random.default_rng(0), 30)
-    index.add(np.arange(30), both)
+    index = RerankedIndex(BITS, FLOATS, 3).changed([], np.arange(30), both)
     index.save(tmp_path / "a.idx", {})
     again, _ = RerankedIndex.load(tmp_path / "a.idx")
     assert again.factor == 3

@@ -88,8 +88,7 @@ def test_the_largest_and_the_smallest_values_are_found(made: Collection) -> None
 def test_the_bound_holds_in_every_dimension(dim: int) -> None:
     """The index finds opposite corners of everything that is accepted, alone and in a batch."""
     corners = np.full((2, dim), LARGEST, np.float32) * np.array([[1], [-1]], np.float32)
-    index = FlatIndex(dim)
-    index.add([1, 2], corners)
+    index = FlatIndex(dim).changed([], [1, 2], corners)
     for asked in (corners[:1], np.repeat(corners[:1], 30, axis=0)):
         found = index.search(asked, 2)
         assert (found.ids == [1, 2]).all()

@@ -26,7 +26,7 @@ def groups(home):
 def sides(collection, space="multi-npp"):
     """The keys that a space was trained on, and the others."""
     with collection._catalog.read() as tx:
-        trained = collection._loaded.get(tx, space).space.training_keys
+        trained = collection._loaded.get(tx, space).training_keys
     return trained, {one.key for one in collection.items(limit=1000)} - trained
 
 

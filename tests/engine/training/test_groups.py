@@ -74,7 +74,7 @@ def speakers(home):
 def sides(collection, space):
     """The speakers that a space was trained on, and those it was not."""
     with collection._catalog.read() as tx:
-        trained = collection._loaded.get(tx, space).space.training_keys
+        trained = collection._loaded.get(tx, space).training_keys
     of = {one.key: one.attributes.get("speaker") for one in collection.items(limit=100)}
     return {of[key] for key in trained} - {None}, {of[key] for key in of.keys() - trained} - {None}
 
@@ -114,7 +114,7 @@ def test_no_query_finds_an_item_of_its_group(speakers):
     """Among unseen items, where the whole group is: precision is that of searching those of other speakers."""
     speakers.train(Recipe(spec="cca", views=BOTH, dim=2, holdout=0.4, group_by=Grouping("speaker")))
     with speakers._catalog.read() as tx:
-        trained = speakers._loaded.get(tx, "cca").space.training_keys
+        trained = speakers._loaded.get(tx, "cca").training_keys
     items = {one.key: one for one in speakers.items(limit=100)}
     unseen = sorted(items.keys() - trained)
     request = EvaluationRequest(view="color", targets=("gist",), k=(3,), databases=("unseen",))

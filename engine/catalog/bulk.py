@@ -1,0 +1,61 @@
+"""Statements for many rows at once, by the driver's own parameters: no object for each row, cell or parameter."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.catalog.batches import SIZE, batches
+
+_ROWS = 200
+"""Rows of one INSERT: a statement costs SQLite as much as a short row."""
+
+
+def insert(
+    connection: sa.Connection,
+    table: sa.Table,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    replacing: Sequence[str] = (),
+) -> None:
+    """Insert rows, each the values of the columns.
+
+    With ``replacing``, columns that are unique together, rows that have the values of existing ones replace these.
+    """
+    names = ", ".join(map(_quoted, columns))
+    row = f"({_marks(connection, len(columns))})"
+    others = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in columns if name not in replacing)
+    conflict = f" ON CONFLICT ({', '.join(map(_quoted, replacing))}) DO UPDATE SET {others}" if replacing else ""
+    for batch in batches(rows, _ROWS):
+        values = ", ".join([row] * len(batch))
+        statement = f"INSERT INTO {_quoted(table.name)} ({names}) VALUES {values}{conflict}"  # noqa: S608 - names of this program, values as parameters
+        connection.exec_driver_sql(statement, tuple(chain.from_iterable(batch)))
+
+
+def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Give columns of existing rows new values; each row has these, and last the row's id."""
+    mark = _marks(connection, 1)
+    changes = ", ".join(f"{_quoted(name)} = {mark}" for name in columns)
+    statement = f"UPDATE {_quoted(table.name)} SET {changes} WHERE id = {mark}"  # noqa: S608 - as above
+    for batch in batches(rows):
+        connection.exec_driver_sql(statement, [tuple(row) for row in batch])
+
+
+def select_among(
+    connection: sa.Connection, query: "sa.Select[Any]", column: "sa.ColumnElement[Any]", values: Iterable[Any]
+) -> Iterator[Sequence[Any]]:
+    """Yield the rows of a query, one without parameters, whose column is among values."""
+    text, name = (part.compile(dialect=connection.dialect) for part in (query, column))
+    for batch in batches(values, SIZE):
+        where = f"{text} AND {name} IN ({_marks(connection, len(batch))})"
+        yield from connection.exec_driver_sql(where, tuple(batch))
+
+
+def _marks(connection: sa.Connection, count: int) -> str:
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    return ", ".join([mark] * count)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'

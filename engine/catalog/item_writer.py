@@ -1,0 +1,176 @@
+"""Writing items: under a sequence number, and deleting them to tombstones."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from engine.catalog import bulk
+from engine.catalog.batches import batches
+from engine.catalog.checks import normal
+from engine.catalog.items import Items
+from engine.catalog.schema import items, labels, thumbnails
+from engine.item import Attributes, PictureRecord
+
+_PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
+_COLUMNS = (
+    *("id", "key", "normal_key", "labels_given", "sequence", "deleted"),
+    *("attributes", "text", "source", *_PICTURE),
+)
+_NO_PICTURE = PictureRecord()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRecord:
+    """What is written of one item; None keeps what it has."""
+
+    key: str
+    labels: tuple[str, ...] | None = None
+    labels_given: bool = True
+    """False for the name of a folder: it labels only items whose labels nobody chose."""
+    attributes: Attributes | None = None
+    """They are added to those that it has, in place of those of the same name; none at all removes all."""
+    removed_attributes: tuple[str, ...] = ()
+    text: str | None = None
+    source: str | None = None
+    picture: PictureRecord | None = None
+    rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
+    """Feature rows by view name; None removes the one that it has."""
+    existing: bool = False
+    """Whether it changes an item that exists, and makes none where that is gone."""
+
+
+class ItemWriter:
+    """Changes the items of one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._items = Items(connection)
+
+    def put(self, records: Sequence[NewRecord], known: Mapping[str, int], sequence: int) -> list[int]:
+        """Write items of different keys under one change, those of ``known`` to these ids; return the ids in order."""
+        new = [record for record in records if record.key not in known]
+        existing = [record for record in records if record.key in known]
+        made = self._insert(new, sequence)
+        self.touch([known[record.key] for record in existing], sequence)
+        self._update(existing, known)
+        ids = [known.get(record.key) or made[record.key] for record in records]
+        self._put_labels(records, ids, existing={known[record.key] for record in existing})
+        self._put_thumbnails(records, ids)
+        return ids
+
+    def add(self, keys: Sequence[str], sequence: int) -> list[int]:
+        """Make items of which nothing is known but their keys, all of them new; return their ids in order."""
+        first = self._free_id()
+        forms = zip(keys, map(normal, keys), strict=True)
+        others = (False, sequence, False, "{}", "", "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
+        rows = ((item, key, None if form == key else form, *others) for item, (key, form) in enumerate(forms, first))
+        bulk.insert(self._connection, items, _COLUMNS, rows)
+        return list(range(first, first + len(keys)))
+
+    def refresh(self, stamps: Mapping[int, int]) -> None:
+        """Write new modification times of files whose content is the same; no change that a search would follow."""
+        rows = ((modified_ns, item) for item, modified_ns in stamps.items())
+        bulk.update(self._connection, items, ["modified_ns"], rows)
+
+    def delete(self, ids: Sequence[int], sequence: int) -> None:
+        """Turn items into tombstones; their rows are the row store's to remove."""
+        self.touch(ids, sequence, deleted=True, attributes={}, text="")
+        self._execute(sa.delete(labels), ids, labels.c.item_id)
+        self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
+
+    def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
+        """Record a change of items, such as new rows; ``values`` are their new columns."""
+        self._execute(sa.update(items).values(sequence=sequence, **values), ids)
+
+    def _insert(self, records: Sequence[NewRecord], sequence: int) -> dict[str, int]:
+        """Write new items; return their ids by key."""
+        first = self._free_id()
+        rows = (_row(item, record, sequence) for item, record in enumerate(records, first))
+        bulk.insert(self._connection, items, _COLUMNS, rows)
+        return {record.key: item for item, record in enumerate(records, first)}
+
+    def _free_id(self) -> int:
+        """Return the first of the ids that were never given: tombstones stay, and nobody else writes meanwhile."""
+        return int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0) + 1
+
+    def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
+        """Write the columns of existing items, their attributes beside those that they have."""
+        attributes = self._items.attributes([known[r.key] for r in records if r.attributes or r.removed_attributes])
+        by_columns: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
+        for record in records:
+            item, values = known[record.key], _changes(record)
+            if item in attributes:
+                values["attributes"] = json.dumps(changed_attributes(attributes[item], record))
+            if values:
+                by_columns[tuple(values)].append((*values.values(), item))
+        for columns, rows in by_columns.items():
+            bulk.update(self._connection, items, columns, rows)
+
+    def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
+        pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
+        jpegs = [(item, one.thumbnail) for item, one in pictures.items() if one.thumbnail is not None]
+        bulk.insert(self._connection, thumbnails, ("item_id", "jpeg"), jpegs, replacing=("item_id",))
+
+    def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
+        named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
+        # The name of a folder does not replace labels that somebody chose.
+        folders = [item for record, item in named if item in existing and not record.labels_given]
+        chosen = self._items.with_given_labels(folders)
+        written = {item: record for record, item in named if item not in chosen}
+        self._execute(sa.delete(labels), existing & written.keys(), labels.c.item_id)
+        given = [item for item, record in written.items() if item in existing and record.labels_given]
+        self._execute(sa.update(items).values(labels_given=True), given)
+        pairs = ((item, label) for item, record in written.items() for label in sorted(set(record.labels or ())))
+        bulk.insert(self._connection, labels, ("item_id", "label"), pairs)
+
+    def _execute(
+        self, statement: "sa.Update | sa.Delete", ids: Iterable[int], column: "sa.ColumnElement[int]" = items.c.id
+    ) -> None:
+        """Change or delete the rows whose column is among the ids."""
+        for batch in batches(ids):
+            self._connection.execute(statement.where(column.in_(batch)))
+
+
+def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, Any]:
+    """Return the attributes of an item after a change."""
+    if record.attributes is not None and not record.attributes:
+        return {}
+    remaining = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
+    return {**remaining, **(record.attributes or {})}
+
+
+def _row(item: int, record: NewRecord, sequence: int) -> tuple[Any, ...]:
+    """Return a new item's values of ``_COLUMNS``."""
+    form, picture = normal(record.key), record.picture or _NO_PICTURE
+    return (
+        item,
+        record.key,
+        None if form == record.key else form,
+        record.labels is not None and record.labels_given,
+        sequence,
+        False,
+        json.dumps(record.attributes) if record.attributes else "{}",
+        record.text or "",
+        record.source or "",
+        picture.size,
+        picture.modified_ns,
+        picture.content_hash,
+        picture.width,
+        picture.height,
+    )
+
+
+def _changes(record: NewRecord) -> dict[str, Any]:
+    """Return the columns that a record changes of an existing item, without attributes that are added to others."""
+    values: dict[str, Any] = {} if record.attributes is None or record.attributes else {"attributes": "{}"}
+    own = {"text": record.text, "source": record.source}
+    values |= {name: value for name, value in own.items() if value is not None}
+    if record.picture is not None:
+        values |= {name: getattr(record.picture, name) for name in _PICTURE}
+    return values

@@ -1,0 +1,98 @@
+"""What an indexing run has to do: which items files are, and what each of them lacks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.extractors import text_extractors, views_of
+from engine.catalog.item_writer import NewRecord
+from engine.catalog.items import Stored
+from engine.catalog.roots import free_alias
+from engine.catalog.views import ViewRecord
+from engine.ingest.annotations import Annotations
+from engine.ingest.file_keys import FileKeys, deleted_before, is_unchanged, match_files
+from engine.ingest.updating import changed_records
+from engine.ingest.walk import SourceFile, Walk
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run has to do."""
+
+    files: Mapping[str, SourceFile]
+    """Every file by the key of its item."""
+    gone: tuple[str, ...]
+    """Keys of items whose files are no longer there."""
+    left_out: int
+    """Files that are not indexed again because their items were deleted."""
+    known: Mapping[str, Stored]
+    """The items of the collection, by key."""
+    views: tuple[ViewRecord, ...]
+    sequence: int
+    """The collection's sequence that the plan goes by."""
+    extract: dict[str, SourceFile] = field(default_factory=dict)
+    """Files to read, by key."""
+    missing_views: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By key, the views that a known picture lacks; files that are not named here are computed in every view."""
+    change: dict[str, NewRecord] = field(default_factory=dict)
+    """New annotations of items whose pictures need not be read, by key."""
+    stamps: dict[int, int] = field(default_factory=dict)
+    """New modification times of files whose content is the same, by item."""
+
+
+def make_plan(catalog: Catalog, found: Walk, annotations: Annotations, include_deleted: bool) -> Plan:
+    """Return what is to be done for the files that were found; the roots that are new are written."""
+    matched = _matched(catalog, found)
+    with catalog.read() as tx:
+        known, files = tx.items.known(), dict(matched.files)
+        left_out = set() if include_deleted else deleted_before(files, known, tx.items.deleted_pictures())
+        plan = Plan(
+            files={key: file for key, file in files.items() if key not in left_out},
+            gone=matched.gone,
+            left_out=len(left_out),
+            known=known,
+            views=tx.views.all(),
+            sequence=tx.sequence(),
+        )
+        _fill(tx, plan, annotations)
+    return plan
+
+
+def _matched(catalog: Catalog, found: Walk) -> FileKeys:
+    """Return which item each file is. Paths are resolved outside the commit of the aliases of new roots."""
+    while True:
+        with catalog.read() as tx:
+            sources, aliases = {key: one.source for key, one in tx.items.known().items()}, tx.roots.aliases()
+        new: dict[str, str] = {}
+
+        def add(path: str, wanted: str, aliases: dict[str, str] = aliases, new: dict[str, str] = new) -> str:
+            new[path] = free_alias(wanted, (*aliases.values(), *new.values()))
+            return new[path]
+
+        matched = match_files(found.files, found.folders, sources, aliases, add)
+        if not new:
+            return matched
+        with catalog.write() as tx:
+            if tx.roots.aliases() == aliases:  # else another run has taken one of them, or named the same folder
+                for path, alias in new.items():
+                    tx.roots.add(path, alias)
+                return matched
+
+
+def _fill(tx: Transaction, plan: Plan, annotations: Annotations) -> None:
+    ids_by_view = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
+    complete: list[str] = []
+    for key, file in plan.files.items():
+        stored = plan.known.get(key)
+        if stored is None or not is_unchanged(file, stored):
+            plan.extract[key] = file
+            continue
+        if file.modified_ns != stored.modified_ns:
+            plan.stamps[stored.id] = file.modified_ns
+        if missing := tuple(view for view, ids in ids_by_view.items() if stored.id not in ids):
+            plan.extract[key], plan.missing_views[key] = file, missing
+        else:
+            complete.append(key)
+    annotated = {key: annotations.of(plan.files[key], key) for key in complete}
+    updates = [one.update(key, annotations.labels_given) for key, one in annotated.items() if one]
+    plan.change.update((record.key, record) for record in changed_records(tx, updates, text_extractors(tx)))

@@ -1,0 +1,98 @@
+"""Filters: which items pass, remembered from one state of the catalog to the next, and prepared for an index."""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.query import Filter
+from index.base import Index, Selection
+
+MOST_FILTERS = 32
+"""Filters that are remembered; the one that was used least recently goes first."""
+_WORTH_KEEPING = 1_000
+"""Changes after which a filter is evaluated anew."""
+
+Ids = NDArray[np.int64]
+
+
+@dataclass
+class _Passing:
+    """The items that pass a filter in one state of the catalog."""
+
+    sequence: int
+    ids: Ids
+    selections: dict[Any, tuple[Index, Selection]] = field(default_factory=dict)
+    """By the index's place, for the indexes of the same state."""
+
+
+class Filters:
+    """The filters of the latest searches. Methods may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._passing: dict[str, _Passing] = {}
+        self._lock = threading.Lock()
+
+    def ids(self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
+        """Return the ids of the items that pass a filter in the state with a sequence number, ascending.
+
+        ``read`` opens a transaction that sees this state; it is called where the filter is new, or has been used in
+        another state only.
+        """
+        return self._of(chosen, sequence, read).ids
+
+    def selection(
+        self,
+        chosen: Filter,
+        sequence: int,
+        read: Callable[[], AbstractContextManager[Transaction]],
+        place: Any,
+        index: Index,
+    ) -> Selection:
+        """Return what passes a filter among the vectors of an index, which is known by its ``place``."""
+        passing = self._of(chosen, sequence, read)
+        held = passing.selections.get(place)
+        if held is None or held[0] is not index:
+            held = passing.selections[place] = index, index.selection(passing.ids)
+        return held[1]
+
+    def _of(self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> _Passing:
+        key = _key(chosen)
+        with self._lock:
+            passing = self._passing.pop(key, None)
+            if passing is not None:
+                self._passing[key] = passing  # now the last
+        if passing is None or passing.sequence != sequence:
+            with read() as tx:
+                passing = _Passing(sequence, _matching(tx, chosen, passing))
+            with self._lock:
+                self._passing[key] = passing
+                while len(self._passing) > MOST_FILTERS:
+                    del self._passing[next(iter(self._passing))]
+        return passing
+
+
+def _matching(tx: Transaction, chosen: Filter, earlier: _Passing | None) -> Ids:
+    """Return the ids that pass, of those that have changed since an earlier state and of the others as they did."""
+    if earlier is None or earlier.sequence > tx.sequence():
+        return tx.items.matching(chosen)
+    changes = tx.items.changed_since(earlier.sequence)
+    changed = np.array(sorted(changes.live + changes.deleted), np.int64)
+    if len(changed) > _WORTH_KEEPING:
+        return tx.items.matching(chosen)
+    places = np.searchsorted(earlier.ids, changed)
+    held = places < len(earlier.ids)
+    held[held] = earlier.ids[places[held]] == changed[held]
+    kept = np.delete(earlier.ids, places[held])
+    return np.union1d(kept, tx.items.matching(chosen, changes.live)) if changes.live else kept
+
+
+def _key(chosen: Filter) -> str:
+    parts = (chosen.labels, chosen.without_labels, chosen.keys, chosen.key_prefix, dict(chosen.attributes))
+    return json.dumps(parts, sort_keys=True, default=str)

@@ -1,0 +1,101 @@
+"""Versions: a collection in memory in one state of its catalog; searches of what is in memory touch no table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.description import RAW, no_space
+from engine.catalog.item_pages import ItemPages, Shown
+from engine.catalog.views import ViewRecord
+from engine.query import Filter
+from engine.spaces.filters import Filters
+from engine.spaces.indexed import IndexedSpace
+from engine.spaces.loaded import Identity
+from engine.spaces.target import Target
+from index.base import Selection
+
+
+class StaleError(Exception):
+    """The catalog has changed since, and what is asked for is not in memory: begin again with the next version."""
+
+
+class Views(tuple[ViewRecord, ...]):
+    """The views of a version."""
+
+    def all(self) -> tuple[ViewRecord, ...]:
+        """Return every view in the order of its creation."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Version:
+    """One state of a collection. What it lacks in memory it reads, while the catalog is still in that state.
+
+    Methods may be called from several threads.
+    """
+
+    catalog: Catalog
+    collection: str
+    """The collection's name."""
+    sequence: int
+    """The number of the last change."""
+    history: str
+    """The history that the sequence numbers are of."""
+    active: str
+    """The space that answers by default."""
+    views: Views
+    identities: Mapping[str, Identity]
+    """What distinguishes each space from others of its name."""
+    spaces: Mapping[str, IndexedSpace]
+    """Those that have been used."""
+    pages: ItemPages
+    filters: Filters
+
+    def name(self) -> str:
+        """Return the collection's name."""
+        return self.collection
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a transaction that sees this state; StaleError where the catalog is in another one by now."""
+        with self.catalog.read() as tx:
+            head = tx.head()
+            if (head.history, head.sequence) != (self.history, self.sequence):
+                raise StaleError
+            yield tx
+
+    @property
+    def default_space(self) -> str:
+        """The space of searches that name none."""
+        return self.active or RAW
+
+    def space(self, name: str) -> IndexedSpace | None:
+        """Return a space that has been used, by default the active one."""
+        return self.spaces.get(name or self.default_space)
+
+    def identity(self, space: str) -> Identity:
+        """Return the identity of a space; NotFoundError lists those that exist."""
+        if space not in self.identities:
+            with self.read() as tx:
+                raise no_space(tx, space)
+        return self.identities[space]
+
+    def selection(self, only: Filter, space: IndexedSpace, target: Target) -> Selection:
+        """Return what passes a filter of the vectors of a target."""
+        place = (space.space.name, space.identity, target)
+        return self.filters.selection(only, self.sequence, self.read, place, space.indexes[target].index)
+
+    def shown(self, ids: Sequence[int]) -> dict[int, Shown]:
+        """Return what hits show of items."""
+        if lacking := self.pages.lacking(ids):
+            with self.read() as tx:
+                self.pages.read(tx, lacking)
+        found = {item: self.pages.of(item) for item in ids}
+        if any(shown is None for shown in found.values()):  # a page went again: more were read than are kept
+            return self._read_shown(ids)
+        return {item: shown for item, shown in found.items() if shown is not None}
+
+    def _read_shown(self, ids: Sequence[int]) -> dict[int, Shown]:
+        with self.read() as tx:
+            return {item: Shown(*columns) for item, columns in tx.items.shown(sorted(set(ids))).items()}

@@ -1,0 +1,257 @@
+"""The versions of an open collection: the current one, and how the next is made of it."""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from engine.catalog.catalog import Catalog, Transaction
+from engine.catalog.description import RAW, raw_identity
+from engine.catalog.item_pages import ItemPages
+from engine.catalog.items import Changes
+from engine.errors import BusyError, StorageError
+from engine.learners.cancellation import checkpoint
+from engine.spaces.filters import Filters
+from engine.spaces.indexed import Covered, IndexedSpace
+from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
+from engine.spaces.locks import held
+from engine.spaces.space import Space
+from engine.spaces.target import Target
+from engine.spaces.version import StaleError, Version, Views
+
+_log = logging.getLogger(__name__)
+_WORTH_COMPACTING = 0.25
+"""Share of dead rows after which an index is compacted."""
+
+_ATTEMPTS = 100
+"""Times that a search begins again because the catalog has changed meanwhile."""
+
+T = TypeVar("T")
+TargetsOf = Callable[[Version, Space], Sequence[Target]]
+
+
+class Versions:
+    """Keeps the version of a collection that its catalog is in.
+
+    While nothing changes, asking for it costs one look at the database's own counter of commits. A reader keeps the
+    version that it has, whatever happens; the first one after a change makes the next, in proportion to the change.
+    Methods may be called from several threads.
+    """
+
+    def __init__(self, catalog: Catalog, indexes: Path, spaces: LoadedSpaces) -> None:
+        self._catalog, self.indexes, self._spaces = catalog, indexes, spaces
+        self._latest: tuple[int | None, Version] | None = None
+        self._changing = threading.Lock()
+        self._loading = threading.Lock()
+        self._compacting: threading.Thread | None = None
+
+    def current(self) -> Version:
+        """Return the version of the state that the catalog is in."""
+        counter, latest = self._catalog.counter(), self._latest
+        if latest is not None and counter is not None and latest[0] == counter:
+            return latest[1]
+        with held(self._changing):
+            return self._next()
+
+    def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
+        """Return an answer from the current version; arguments and errors as those of ``prepared``.
+
+        Raises BusyError where the catalog changes faster than what is not in memory can be read.
+        """
+        for _ in range(_ATTEMPTS):
+            checkpoint()
+            try:
+                return answer(*self.prepared(name, targets_of))
+            except StaleError:
+                continue
+        raise BusyError("the collection changes faster than it can be read; try again in a moment")
+
+    def prepared(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace]:
+        """Return the current version and a space of it, by default the active one, with the indexes of some targets.
+
+        What is not in memory is loaded, which may take long; other searches go on meanwhile. Raises NotFoundError for
+        an unknown space, NotReadyError where a view was fitted again since its training, StaleError where the catalog
+        changes too fast.
+        """
+        version = self.current()
+        space = version.space(name) or self._loaded_space(version, name)
+        lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
+        if not lacking and version.space(name) is space:
+            return version, space
+        with held(self._loading):
+            found = {target: self._index(space, target) for target in lacking}
+        return self._with(replace(space, indexes=found))
+
+    def take(self, space: IndexedSpace, in_use: bool) -> None:
+        """Take over a generation that was just stored, with its indexes, and write their snapshots.
+
+        Only now: a snapshot of a generation that was never stored would be taken for the next one's.
+        """
+        if in_use:
+            with suppress(StaleError):  # somebody has stored another one already
+                self._with(space)
+        self._save(space)
+
+    def save(self) -> None:
+        """Write a snapshot of every index that changed much since its last one.
+
+        Without them nothing is lost but the time to build the indexes again.
+        """
+        for space in self.current().spaces.values():
+            self._save(space)
+
+    def compact(self) -> None:
+        """Leave no dead rows in the indexes that are in memory, and write all their snapshots anew."""
+        for space in self.current().spaces.values():
+            whole = {
+                target: replace(covered, index=covered.index.compacted())
+                for target, covered in space.indexes.items()
+                if covered.index.waste
+            }
+            with suppress(StaleError):
+                self._with(replace(space, indexes=whole))
+        for space in self.current().spaces.values():
+            self._save(space, everything=True)
+
+    def close(self) -> None:
+        """Wait for what goes on in the background."""
+        if self._compacting is not None:
+            self._compacting.join()
+
+    def _save(self, space: IndexedSpace, everything: bool = False) -> None:
+        due = [target for target, one in space.indexes.items() if one.worth_saving or (everything and one.unsaved > 0)]
+        tokens = {target: secrets.token_hex(8) for target in due}
+        try:
+            for target, token in tokens.items():
+                space.save(self.indexes, target, token)
+            if tokens:
+                self._note(space, tokens)
+        except (StorageError, BusyError) as error:
+            _log.info("%s", error)
+
+    def _note(self, space: IndexedSpace, tokens: Mapping[Target, str]) -> None:
+        """Take note of snapshots in the catalog, unless the space is another one by now."""
+        name, generation = space.space.name, space.space.generation
+        with self._catalog.write() as tx:
+            if _exists(tx, space):
+                for target, token in tokens.items():
+                    tx.spaces.put_snapshot(name, generation, str(target), token, space.indexes[target].sequence)
+                tx.purge()
+        with held(self._changing):
+            if self._latest is not None:
+                version = self._latest[1]
+                known = version.spaces.get(name)
+                if known is not None and known.identity == space.identity:
+                    saved = known.saved({target: space.indexes[target].unsaved for target in tokens})
+                    self._latest = None, replace(version, spaces={**version.spaces, name: saved})
+
+    def _loaded_space(self, version: Version, name: str) -> IndexedSpace:
+        name = name or version.default_space
+        identity = version.identity(name)
+        with held(self._loading), version.read() as tx:
+            return IndexedSpace(self._spaces.get(tx, name), identity)
+
+    def _index(self, space: IndexedSpace, target: Target) -> Covered:
+        """Return a target's index, at the state that the catalog is in; StaleError where the space is another one."""
+        known = self.current().spaces.get(space.space.name)
+        if known is not None and known.identity == space.identity and target in known.indexes:
+            return known.indexes[target]  # somebody was faster
+        with self._catalog.read() as tx:
+            if space_identity(tx, space.space.name) != space.identity:
+                raise StaleError
+            return space.with_target(tx, self.indexes, target).indexes[target]
+
+    def _with(self, space: IndexedSpace) -> tuple[Version, IndexedSpace]:
+        """Return the next version, which has a space with its indexes, too."""
+        name = space.space.name
+        with held(self._changing):
+            version = self._next()
+            if version.identities.get(name) != space.identity:
+                raise StaleError
+            joined = version.spaces.get(name, space).holding(space.indexes)
+            self._latest = None, replace(version, spaces={**version.spaces, name: joined})
+            version = self._next()
+            return version, version.spaces[name]
+
+    def _next(self) -> Version:
+        """Return the version of the state that the catalog is in; the caller holds the lock on changes."""
+        counter = self._catalog.counter()
+        with self._catalog.read() as tx:
+            version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
+        self._latest = counter, version
+        self._compact(version)
+        return version
+
+    def _compact(self, version: Version) -> None:
+        """Compact the index with the most dead rows in the background, if it is worth it."""
+        if self._compacting is not None and self._compacting.is_alive():
+            return
+        indexes = [
+            (covered.index.waste, space, target, covered)
+            for space in version.spaces.values()
+            for target, covered in space.indexes.items()
+        ]
+        waste, *chosen = max(indexes, key=lambda one: one[0], default=(0.0,))
+        if waste > _WORTH_COMPACTING:
+            self._compacting = threading.Thread(target=self._compacted, args=chosen, name="compaction", daemon=True)
+            self._compacting.start()
+
+    def _compacted(self, space: IndexedSpace, target: Target, covered: Covered) -> None:
+        compacted = replace(covered, index=covered.index.compacted())  # what has changed meanwhile is replayed
+        with suppress(StaleError):  # the space is gone
+            self._with(replace(space, indexes={target: compacted}))
+
+
+def _exists(tx: Transaction, space: IndexedSpace) -> bool:
+    """Return whether a space is in the catalog, in use or not."""
+    name = space.space.name
+    if name == RAW:
+        return raw_identity(tx.views.all()) == space.identity
+    return any((one.generation, one.sequence) == space.identity for one in tx.spaces.generations(name))
+
+
+class _ChangesSince(dict[int, Changes]):
+    """The changes since a sequence number, each looked up once."""
+
+    def __init__(self, tx: Transaction) -> None:
+        super().__init__()
+        self._tx = tx
+
+    def __missing__(self, sequence: int) -> Changes:
+        self[sequence] = self._tx.items.changed_since(sequence)
+        return self[sequence]
+
+
+def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) -> Version:
+    """Return the version of the state that a transaction sees, made of an earlier one."""
+    head, views = tx.head(), Views(tx.views.all())
+    identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
+    made = Version(
+        catalog=catalog,
+        collection=head.name,
+        sequence=head.sequence,
+        active=head.active_space,
+        history=head.history,
+        views=views,
+        identities=identities,
+        spaces={},
+        pages=ItemPages(),
+        filters=Filters(),
+    )
+    if version is None or version.history != head.history or version.sequence < head.purged:
+        return made
+    changes = _ChangesSince(tx)
+    return replace(
+        made,
+        spaces={
+            name: space.following(tx, head, changes)
+            for name, space in version.spaces.items()
+            if identities.get(name) == space.identity
+        },
+        pages=version.pages.after(tx, changes[version.sequence]) if version.sequence < made.sequence else version.pages,
+        filters=version.filters,
+    )

@@ -1,0 +1,165 @@
+"""Versions: what is in memory answers without the catalog, follows it, and stays what it was for who holds it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from engine.collection import Collection
+from engine.home import Home
+from engine.item import ItemUpdate, NewItem
+from engine.query import Filter, Query, SearchRequest
+from engine.recipe import Recipe
+from engine.spaces import versions as module
+from engine.spaces.search import answer, targets_of
+
+DIM = 4
+
+
+def row(number: int) -> np.ndarray:
+    return np.full(DIM, number, np.float32)
+
+
+def numbered(*numbers: int, **options) -> list[NewItem]:
+    return [NewItem(f"item/{number:03}", rows={"v": row(number)}, **options) for number in numbers]
+
+
+@pytest.fixture
+def items(home: Home) -> Iterator[Collection]:
+    """Forty items on a line, even ones with a label."""
+    with home.create("line", [f"v=vectors:dim={DIM}"]) as made:
+        made.import_items(numbered(*range(0, 40, 2), labels=("even",), attributes={"half": True}))
+        made.import_items(numbered(*range(1, 40, 2)))
+        yield made
+
+
+def request(number: float = 10, k: int = 3, **options) -> SearchRequest:
+    return SearchRequest([Query("v", vector=row(number))], k=k, **options)
+
+
+def keys(found) -> list[str]:
+    return [hit.key for hit in found[0].hits]
+
+
+@contextmanager
+def statements(collection: Collection) -> Iterator[list[str]]:
+    """The statements that a block sends to the catalog."""
+    engine, sent = collection._catalog._database._engine, []
+
+    def note(_connection, _cursor, statement: str, *_) -> None:
+        sent.append(statement)
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    yield sent
+    sa.event.remove(engine, "before_cursor_execute", note)
+
+
+def test_while_nothing_has_changed_a_search_touches_no_table(items):
+    """By vector, with a filter too, once each was asked before."""
+    asked = [request(), request(filter=Filter(labels=("even",))), request(filter=Filter(attributes={"half": True}))]
+    first = [items.search(one) for one in asked]
+    with statements(items) as sent:
+        assert [items.search(one) for one in asked] == first
+    assert sent == []
+
+
+def test_many_queries_by_key_take_few_statements(items):
+    """However many they are: the state, the items and their rows."""
+    queries = [Query("v", key=f"item/{number % 40:03}") for number in range(500)]
+    items.search(SearchRequest(queries, k=2))
+    with statements(items) as sent:
+        found = items.search(SearchRequest(queries, k=2))
+    assert len([one for one in sent if one.startswith("SELECT")]) <= 5
+    assert all(f"item/{one.query % 40:03}" not in {hit.key for hit in one.hits} for one in found)
+
+
+def test_who_holds_a_version_is_answered_as_before(items):
+    """Whatever has been written since: other rows, labels, deletions and items."""
+    asked = request(k=5)
+    version, space = items._versions().prepared("", targets_of(asked.queries, ()))
+    before = answer(version, space, items._loaded.extractor, asked)
+    items.import_items(numbered(100, labels=("new",)))
+    items.put_vectors("v", ["item/010"], row(30)[None])
+    items.delete_items(["item/011"])
+    items.update_items([ItemUpdate("item/009", labels=("odd",))])
+    assert answer(version, space, items._loaded.extractor, asked) == before
+    after = items.search(asked)
+    assert set(keys(after)).isdisjoint({"item/010", "item/011"})
+    assert ("odd",) in [hit.labels for hit in after[0].hits]
+
+
+@pytest.mark.parametrize(
+    "chosen", [Filter(labels=("even",)), Filter(without_labels=("even",)), Filter(key_prefix="item/0")]
+)
+def test_a_filter_follows_what_changes(items, chosen):
+    """Labels that come and go, items that are new and that are deleted, as if it were asked for the first time."""
+    items.search(request(filter=chosen))
+    items.update_items([ItemUpdate("item/010", labels=()), ItemUpdate("item/011", labels=("even",))])
+    items.import_items(numbered(60, labels=("even",)))
+    items.delete_items(["item/012", "item/013"])
+    known = items.search(request(k=60, filter=chosen))
+    with Home(items._folder.path.parent).open("line") as other:
+        assert other.search(request(k=60, filter=chosen)) == known
+    assert "item/012" not in keys(known)
+
+
+def test_filters_that_nobody_uses_any_more_are_forgotten(items):
+    """Only so many are remembered."""
+    for number in range(100):
+        items.search(request(filter=Filter(labels=(f"label {number}",))))
+    assert len(items._versions().current().filters._passing) <= 32
+
+
+def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkeypatch):
+    """With room for one page, and for none."""
+    from engine.catalog import item_pages
+
+    expected = items.search(request(k=40))
+    monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 8)
+    for most in (8, 0):
+        monkeypatch.setattr(item_pages, "MOST_ITEMS", most)
+        items.import_items(numbered(900))
+        items.delete_items(["item/900"])
+        items._reader = None
+        assert items.search(request(k=40)) == expected
+
+
+def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
+    """In the background, while it is asked and written."""
+    for number in range(60):
+        items.put_vectors("v", ["item/010"], row(number)[None])
+        items.search(request())
+    items._versions().close()
+    (covered,) = items._versions().current().spaces["raw"].indexes.values()
+    assert covered.index.waste <= module._WORTH_COMPACTING
+    assert len(covered.index) == 40
+    assert keys(items.search(request(59, k=1))) == ["item/010"]
+
+
+def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch):
+    """Whoever asks for what is in memory does not wait for what is not."""
+    items.train(Recipe(spec="pca", views=("v",)), activate=False)
+    inside, leave = threading.Event(), threading.Event()
+    load = module.IndexedSpace.with_target
+
+    def slow(self, *arguments):
+        inside.set()
+        assert leave.wait(60)
+        return load(self, *arguments)
+
+    items.close()
+    with Home(items._folder.path.parent).open("line") as other:
+        expected = other.search(request())
+        monkeypatch.setattr(module.IndexedSpace, "with_target", slow)
+        thread = threading.Thread(target=other.search, args=(request(space="pca"),))
+        thread.start()
+        assert inside.wait(60)
+        assert other.search(request()) == expected
+        other.import_items(numbered(200))
+        assert keys(other.search(request(200, k=1))) == ["item/200"]
+        leave.set()
+        thread.join()
+        assert keys(other.search(request(200, k=1, space="pca"))) == ["item/200"]

@@ -1,0 +1,310 @@
+"""Long work holds no lock: others write meanwhile, and what it went by is checked again when it commits."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from drawn import CLASSES, draw, encode, write_pictures
+from rows import GROUPS, each, fill, item, row
+from sqlalchemy import event
+
+from engine.collection import Collection
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.home import Home
+from engine.ingest import importing, indexing, updating
+from engine.item import IndexOptions, ItemUpdate, NewItem
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+from engine.spaces import generations
+from engine.training import trainer
+
+BOTH = ("color", "gist")
+WORDS = "sift:words=8"
+PCA = Recipe(spec="pca:2", views=BOTH)
+INDEX = """
+import json, sys
+from engine.home import Home
+from engine.item import IndexOptions
+if __name__ == "__main__":
+    with Home(sys.argv[1]).open("a") as collection:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        report = collection.index([sys.argv[2]], IndexOptions(labels="folder", workers=1))
+        print(json.dumps([report.added, report.updated, report.unchanged, len(report.failures)]))
+"""
+
+
+@pytest.fixture
+def groups(home: Home) -> Iterator[Collection]:
+    with fill(home, "groups", [item(group, number) for group, number in each()]) as made:
+        yield made
+
+
+def first_does(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, work: Callable[[], object]) -> None:
+    """Let the next call of a module's function, and only that one, begin with other work."""
+    original, left = getattr(module, name), [work]
+
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        while left:
+            left.pop()()
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(module, name, wrapped)
+
+
+def words(home: Home, name: str = "words") -> Collection:
+    """Return a collection whose view of words is fitted on six pictures."""
+    made = home.create(name, ["color", WORDS])
+    made.fit_views(pictures("red", 6), workers=1)
+    return made
+
+
+def pictures(label: str, count: int) -> list[bytes]:
+    return [encode(draw(label, number)) for number in range(count)]
+
+
+def fresh_row(collection: Collection, image: bytes) -> np.ndarray:
+    """The row that a picture has by the view of words as it is now."""
+    with collection._catalog.read() as tx:
+        view = next(view for view in tx.views.all() if view.name == "sift")
+        extractor = collection._loaded.extractor(view)
+        return importing.extract(image, {"sift": extractor}).rows["sift"]
+
+
+def stored_rows(collection: Collection) -> np.ndarray:
+    with collection._catalog.read() as tx:
+        view = next(view for view in tx.views.all() if view.name == "sift")
+        return tx.rows.get(view).rows
+
+
+# -- views that change between extraction and commit
+
+
+def test_what_was_extracted_at_a_revision_that_is_gone_is_extracted_again(home: Home, monkeypatch):
+    """By an import: no row of the old words is stored under the new ones."""
+    image = encode(draw("red", 3))
+    with words(home) as made, home.open("words") as other:
+        first_does(
+            monkeypatch, importing, "extract", lambda: other.fit_views(pictures("blue", 9), ["sift"], refit=True)
+        )
+        report = made.import_items([NewItem("a", image=image)])
+        assert (report.added, report.updated, report.failures) == (1, 0, ())
+        assert made.views()[1].revision == 2
+        np.testing.assert_array_equal(stored_rows(made), [fresh_row(made, image)])
+
+
+def test_an_indexing_that_a_view_changes_under_ends_with_rows_of_the_new_one(home: Home, tmp_path, monkeypatch):
+    """Those that were committed before are computed again, too, and every item is counted once."""
+    paths = write_pictures(tmp_path / "pictures", 3)
+    with words(home) as made, home.open("words") as other:
+        monkeypatch.setattr(indexing, "_COMMIT_ITEMS", 2)
+        calls = []
+
+        def extract(path: Path, extractors: Any) -> Any:
+            calls.append(path)
+            if len(calls) == 4:
+                other.fit_views(pictures("blue", 9), ["sift"], refit=True)
+            return original(path, extractors)
+
+        original = indexing.extract_file
+        monkeypatch.setattr(indexing, "extract_file", extract)
+        report = made.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
+        assert (report.added, report.updated, report.unchanged, report.failures) == (len(paths), 0, 0, ())
+        expected = [fresh_row(made, path.read_bytes()) for path in paths]
+        np.testing.assert_array_equal(stored_rows(made), expected)
+
+
+def test_a_view_that_is_deleted_under_an_import_is_named(home: Home, monkeypatch):
+    with home.create("a", ["v=vectors:dim=2", "w=vectors:dim=2"]) as made, home.open("a") as other:
+        first_does(monkeypatch, importing, "_records", lambda: other.delete_view("w"))
+        report = made.import_items([NewItem("x", rows={"w": [1, 2]}), NewItem("y", rows={"v": [1, 2]})])
+        assert [(one.key, one.reason) for one in report.failures] == [("x", "no view 'w'; there are: v")]
+        assert [one.key for one in made.items()] == ["y"]
+
+
+def test_of_two_that_fit_a_view_the_first_wins_and_the_second_uses_it(home: Home):
+    with home.create("a", ["color", WORDS]) as made, home.open("a") as other:
+
+        def images() -> Iterator[bytes]:
+            yield from pictures("red", 4)
+            other.fit_views(pictures("blue", 9), workers=1)
+            yield from pictures("green", 4)
+
+        made.fit_views(images(), workers=1)
+        assert made.views()[1].revision == 1
+        with home.create("b", ["color", WORDS]) as alone:
+            alone.fit_views(pictures("blue", 9), workers=1)
+            image = encode(draw("green", 20))
+            np.testing.assert_array_equal(fresh_row(made, image), fresh_row(alone, image))
+
+
+def test_an_item_that_is_deleted_under_a_change_of_it_is_not_made_again(groups: Collection, home: Home, monkeypatch):
+    """Neither by an update, nor by an import that has nothing that a new item could be found by."""
+    first, second = (one.key for one in groups.items(limit=2))
+    with home.open("groups") as other:
+        first_does(monkeypatch, updating, "text_extractors", lambda: other.delete_items([first]))
+        report = groups.update_items([ItemUpdate(first, text="new")])
+        assert ([one.key for one in report.failures], report.updated) == ([first], 0)
+        first_does(monkeypatch, importing, "_records", lambda: other.delete_items([second]))
+        report = groups.import_items([NewItem(second, labels=("new",))])
+        assert ([one.key for one in report.failures], report.added, report.updated) == ([second], 0, 0)
+    assert not {first, second} & {one.key for one in groups.items()}
+
+
+# -- indexing by several
+
+
+def test_two_processes_that_index_one_folder_make_each_item_once_and_report_what_they_did(home: Home, tmp_path):
+    paths = write_pictures(tmp_path / "pictures", 6)
+    with home.create("a", ["color", WORDS]) as made:
+        command = [sys.executable, "-c", INDEX, str(home.path), str(tmp_path / "pictures")]
+        others = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        for other in others:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ready\n"
+        reports = [json.loads(other.communicate("\n")[0]) for other in _started(others)]
+        assert [sum(report) for report in reports] == [len(paths)] * 2
+        assert sum(added for added, *_ in reports) == made.count() == len(paths)
+        assert [failures for *_, failures in reports] == [0, 0]
+        assert made.views()[1].revision == 1
+        assert {one.key: one.labels for one in made.items()} == {
+            f"pictures/{label}/{number}.png": (label,) for label in CLASSES for number in range(6)
+        }
+        again = made.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
+        assert (again.added, again.updated, again.unchanged) == (0, 0, len(paths))
+
+
+def _started(others: list) -> list:
+    for other in others:
+        other.stdin.write("\n")
+        other.stdin.flush()
+    return others
+
+
+# -- trainings
+
+
+def test_items_that_come_while_a_space_is_trained_are_written_at_once_and_found_in_it(groups, home, monkeypatch):
+    with home.open("groups") as other:
+        new = NewItem("late", rows={view: row(view, GROUPS[0], 77) for view in BOTH})
+        first_does(monkeypatch, trainer, "learn", lambda: other.import_items([new]))
+        space = groups.train(PCA)
+        assert space.trained_items == groups.count() - 1
+        (found,) = groups.search(SearchRequest([Query("color", vector=new.rows["color"])], targets=["color"], k=1))
+        assert found.hits[0].key == "late"
+
+
+def test_two_trainings_of_a_space_at_once_are_two_generations_and_the_later_commit_answers(groups, home, monkeypatch):
+    with home.open("groups") as other:
+        query = SearchRequest([Query("color", vector=row("color", GROUPS[0], 99))], targets=["color"], k=3)
+        first_does(monkeypatch, trainer, "learn", lambda: other.train(Recipe(spec="pca:3", views=BOTH), space="both"))
+        made = groups.train(PCA, space="both")
+        assert (made.generation, made.generations, made.spec) == (2, (1, 2), "pca:2")
+        answers = [[hit.distance for hit in one.search(query)[0].hits] for one in (groups, other)]
+        with home.open("groups") as fresh:
+            assert answers == [[hit.distance for hit in fresh.search(query)[0].hits]] * 2
+        other.activate("both", 1)
+        assert groups.space("both").dim["color"] == 3
+
+
+@pytest.mark.parametrize("change", ["refit", "delete", "replace"])
+def test_a_space_that_was_trained_on_a_view_that_is_gone_is_refused_and_leaves_nothing(home, monkeypatch, change):
+    """With the view's name, whether it was fitted again, deleted, or deleted and added again."""
+    with words(home) as made, home.open("words") as other:
+        made.import_items([NewItem(f"{n}", image=encode(draw("red", n)), labels=("x",)) for n in range(8)])
+        before = made.info()
+
+        def changed() -> None:
+            if change == "refit":
+                other.fit_views(pictures("blue", 9), ["sift"], refit=True)
+                return
+            other.delete_view("sift")
+            if change == "replace":
+                other.add_view(WORDS)
+                other.fit_views(pictures("blue", 9), ["sift"])
+
+        first_does(monkeypatch, trainer, "learn", changed)
+        with pytest.raises(NotReadyError, match=r"view 'sift'.*train"):
+            made.train(Recipe(spec="pca:2", views=("sift",)))
+        assert made.info().spaces[:-1] == before.spaces[:-1] == ()
+        assert not list((home.path / "words").glob("indexes/*.idx"))
+
+
+def test_a_space_that_is_deleted_while_it_is_trained_again_is_there_again_afterwards(groups, home, monkeypatch):
+    """As another training than the deleted one of the same number, for every reader."""
+    query = SearchRequest([Query("color", vector=row("color", GROUPS[0], 99))], targets=["color"], k=3, space="one")
+    groups.train(Recipe(spec="pca:3", views=BOTH), space="one", activate=False)
+    with home.open("groups") as other:
+        other.search(query)
+        first_does(monkeypatch, trainer, "learn", lambda: other.delete_space("one"))
+        assert groups.train(PCA, space="one", activate=False).generations == (1,)
+        answers = [[hit.distance for hit in one.search(query)[0].hits] for one in (groups, other)]
+        with home.open("groups") as fresh:
+            assert answers == [[hit.distance for hit in fresh.search(query)[0].hits]] * 2
+
+
+def test_the_newest_generations_are_kept_and_the_one_that_answers(groups: Collection, home: Home):
+    """The others go with their states and their snapshots, and the new one's notes tell so."""
+    for _ in range(generations.KEPT):
+        made = groups.train(PCA)
+        assert made.notes == ()
+    made = groups.train(PCA)
+    assert made.generations == (2, 3, 4)
+    assert made.notes == ("generation 1 was deleted: the newest 3 are kept, and the one that answered",)
+    names = {path.name for path in (home.path / "groups" / "indexes").glob("*.idx")}
+    assert names == {f"pca-{number}-{view}.idx" for number in (2, 3, 4) for view in BOTH}
+    groups.activate("pca", 2)
+    for _ in range(3):
+        made = groups.train(PCA, activate=False)
+    assert (groups.space("pca").generation, made.generations) == (2, (2, 5, 6, 7))
+    with pytest.raises(NotFoundError, match="no generation 1; there are: 2, 5, 6, 7"):
+        groups.activate("pca", 1)
+
+
+def test_describing_spaces_reads_no_fitted_state(groups: Collection):
+    groups.train(PCA)
+    groups.train(PCA)
+    statements: list[str] = []
+    with groups._catalog.read() as tx:
+        engine = tx._connection.engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _k, statement, *_: statements.append(statement))
+    assert [space.generations for space in groups.spaces()] == [(1, 2), (2,)]
+    assert groups.space("pca").trained_items == groups.count()
+    groups.info()
+    assert statements
+    assert not [one for one in statements if "state" in one]
+
+
+def test_a_search_that_is_going_on_is_not_disturbed_by_a_deletion(groups: Collection, home: Home):
+    """Space is given back beside a reader's transaction, whose state stays; the next search misses what is gone."""
+    groups.train(PCA)
+    with home.open("groups") as reader, reader._read() as tx:
+        known = len(tx.rows.ids(tx.views.all()[1]))
+        groups.delete_space("pca")
+        groups.delete_view("gist")
+        assert len(tx.rows.ids(tx.views.all()[1])) == known
+        with pytest.raises(NotFoundError, match="there are: color"):
+            reader.search(SearchRequest([Query("gist", vector=row("gist", GROUPS[0], 1))]))
+
+
+def test_fits_are_refused_for_what_needs_none(home: Home):
+    with words(home) as made, pytest.raises(InvalidInputError, match="learns nothing"):
+        made.fit_views([], ["color"])
+
+
+def test_a_row_that_cannot_be_used_is_a_failure_beside_those_that_can(home: Home):
+    """Whether rows are arrays, which are checked together, or lists."""
+    bad = [float("nan"), 1e20, "x"]
+    with home.create("a", ["v=vectors:dim=2"]) as made:
+        rows = [np.array([1, 2], np.float32), [1, bad[0]], [bad[1], 1], [bad[2], 1], [1, 2, 3], [3, 4]]
+        report = made.import_items([NewItem(str(number), rows={"v": one}) for number, one in enumerate(rows)])
+        assert [one.key for one in report.failures] == ["1", "2", "3", "4"]
+        arrays = [np.array([1, value], np.float32) for value in (5, np.inf, 6)]
+        report = made.import_items([NewItem(f"b{number}", rows={"v": one}) for number, one in enumerate(arrays)])
+        assert [one.key for one in report.failures] == ["b1"]
+        assert [one.key for one in made.items()] == ["0", "5", "b0", "b2"]

@@ -1,0 +1,191 @@
+"""Copies of collections: made while they are written, checked, and brought back for whoever has them open."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.collection import Collection
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+
+
+def numbered(*numbers: int, value: float = 0.0, label: str = "") -> list[NewItem]:
+    rows = {number: np.full(4, value or number, np.float32) for number in numbers}
+    return [
+        NewItem(f"item/{number:03}", rows={"v": row}, labels=(label,) if label else ()) for number, row in rows.items()
+    ]
+
+
+def nearest(collection: Collection, value: float, k: int = 1, **options) -> list[str]:
+    query = Query("v", vector=np.full(4, value, np.float32))
+    return [hit.key for hit in collection.search(SearchRequest([query], k=k, **options))[0].hits]
+
+
+@pytest.fixture
+def line(home: Home) -> Iterator[Collection]:
+    with home.create("line", ["v=vectors:dim=4"]) as made:
+        made.import_items(numbered(*range(40), label="a"))
+        made.train(Recipe(spec="pca", views=("v",)))
+        yield made
+
+
+def test_a_copy_is_one_file_with_everything(home: Home, line: Collection, tmp_path: Path):
+    """Items, labels, views and spaces; under a name of its own, beside the original."""
+    seen: list[tuple[str, int, int]] = []
+    written = home.backup("line", tmp_path / "copy.db", lambda *step: seen.append(step))
+    assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy.db"]
+    assert seen[-1][1] == seen[-1][2] > 0
+    with home.restore("other", written) as restored:
+        assert restored.name == restored.info().name == "other"
+        assert restored.items(limit=100) == line.items(limit=100)
+        assert nearest(restored, 7.1, 3) == nearest(line, 7.1, 3)
+        restored.delete_items(["item/007"])
+        assert "item/007" in nearest(line, 7.1)
+
+
+def test_a_copy_is_of_one_state_while_others_write(home: Home, line: Collection, tmp_path: Path):
+    """Each import is in it whole or not at all."""
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 100
+        while not stop.is_set():
+            line.import_items(numbered(number, number + 1))
+            number += 2
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for turn in range(5):
+            home.backup("line", tmp_path / f"{turn}.db")
+    finally:
+        stop.set()
+        writer.join()
+    for turn in range(5):
+        with home.restore(f"copy{turn}", tmp_path / f"{turn}.db") as copy:
+            assert copy.count() % 2 == 0
+            assert len(nearest(copy, 0, 10_000, space="raw")) == copy.count()
+
+
+def test_whoever_has_it_open_answers_from_the_copy_at_once(home: Home, line: Collection, tmp_path: Path):
+    """Also where the copy's last change has the number of another change in the memory of a reader."""
+    copy = home.backup("line", tmp_path / "copy.db")
+    line.put_vectors("v", ["item/003"], np.full((1, 4), 500, np.float32))
+    assert nearest(line, 500, space="raw") == ["item/003"]
+    home.restore("line", copy, replace=True).close()
+    assert nearest(line, 3, space="raw") == ["item/003"]
+    line.put_vectors("v", ["item/005"], np.full((1, 4), 500, np.float32))  # the same number, another change
+    assert nearest(line, 500, space="raw") == ["item/005"]
+    assert nearest(line, 3, space="raw") == ["item/003"]
+
+
+def test_snapshots_of_another_history_are_not_trusted(home: Home, line: Collection, tmp_path: Path):
+    """A copy that was put back by hand, then written until the numbers are the same, answers with its own items."""
+    line.close()
+    database = home.path / "line/catalog.db"
+    before = database.read_bytes()
+    with home.open("line") as later:
+        later.put_vectors("v", [f"item/{number:03}" for number in range(20)], np.full((20, 4), 500, np.float32))
+        assert nearest(later, 500, 20, space="raw")
+    database.write_bytes(before)
+    with home.open("line") as again:
+        again.put_vectors("v", [f"item/{number:03}" for number in range(20)], np.full((20, 4), 700, np.float32))
+        assert nearest(again, 8, space="raw") != ["item/008"]
+        query = Query("v", vector=np.full(4, 700, np.float32))
+        found = again.search(SearchRequest([query], k=20, space="raw"))[0].hits
+        assert {hit.distance for hit in found} == {0.0}
+
+
+def test_spaces_of_two_histories_with_one_number_are_told_apart(home: Home, line: Collection, tmp_path: Path):
+    """Trained, put back by hand, and trained again in another way: generations and changes have the same numbers."""
+    line.close()
+    database = home.path / "line/catalog.db"
+    before = database.read_bytes()
+    vectors = []
+    for spec in ("standardize", "l2"):
+        database.write_bytes(before)
+        with home.open("line") as one:
+            one.train(Recipe(spec=spec, views=("v",)), space="made")
+        with home.open("line") as one:
+            query = Query("v", vector=np.array([1, 2, 3, 4], np.float32))
+            hits = one.search(SearchRequest([query], k=40))[0].hits
+            vectors.append([hit.distance for hit in hits])
+    assert len(set(vectors[1])) <= 2  # rows of one direction, and one of zeros
+    assert vectors[0] != vectors[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is no copy"),
+        (b"hello", "is no copy"),
+        (None, "damaged"),
+        ("empty", "not of a collection"),
+    ],
+)
+def test_what_is_no_copy_is_refused_and_nothing_is_changed(
+    home: Home, line: Collection, tmp_path: Path, content, words
+):
+    """An empty file, another one, a torn one, another database."""
+    file = tmp_path / "x.db"
+    if content is None:
+        whole = home.backup("line", tmp_path / "whole.db").read_bytes()
+        file.write_bytes(whole[: len(whole) // 2])
+    elif content == "empty":
+        sqlite3.connect(file).execute("CREATE TABLE a (b)").connection.close()
+    else:
+        file.write_bytes(content)
+    for name, replace in (("new", False), ("line", True)):
+        with pytest.raises(InvalidInputError, match=words):
+            home.restore(name, file, replace)
+    assert sorted(path.name for path in home.path.iterdir()) == ["line"]
+    assert nearest(line, 7, space="raw") == ["item/007"]
+
+
+def test_nothing_is_overwritten_unasked(home: Home, line: Collection, tmp_path: Path):
+    """Neither a file nor a collection; and what is missing is named."""
+    copy = home.backup("line", tmp_path / "copy.db")
+    with pytest.raises(AlreadyExistsError, match="choose another name"):
+        home.backup("line", copy)
+    with pytest.raises(AlreadyExistsError, match="exists already"):
+        home.restore("line", copy)
+    with pytest.raises(NotFoundError, match="there are: line"):
+        home.backup("nothing", tmp_path / "other.db")
+    with pytest.raises(InvalidInputError, match="does not exist"):
+        home.backup("line", tmp_path / "no/where.db")
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        home.restore("new", tmp_path / "missing.db")
+    with pytest.raises((InvalidInputError, StorageError)):
+        home.restore("New!", copy)
+
+
+def test_what_is_deleted_leaves_nothing_after_a_compaction(home: Home, line: Collection):
+    """No tombstones, no snapshots of generations that are gone; what is there is found, here and in another opening."""
+    line.delete_items([f"item/{number:03}" for number in range(10, 30)])
+    line.import_items(numbered(50))
+    with home.open("line") as other:
+        assert len(nearest(other, 0, 100)) == 21
+        line.compact()
+        assert len(nearest(other, 0, 100)) == 21
+    with line._catalog.read() as tx:
+        assert len(tx.items.changed_since(-1).deleted) == 0
+    line.import_items(numbered(12))
+    with home.open("line") as other:
+        assert nearest(other, 12, space="raw") == ["item/012"]
+        assert len(nearest(other, 0, 100)) == 22
+
+
+def test_tombstones_of_pictures_stay(home: Home, line: Collection):
+    """A picture that was deleted does not come back with the next indexing of its folder."""
+    with line._catalog.write() as tx:
+        tx._connection.exec_driver_sql("UPDATE items SET content_hash = 'x' WHERE key = 'item/001'")
+    line.delete_items(["item/001", "item/002"])
+    line.compact()
+    assert [one.key for one in line.deleted_pictures()] == ["item/001"]

@@ -1,0 +1,48 @@
+"""The kinds of index, and vectors for any of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from index.base import Index
+from index.binary_flat import BinaryFlatIndex
+from index.exact import ExactBinaryIndex, ExactIndex
+from index.flat import FlatIndex
+from index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from index.reranked import RerankedIndex, with_floats
+
+
+class Reranked(RerankedIndex):
+    """Re-ranks everything, by as many floats as a code has bits: then it is exact, and keeps all promises."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim, dim, 1000)
+
+
+FLOAT = [ExactIndex, FlatIndex]
+BINARY = [ExactBinaryIndex, BinaryFlatIndex, MultiIndexHashing, AutoBinaryIndex]
+INDEXES = [*FLOAT, *BINARY, Reranked]
+
+Kind = Callable[[int], Index]
+
+
+def vectors_of(kind: Kind, bits: NDArray[Any]) -> NDArray[Any]:
+    """Vectors for an index from rows of zeros and ones."""
+    return rows_of(kind, np.packbits(bits, axis=1), np.asarray(bits, np.float32))
+
+
+def rows_of(kind: Kind, codes: NDArray[np.uint8], floats: NDArray[np.float32]) -> NDArray[Any]:
+    """What an index holds, of codes and the floats that they stand for."""
+    return with_floats(codes, floats) if kind is Reranked else codes if kind in BINARY else floats
+
+
+def filled(kind: Kind, count: int = 50, dim: int = 20, seed: int = 0) -> tuple[Index, NDArray[np.int64], NDArray[Any]]:
+    """An index of random vectors, all different, under random ids; the ids, and the vectors."""
+    rng = np.random.default_rng(seed)
+    ids = rng.permutation(10 * count)[:count].astype(np.int64)
+    floats = rng.normal(size=(count, dim)).astype(np.float32)
+    vectors = rows_of(kind, np.packbits(floats > 0, axis=1), floats)
+    assert len(np.unique(vectors, axis=0)) == count
+    return kind(dim).changed([], ids, vectors), ids, vectors
