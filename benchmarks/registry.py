@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from benchmarks.frame.benchmark import Benchmark
 
 MODULES: Mapping[str, str] = {
-    "multi-npp": "multi_npp.benchmark",
     "unseen": "unseen.benchmark",
+    "multi-npp": "multi_npp.benchmark",
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",
     "attributes-lmnn": "attributes_lmnn.benchmark",

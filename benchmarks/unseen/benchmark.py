@@ -27,7 +27,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {"seeds": list(seeds), "methods": METHODS, "workers": options.workers}
     tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in options.sets}
     trials = run_trials(options, settings, tasks, run, options.data, cache, progress=_progress)
-    return {"settings": settings, "rows": report.rows(trials), "trials": trials}
+    return {"settings": settings, "rows": report.rows(trials), "trials": report.compared(trials)}
 
 
 def _progress(trial: Mapping[str, Any]) -> str:

@@ -32,9 +32,31 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
     """Returns mean and deviation over the splits of every figure."""
     names = ("data", "database", "query_view", "database_view", "metric")
     return [
-        {**dict(zip(names, key, strict=True)), "method": method, **summary(values)}
+        {**dict(zip(names, key, strict=True)), "method": method, **_rounded(summary(values))}
         for key, methods in figures_of(trials).items()
         for method, values in methods.items()
+    ]
+
+
+def _rounded(found: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 5) for name, value in found.items()}
+
+
+def compared(trials: Trials) -> list[dict[str, Any]]:
+    """Returns the trials with the values that are compared split by split: all among unseen items, else the default's.
+
+    To five digits, as thousands of values are kept.
+    """
+    return [
+        {
+            **trial,
+            "figures": [
+                [method, database, *key, round(value, 5)]
+                for method, database, *key, value in trial["figures"]
+                if database == UNSEEN or (method == DEFAULT and database)
+            ],
+        }
+        for trial in trials
     ]
 
 
@@ -88,7 +110,7 @@ def headline(document: Document) -> tuple[str, str, str]:
     means, trained = _across(figures), _across(figures, TRAINED)
     best = max((name for name in means if name != DEFAULT), key=lambda name: means[name])
     sets = len({trial["data"] for trial in document["trials"]})
-    ours = f"{trained[DEFAULT]:.3f}; among unseen items {means[DEFAULT]:.3f} (next: {best}, {means[best]:.3f})"
+    ours = f"{means[DEFAULT]:.3f} among unseen items ({best}: {means[best]:.3f}), {trained[DEFAULT]:.3f} among trained ones"
     return (f"photographs, faces, texts and letters, {sets} sets across views, the default: mAP", ours, "")
 
 
