@@ -110,7 +110,8 @@ def headline(document: Document) -> tuple[str, str, str]:
     means, trained = _across(figures), _across(figures, TRAINED)
     best = max((name for name in means if name != DEFAULT), key=lambda name: means[name])
     sets = len({trial["data"] for trial in document["trials"]})
-    ours = f"{means[DEFAULT]:.3f} among unseen items ({best}: {means[best]:.3f}), {trained[DEFAULT]:.3f} among trained ones"
+    unseen = f"{means[DEFAULT]:.3f} among unseen items ({best}: {means[best]:.3f})"
+    ours = f"{unseen}, {trained[DEFAULT]:.3f} among trained ones"
     return (f"photographs, faces, texts and letters, {sets} sets across views, the default: mAP", ours, "")
 
 
