@@ -9,111 +9,22 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from living import DIM, Asked, Items, after, drawn, labels, make, row
 
 from engine.collection import Collection
 from engine.home import Home
-from engine.item import ItemUpdate, NewItem
-from engine.query import Filter, Query, SearchRequest
-from engine.recipe import Recipe
-
-DIM, K = 4, 5
-LABELS = ("a", "b")
-Items = dict[str, tuple[tuple[float, ...], tuple[str, ...]]]
-"""Rows and labels by key: one state of the model."""
-Change = tuple[str, Any]
-
-
-def drawn(random: np.random.Generator, state: Items) -> Change:
-    """A change that can be made in a state."""
-    keys = sorted(state)
-    kind = random.choice(["add", "add", "add", "row", "label", "delete", "delete", "train", "compact"])
-    some = [str(key) for key in random.choice(keys, min(len(keys), int(random.integers(1, 4))), replace=False)]
-    if kind == "add" or len(keys) < 5:
-        names = [f"item/{random.integers(200):03}" for _ in range(random.integers(1, 6))]
-        return "add", {name: (row(random), labels(random)) for name in names}
-    if kind == "row":
-        return "row", {key: row(random) for key in some}
-    if kind == "label":
-        return "label", {key: labels(random) for key in some}
-    return (kind, some) if kind == "delete" else (kind, None)
-
-
-def row(random: np.random.Generator) -> tuple[float, ...]:
-    return tuple(np.float32(random.normal(size=DIM)).tolist())
-
-
-def labels(random: np.random.Generator) -> tuple[str, ...]:
-    return tuple(label for label in LABELS if random.random() < 0.5)
-
-
-def after(state: Items, change: Change) -> Items:
-    """The model's next state."""
-    kind, what = change
-    new = dict(state)
-    if kind == "add":
-        new |= what
-    elif kind == "row":
-        new |= {key: (values, state[key][1]) for key, values in what.items()}
-    elif kind == "label":
-        new |= {key: (state[key][0], values) for key, values in what.items()}
-    elif kind == "delete":
-        for key in what:
-            del new[key]
-    return new
-
-
-def make(collection: Collection, change: Change) -> None:
-    """Make a change of the collection."""
-    kind, what = change
-    if kind == "add":
-        collection.import_items(
-            [NewItem(key, rows={"v": np.array(values, np.float32)}, labels=of) for key, (values, of) in what.items()]
-        )
-    elif kind == "row":
-        collection.put_vectors("v", list(what), np.array(list(what.values()), np.float32))
-    elif kind == "label":
-        collection.update_items([ItemUpdate(key, labels=of) for key, of in what.items()])
-    elif kind == "delete":
-        collection.delete_items(what)
-    elif kind == "train":
-        collection.train(Recipe(spec="pca", views=("v",)), space="other", activate=False)
-    else:
-        collection.compact()
-
-
-@dataclass
-class Asked:
-    """A search, the numbers of the states that it may see, and what it found."""
-
-    first: int
-    query: tuple[float, ...]
-    label: str
-    last: int = 0
-    found: list[tuple[str, float]] = field(default_factory=list)
-
-    def matches(self, state: Items) -> bool:
-        """Whether it found what the exact twin finds in a state."""
-        passing = {key: values for key, (values, of) in state.items() if not self.label or self.label in of}
-        gaps = {key: float(np.linalg.norm(np.subtract(values, self.query))) for key, values in passing.items()}
-        nearest = sorted(gaps, key=lambda key: gaps[key])[:K]
-        return [key for key, _ in self.found] == nearest and np.allclose(
-            [distance for _, distance in self.found], [gaps[key] for key in nearest], atol=1e-4
-        )
 
 
 def ask(collection: Collection, random: np.random.Generator, made: Any, begun: Any) -> Asked:
     """Search; ``made`` counts the changes that were acknowledged, ``begun`` those that have begun."""
-    one = Asked(made.value, row(random), str(random.choice(["", *LABELS])))
-    chosen = Filter(labels=(one.label,)) if one.label else Filter()
-    request = SearchRequest([Query("v", vector=np.array(one.query, np.float32))], k=K, space="raw", filter=chosen)
-    one.found = [(hit.key, hit.distance) for hit in collection.search(request)[0].hits]
+    one = Asked.of(random, made.value)
+    one.find(collection)
     one.last = begun.value
     return one
 
