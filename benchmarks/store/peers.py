@@ -111,7 +111,7 @@ class Contender:
             self.end()
             return
         self._left -= time.monotonic() - began
-        seconds = answer.get("seconds", [])
+        seconds = answer["seconds"]
         self.seconds[metric].append(float(np.median(seconds)) if isinstance(seconds, list) else seconds)
         self.found[metric] += answer.get("ids", [])
 

@@ -64,8 +64,9 @@ class Worker:
 
     def close(self) -> Mapping[str, Any]:
         """Closes the store."""
+        began = time.perf_counter()
         self._opened().close()
-        return {}
+        return {"seconds": time.perf_counter() - began}
 
     def _opened(self) -> Store:
         if self._store is None:
