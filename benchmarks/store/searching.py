@@ -35,6 +35,9 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
     for size in (1, BATCH):
         blocks = _blocks(data.queries, size)
         ours, flat = _by_vector(collection, blocks), _flat(index, blocks)
+        if size == 1:  # what hits show of items is read when they are first found
+            seconds = take_turns({OURS: ours, FLAT: flat}, min(rounds, len(blocks)), warm=False)
+            rows += compared(f"{_name(1, 1)}, the first time", seconds)
         for callers in CALLERS:
             rows += _at_once(_name(size, callers), {OURS: ours, FLAT: flat}, callers, size, rounds)
     return rows + _by_key(collection, data, index, rounds) + _filtered(collection, data, index, rounds)
