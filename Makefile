@@ -10,7 +10,7 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 READY := .venv/.ready
 
-.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers clean
+.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores clean
 
 setup: $(READY)
 
@@ -59,7 +59,15 @@ peers: .venv-peers/.ready
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers/constraints.txt
 	@touch $@
 
-bench: setup peers
+# Other stores of vectors, about 1.2 GB; only the benchmark of that name needs them.
+stores: .venv-stores/.ready
+
+.venv-stores/.ready: benchmarks/store/constraints.txt
+	$(PYTHON) -m venv .venv-stores
+	.venv-stores/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/store/constraints.txt
+	@touch $@
+
+bench: setup peers stores
 	mkdir -p $(OUT)
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
@@ -75,6 +83,7 @@ bench: setup peers
 	$(BIN)/python -m benchmarks musl --data $(MERGED) --json $(OUT)/musl.json --report $(OUT)/musl
 	$(BIN)/python -m benchmarks musl --data $(DATA) --json $(OUT)/musl-corel.json --report $(OUT)/musl-corel
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
+	$(BIN)/python -m benchmarks store --json $(OUT)/store.json --report $(OUT)/store
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 
 # Figures of the documents, from benchmarks/results/*.json: copy there what bench wrote to be quoted.
@@ -82,4 +91,4 @@ figures: setup
 	$(BIN)/python -m benchmarks figures
 
 clean:
-	rm -rf .venv .venv-peers build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-stores build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

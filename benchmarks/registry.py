@@ -21,6 +21,7 @@ MODULES: Mapping[str, str] = {
     "learner-speed": "speed.learners",
     "metric-speed": "speed.metrics",
     "hamming-speed": "speed.hamming",
+    "store": "store.benchmark",
 }
 """Modules of this package, imported on demand, in the order of the documents."""
 

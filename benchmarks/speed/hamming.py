@@ -11,10 +11,7 @@ time, so that other work on the machine counts little; the ratio to FAISS's flat
 """
 
 import argparse
-import ctypes
 import functools
-import gc
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +23,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, numbers
+from benchmarks.frame.memory import resident
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone
@@ -107,11 +105,11 @@ def measure(case: Mapping[str, Any], seed: int, approximate: bool) -> list[dict[
     queries = codes(case["distribution"], QUERIES, case["bits"], seed + 1)
     searches, rows = {}, []
     for method, build in _methods(base, case["bits"], approximate):
-        before, began = _resident(), time.thread_time()
+        before, began = resident(), time.thread_time()
         searches[method] = build()
         seconds = time.thread_time() - began
         rows.append({"method": method, "metric": "build, s", "value": seconds})
-        rows.append({"method": method, "metric": "bytes per code", "value": (_resident() - before) / len(base)})
+        rows.append({"method": method, "metric": "bytes per code", "value": (resident() - before) / len(base)})
     single, answers = _times(searches, [queries[row : row + 1] for row in range(QUERIES)])
     batch, _ = _times(searches, [queries] * BATCHES)
     true_ids, true_distances = answers[SCAN]
@@ -176,14 +174,6 @@ def _repeated(base: Codes) -> float:
     words = base.view(np.uint64 if base.shape[1] % 8 == 0 else np.uint32)
     order = words[np.lexsort(words.T)]
     return float((order[1:] == order[:-1]).all(axis=1).sum() / len(base))
-
-
-def _resident() -> int:
-    """Bytes of this process in memory, what is free given back first."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cases(sizes: Sequence[int], other_bits: Sequence[int]) -> list[dict[str, Any]]:

@@ -1,0 +1,1 @@
+"""The living engine beside raw FAISS, in process, and beside other vector stores, each in a process of its own."""

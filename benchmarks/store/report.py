@@ -1,0 +1,127 @@
+"""The report: ours, the cheapest peer in process and the limit of their ratio; our other figures; the stores."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.tables import figures_by, rows_with, table
+from benchmarks.store.timing import OURS
+
+LIMITS: Mapping[str, float] = {
+    "a query by vector": 1.2,
+    "a query by vector, from 4 threads": 1.2,
+    "a batch of 64": 1.2,
+    "a batch of 64, from 4 threads": 1.2,
+    "500 queries by key, each": 1.3,
+    "64-bit codes: a query by vector": 1.5,
+    "64-bit codes: a batch of 64": 1.5,
+    "a filter that keeps 0.01 %": 1.5,
+    "a filter that keeps 0.1 %": 1.5,
+    "a filter that keeps 1 %": 1.5,
+    "a filter that keeps 10 %": 1.5,
+    "a filter that keeps 50 %": 1.5,
+    "a filter that keeps 99 %": 1.5,
+    "a durable write of one vector": 5.0,
+    "the first search after a write": 1.5,
+    "opening, to the first answer": 3.0,
+    "memory after opening": 2.0,
+}
+"""Most that ours may take, as a multiple of the cheapest peer, at 100,000 vectors and more."""
+LEGIBLE = 100_000  # vectors below which what a call costs by itself hides the rest
+_SINGLE = ("ms", "bytes per item")
+_METRICS = ("query", "filter 1 %", "filter 50 %", "write", "search after a write", "opening")
+
+
+def markdown(document: Document) -> str:
+    """Returns the report."""
+    settings = document["settings"]
+    about = (
+        f"Medians; {settings['queries']} queries of each kind, {settings['trials']} trials. Methods take turns, and a "
+        "ratio is the median of those of the same turns: how many times longer ours takes. Where a task has several "
+        "peers, the cheapest is shown, by this ratio. Ours starts from the public methods of a collection and returns "
+        "keys, labels and attributes; the peers have the vectors in memory, the filtered items as a ready bitmap or "
+        "list, and the codes of the queries ready, which ours makes of vectors (LSH of 64 bits). A filter is used "
+        "several times; what its first use takes longer stands below. From several threads, times are of all together, "
+        "divided by the queries. Limits are for 100,000 vectors and more."
+    )
+    beside = (
+        "Each store has a process of its own, and as many threads as it likes. Imports are of items with two labels, "
+        "2,000 at a time, and take up what the library wants done after one; a filter asks for one label. In brackets "
+        "the multiple that ours takes, below 1 where ours is faster. All are exact but Chroma, whose only index is a "
+        "graph (HNSW); recall is that of the unfiltered queries and of the filter of 1 %. Opening goes from a new "
+        "process with NumPy to the first answer, imports included. Disk is after single writes."
+    )
+    parts = rows_with(document["rows"], part="engine"), rows_with(document["rows"], part="stores")
+    return "\n\n".join(
+        [
+            "# Stores of vectors",
+            about,
+            table([["vectors", "task", "ours", "peer", "its figure", "ratio", "limit"], *_ratios(parts[0])]),
+            table([["vectors", "task", "figure", "ours"], *_alone(parts[0]), *_recalls(parts[0])]),
+            "## Beside other stores",
+            beside,
+            table([[*_HEAD, *_METRICS, "B an item", "recall"], *_stores(parts[1])]),
+        ]
+    )
+
+
+_HEAD = ("vectors", "store", "import, items/s")
+
+
+def _ratios(rows: Any) -> Iterator[list[str]]:
+    for (items, task), methods in figures_by(rows, "items", "task").items():
+        peers = {name: found for name, found in methods.items() if "ratio" in found}
+        if not peers:
+            continue
+        cheapest = max(peers, key=lambda name: peers[name]["ratio"])
+        metric = next(one for one in _SINGLE if one in methods[OURS])
+        limit = LIMITS.get(task)
+        over = limit is not None and items >= LEGIBLE and peers[cheapest]["ratio"] > limit
+        ratio = f"{peers[cheapest]['ratio']:.2f}"
+        yield [
+            f"{items:,}",
+            task,
+            f"{_short(methods[OURS][metric])} {'B' if metric != 'ms' else metric}",
+            cheapest,
+            _short(peers[cheapest][metric]),
+            f"**{ratio}**" if over else ratio,
+            "" if limit is None else f"<= {limit:g}",
+        ]
+
+
+def _alone(rows: Any) -> Iterator[list[str]]:
+    for row in rows_with(rows, method=OURS):
+        if row["metric"] not in (*_SINGLE, "recall"):
+            yield [f"{row['items']:,}", row["task"], row["metric"], _short(row["value"])]
+
+
+def _recalls(rows: Any) -> Iterator[list[str]]:
+    for (items,), tasks in figures_by(rows_with(rows, metric="recall"), "items").items():
+        yield [f"{items:,}", "all searches", "least recall", f"{min(found['recall'] for found in tasks.values()):.3f}"]
+
+
+def _stores(rows: Any) -> Iterator[list[str]]:
+    for (items,), stores in figures_by(rows, "items").items():
+        for name, found in stores.items():
+            start = [f"{items:,}", f"**{name}**" if name == OURS else name]
+            cells = [_cell(found, "import, rows/s", "import, ratio")]
+            cells += [_cell(found, f"{metric}, ms", f"{metric}, ratio") for metric in _METRICS]
+            recalls = [found.get(f"{metric}, recall") for metric in _METRICS[:2]]
+            cells.append(_short(found["bytes per item"]) if "bytes per item" in found else "")
+            cells.append(", ".join(f"{one:.3f}" for one in recalls if one is not None))
+            if "failed" in found:
+                cells[0] = f"{cells[0]} failed: {found['failed']}".strip()
+            yield [*start, *cells]
+
+
+def _cell(found: Mapping[str, Any], metric: str, ratio: str) -> str:
+    if metric not in found:
+        return ""
+    return f"{_short(found[metric])} ({found[ratio]:.2g})" if ratio in found else _short(found[metric])
+
+
+def _short(value: float) -> str:
+    """Three significant digits, and whole numbers in full."""
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{min(digits, 4)}f}"
