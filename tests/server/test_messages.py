@@ -60,7 +60,7 @@ def test_interrupted_vectors_say_what_was_committed(
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     np.save(tmp_path / "rows.npy", np.ones((20, 3), np.float32))
-    monkeypatch.setattr("engine.ingest.vectors.ROWS_AT_ONCE", 8)
+    monkeypatch.setattr("engine.ingest.vectors._ROWS_AT_ONCE", 8)
     bar = "server.commands.index.progress_bar"
     monkeypatch.setattr(bar, lambda *_: nullcontext(stopping(16)))
     with reached(home, backend) as where:
