@@ -15,8 +15,8 @@ FOLDS = 3
 ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
 """What tuning may measure: mean average precision, accuracy of the nearest neighbours' vote; how well distances agree
-with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs; or the mean
-reciprocal rank of an item's own other view, which needs no labels."""
+with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs; or how soon
+an item's own other view is found, 1 - log(rank) / log(n), which needs no labels."""
 
 
 @dataclass(frozen=True)

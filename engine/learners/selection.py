@@ -1,6 +1,6 @@
 """Choosing settings by cross-validation: folds, what is measured in each, and the search through a grid."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -63,7 +63,12 @@ class CrossValidation(Generic[T]):
         Raises:
             ValueError: if the chain cannot be made, or cannot be fitted in some fold.
         """
-        return [self._values(number, make().steps) for number in range(len(self.folds))]
+        return list(self.each(make))
+
+    def each(self, make: Callable[[], Chain]) -> Iterator[list[T]]:
+        """Yields what ``values`` returns, a fold at a time."""
+        for number in range(len(self.folds)):
+            yield self._values(number, make().steps)
 
     def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[T]:
         leading = next((i for i, step in enumerate(steps) if not step.capabilities.auxiliary or step.needs_labels), 0)
@@ -195,16 +200,16 @@ class Candidate:
         """Returns whether the score is at most one standard error of the paired differences below a better one's."""
         if self.score is None or best.score is None or not self.scores:
             return False
-        errors = [_standard_error(best.scores[group] - values) for group, values in self.scores.items()]
+        errors = [standard_error(best.scores[group] - values) for group, values in self.scores.items()]
         return best.score - self.score <= float(np.sqrt(np.square(errors).sum())) / len(errors)
 
     def harms(self, other: "Candidate") -> bool:
         """Returns whether any group is worse than another candidate's by more than one standard error."""
         differences = [other.scores[group] - values for group, values in self.scores.items()]
-        return any(float(np.nanmean(one)) > _standard_error(one) for one in differences)
+        return any(float(np.nanmean(one)) > standard_error(one) for one in differences)
 
 
-def _standard_error(differences: NDArray[np.float64]) -> float:
+def standard_error(differences: NDArray[np.float64]) -> float:
     """Returns that of the mean of paired differences; 0 of a single one."""
     known = differences[~np.isnan(differences)]
     return float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0

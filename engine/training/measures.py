@@ -90,6 +90,17 @@ def average_precision(ranked: Bools) -> NDArray[np.float64]:
     return means
 
 
+def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:
+    """Return, per query, how soon its only relevant item is found: 1 - log(rank) / log(n); 1 if first, 0 if last of n.
+
+    NaN for a query without one. Its logarithm tells settings apart whose first hits are equally often the item itself:
+    on Corel and Wikipedia the paired differences are several times as many standard errors as those of 1 / rank.
+    """
+    ranks = ranked.argmax(axis=1) + 1.0
+    found = 1 - np.log(ranks) / np.log(max(2, ranked.shape[1]))
+    return np.where(ranked.any(axis=1), found, np.nan)
+
+
 def _elected(votes: Bools) -> int:
     """Return the class with most votes, (k, classes); of several, the one that votes first."""
     totals = votes.sum(axis=0)

@@ -10,15 +10,17 @@ import numpy as np
 from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Trial, Tuning
 from engine.learners.chain import Chain
-from engine.learners.selection import Candidate, Scores, search
+from engine.learners.selection import Candidate, Scores, search, standard_error
 from engine.progress import Progress
 from engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
 from engine.spaces.parts import Part
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples
 from engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNEL, grid, with_kernel
-from engine.training.validation import by_crossing, validate_order, validate_retrieval
+from engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
 
+_HOPELESS = 4.0
+"""Standard errors behind the first candidate, and behind it in every direction, at which a candidate is given up."""
 MOST_ITEMS = 5_000
 """Training items that take part; of more, a random sample."""
 
@@ -75,14 +77,32 @@ def _score(
         order = validate_order(sample, sample.constraints, wanted.folds, recipe.seed)
         return "", lambda settings: float(np.mean(list(chain.from_iterable(order.values(lambda: make(settings))))))
     database, retrieval = validate_retrieval(sample, wanted.folds, wanted.measure, recipe.seed)
+    first: list[list[Scored]] = []
 
     def by_query(settings: dict[str, Any]) -> Scores:
-        found = by_crossing(retrieval.values(lambda: make(settings)))
-        if not found:
+        folds: list[list[Scored]] = []
+        for found in retrieval.each(lambda: make(settings)):
+            folds.append(found)
+            if len(folds) < len(first):
+                where = f"{len(folds)} of {len(first)} folds"
+                _check_hope(by_crossing(folds), by_crossing(first[: len(folds)]), where)
+        if not (scores := by_crossing(folds)):
             raise InvalidInputError("no query has a similar item that it could find")
-        return found
+        first.extend(folds if not first else ())
+        return scores
 
     return database, by_query
+
+
+def _check_hope(scores: Scores, first: Scores, where: str) -> None:
+    """Raise InvalidInputError where settings are behind the first candidate by far more than chance."""
+    if scores.keys() != first.keys():
+        return
+    behind = [first[crossing] - values for crossing, values in scores.items()]
+    means = [float(np.nanmean(one)) for one in behind]
+    error = float(np.sqrt(np.square([standard_error(one) for one in behind]).sum())) / len(behind)
+    if np.mean(means) > _HOPELESS * error and min(means) > 0:
+        raise InvalidInputError(f"given up after {where}: {np.mean(means):.3f} behind the first candidate")
 
 
 def _with_measure(wanted: Tune, training: Examples) -> Tune:

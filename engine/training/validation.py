@@ -19,7 +19,7 @@ from engine.spaces.pipeline import distances, metrics_of_items
 from engine.training.examples import Examples
 from engine.training.groups import fold_groups
 from engine.training.learning import learn
-from engine.training.measures import average_precision, knn_correct, members, ranking
+from engine.training.measures import average_precision, knn_correct, members, nearness_of_own, ranking
 
 ACCURACY = "accuracy"
 NEIGHBORS = 5
@@ -155,7 +155,8 @@ class _Retrieval:
     def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> Rows:
         if self.measure == ACCURACY:
             return knn_correct(order, *self._members(queries, items), NEIGHBORS).astype(float)
-        return average_precision(np.take_along_axis(self._relevant(queries, items), order, axis=1))
+        ranked = np.take_along_axis(self._relevant(queries, items), order, axis=1)
+        return nearness_of_own(ranked) if self.measure == ITEMS else average_precision(ranked)
 
     def _relevant(self, queries: NDArray[np.intp], items: NDArray[np.intp]) -> Bools:
         """Return which items are to be found by which queries, (q, n)."""

@@ -13,6 +13,7 @@ from engine.training.measures import (
     average_precision,
     knn_correct,
     members,
+    nearness_of_own,
     precision_at_k,
     ranking,
     relevance,
@@ -97,3 +98,10 @@ def test_only_the_first_are_reranked():
     assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 3).tolist() == [[0, 2, 3, 1]]
     assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 9).tolist() == [[1, 0, 2, 3]]
     assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 1).tolist() == order.tolist()
+
+
+def test_nearness_of_the_own_item():
+    """1 if it is first, 0 if it is last, and nothing of a query that has none."""
+    ranked = np.zeros((4, 100), bool)
+    ranked[0, 0] = ranked[1, 9] = ranked[2, 99] = True
+    np.testing.assert_allclose(nearness_of_own(ranked), [1, 0.5, 0, np.nan], atol=1e-12)

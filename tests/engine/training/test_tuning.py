@@ -8,7 +8,8 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.learners.registry import learner_class
 from engine.recipe import Pair, Recipe, Tune
-from engine.training.grids import GRIDS, KERNEL
+from engine.training.grids import GRIDS, KERNEL, LEARNER
+from engine.training.tuning import _check_hope
 from engine.training.validation import spread
 
 BOTH = ("color", "gist")
@@ -148,6 +149,30 @@ def test_without_labels_an_items_own_views_tell_what_is_best(home):
             bare.train(Recipe(spec="cca", views=BOTH, tune=Tune(measure="map")))
         with pytest.raises(InvalidInputError, match="name at least two views"):
             bare.train(Recipe(spec="pca", views=("color",), tune=Tune(measure="items")))
+
+
+def test_what_is_far_behind_after_a_fold_is_given_up():
+    """In every direction, and by more than chance; what leads in one goes on."""
+    random = np.random.default_rng(0)
+    first = {crossing: random.uniform(0.4, 0.6, 200) for crossing in ((0, 1), (1, 0))}
+    near = {crossing: values - random.normal(0.001, 0.1, 200) for crossing, values in first.items()}
+    apart = {(0, 1): first[0, 1] - 0.3, (1, 0): first[1, 0] + 0.01}
+    for goes_on in (first, near, apart):
+        _check_hope(goes_on, first, "1 of 3 folds")
+    behind = {crossing: values - random.normal(0.1, 0.1, 200) for crossing, values in first.items()}
+    with pytest.raises(InvalidInputError, match=r"given up after 1 of 3 folds: 0\.\d+ behind the first candidate"):
+        _check_hope(behind, first, "1 of 3 folds")
+
+
+def test_a_candidate_that_is_given_up_is_told(home):
+    """As one that cannot be used, with the reason."""
+    items = [item(group, number) for group, number in each(60)]
+    with fill(home, "many", items) as many:
+        noise = ("standardize,pca:1,semantic,dot",)
+        recipe = Recipe(views=BOTH, tune=Tune({LEARNER: ("posteriors,dot", *noise)}))
+        told = many.train(recipe).tuning
+    assert told.tried[0].score is not None
+    assert "given up after 1 of 3 folds" in told.tried[1].error
 
 
 def test_classes_of_two_are_tuned_among_what_was_learned_from(home):

@@ -1157,8 +1157,8 @@ class Tune(_message.Message):
     MEASURE_FIELD_NUMBER: _builtins.int
     FOLDS_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
-    """"map", "accuracy", "order", the share of constraints that distances satisfy, or "items", the mean reciprocal rank
-    of an item's own other view; empty: map where labels or pairs tell what is similar, else items.
+    """"map", "accuracy", "order", the share of constraints that distances satisfy, or "items", how soon an item's
+    own other view is found, 1 - log(rank) / log(n); empty: map where labels or pairs tell what is similar, else items.
     """
     folds: _builtins.int
     """0 means 3."""
