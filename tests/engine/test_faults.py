@@ -135,7 +135,7 @@ def test_a_writer_that_is_killed_at_any_time_loses_nothing(home: Home, bad: Item
 @pytest.mark.slow
 def test_a_writer_that_is_killed_again_and_again_loses_nothing(home: Home, bad: Items):
     """Many times; CROSSVIEW_KILLS says how many."""
-    kill_often(home, bad, int(os.environ.get("CROSSVIEW_KILLS", "40")))
+    kill_often(home, bad, int(os.environ.get("CROSSVIEW_KILLS", "15")))
 
 
 @pytest.mark.slow

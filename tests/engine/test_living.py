@@ -115,7 +115,7 @@ def test_every_answer_is_of_a_state_during_the_call(home: Home):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_answer_is_of_a_state_during_the_call_for_long(home: Home, seed: int):
-    """A thousand changes."""
-    check(*live(home, 1000, seed))
+    """Three hundred changes."""
+    check(*live(home, 300, seed))
