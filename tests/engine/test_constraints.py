@@ -134,7 +134,7 @@ def test_settings_are_tuned_by_labels_beside_comparisons(items):
         )
     )
     assert info.tuning.chosen["n_components"] == 1
-    assert all(trial.score is not None for trial in info.tuning.tried)
+    assert all(trial.score is not None or "given up" in trial.error for trial in info.tuning.tried)
 
 
 def test_settings_are_tuned_by_how_well_distances_agree(home):

@@ -6,7 +6,13 @@ from indexes import BINARY, FLOAT, INDEXES, Kind
 from index import chunk
 
 
-@pytest.fixture(autouse=True, params=[9, 1 << 20], ids=["short chunks", "long chunks"])
+@pytest.fixture(
+    autouse=True,
+    params=[
+        pytest.param(9, id="short chunks"),
+        pytest.param(1 << 20, id="long chunks", marks=pytest.mark.slow),
+    ],
+)
 def chunk_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every promise holds within a chunk and across many."""
     monkeypatch.setattr(chunk, "MOST_ROWS", request.param)

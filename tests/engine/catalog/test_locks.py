@@ -22,7 +22,10 @@ with WriterLock(Path(sys.argv[1])).hold():
 """
 
 
-def test_a_second_process_is_told_who_writes_and_gets_its_turn_when_the_first_is_killed(home: Home):
+def test_a_second_process_is_told_who_writes_and_gets_its_turn_when_the_first_is_killed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("engine.catalog.lock.PATIENCE", 1.0)
     with home.create("a", ["color"]) as collection:
         command = [sys.executable, "-c", _HOLD, str(home.path / "a" / "lock")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
