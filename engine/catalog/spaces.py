@@ -75,8 +75,14 @@ class Spaces:
         return None if least is None else int(least)
 
     def put_snapshot(self, space: str, generation: int, target: str, token: str, sequence: int) -> None:
-        """Take note of a snapshot that was written, in place of an earlier one."""
+        """Take note of a snapshot that was written, in place of an earlier one and of those of generations gone.
+
+        The raw views have no generations here: of them only those of this one stay.
+        """
         self._connection.execute(sa.delete(snapshots).where(*_snapshot(space, generation, target)))
+        kept = sa.select(generations.c.generation).where(generations.c.space == space)
+        gone = (snapshots.c.generation != generation) & snapshots.c.generation.not_in(kept)
+        self._connection.execute(sa.delete(snapshots).where(snapshots.c.space == space, gone))
         new = {"space": space, "generation": generation, "target": target, "token": token, "sequence": sequence}
         self._connection.execute(sa.insert(snapshots).values(new))
 

@@ -25,6 +25,7 @@ class LoadedSpaces:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._loading = threading.Lock()
+        self._history = ""
         self._spaces: dict[str, tuple[Identity, Space]] = {}
         self._extractors: dict[tuple[int, int], Extractor] = {}
 
@@ -36,11 +37,18 @@ class LoadedSpaces:
             raise no_space(tx, name)
         from engine.spaces.space import raw_space
 
+        self.of_history(tx.head().history)
         with self._loading:
             if name not in self._spaces or self._spaces[name][0] != identity:
                 space = raw_space(tx.views.all()) if name == RAW else stored_space(tx, name)
                 self._spaces[name] = identity, space
             return self._spaces[name][1]
+
+    def of_history(self, history: str) -> None:
+        """Let go of everything that is of another history: there the same numbers may stand for something else."""
+        with self._loading:
+            if history != self._history:
+                self._history, self._spaces, self._extractors = history, {}, {}
 
     def forget(self, name: str) -> None:
         """Let go of a space that was deleted."""

@@ -13,7 +13,7 @@ from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, raw_identity
 from engine.catalog.item_pages import ItemPages
 from engine.catalog.items import Changes
-from engine.errors import BusyError, StorageError
+from engine.errors import BusyError, CrossviewError, StorageError
 from engine.learners.cancellation import checkpoint
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace
@@ -182,6 +182,7 @@ class Versions:
         counter = self._catalog.counter()
         with self._catalog.read() as tx:
             version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
+        self._spaces.of_history(version.history)
         self._latest = counter, version
         self._compact(version)
         return version
@@ -202,7 +203,9 @@ class Versions:
 
     def _compacted(self, space: IndexedSpace, target: Target, covered: Covered) -> None:
         compacted = replace(covered, index=covered.index.compacted())  # what has changed meanwhile is replayed
-        with suppress(StaleError):  # the space is gone
+        with suppress(
+            StaleError, CrossviewError
+        ):  # the space is gone, or the catalog cannot be read: the next one will
             self._with(replace(space, indexes={target: compacted}))
 
 

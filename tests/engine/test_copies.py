@@ -121,6 +121,18 @@ def test_spaces_of_two_histories_with_one_number_are_told_apart(home: Home, line
     assert vectors[0] != vectors[1]
 
 
+def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, line: Collection, tmp_path: Path):
+    """For whoever had the first one open."""
+    copy = home.backup("line", tmp_path / "copy.db")
+    query, vectors = Query("v", vector=np.array([1, 2, 3, 4], np.float32)), []
+    for spec in ("standardize", "l2"):
+        line.train(Recipe(spec=spec, views=("v",)), space="made")
+        vectors.append(line.embed([query])[0].vector)
+        home.restore("line", copy, replace=True).close()
+    np.testing.assert_allclose(np.linalg.norm(vectors[1]), 1, rtol=1e-5)
+    assert not np.allclose(*vectors)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
