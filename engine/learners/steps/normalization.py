@@ -155,8 +155,8 @@ class Scale(Step):
         widths = [rows.shape[1]] if self.widths is None else [int(width) for width in self.widths]
         if sum(widths) != rows.shape[1]:
             raise ValueError(f"widths={widths} must add up to the {rows.shape[1]} columns of view {view}")
-        deviations = np.where(_is_constant(rows), 0.0, rows.std(axis=0))
-        lengths = [float(np.linalg.norm(part)) or 1.0 for part in np.split(deviations, np.cumsum(widths)[:-1])]
+        parts = np.split(_deviation(rows), np.cumsum(widths)[:-1])
+        lengths = [float(np.linalg.norm(part)) or 1.0 for part in parts]
         return {"scales_": np.repeat(lengths, widths)}
 
     def _map(self, rows: Rows, view: int) -> Rows:
@@ -173,11 +173,12 @@ def _divide(rows: Rows, sizes: Rows) -> Rows:
 
 
 def _nonzero_deviation(rows: Rows) -> NDArray[np.float64]:
-    return np.where(_is_constant(rows), 1.0, rows.std(axis=0))
+    deviations = _deviation(rows)
+    return deviations + (deviations == 0)
 
 
-def _is_constant(rows: Rows) -> NDArray[np.bool_]:
-    """Returns which columns differ by no more than rounding makes, (d,)."""
+def _deviation(rows: Rows) -> NDArray[np.float64]:
+    """Returns the standard deviations of columns, (d,): 0 where a column differs by no more than rounding makes."""
     smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)
-    constant: NDArray[np.bool_] = rows.std(axis=0) <= smallest
-    return constant
+    deviations: NDArray[np.float64] = rows.std(axis=0)
+    return np.where(deviations <= smallest, 0.0, deviations)

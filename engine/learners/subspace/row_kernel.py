@@ -39,7 +39,7 @@ class FittedKernel:
 
     Attributes:
         how: which kernel.
-        center, deviation: (d,), what columns are standardised by.
+        center, deviation: (d,), what columns are standardised by; 0 and 1 where they are not.
         landmarks: (m, d) rows that others are compared with; (0, d) for "linear".
         means: mean squared distances of the landmarks, by scaling; of "both" two, else one.
     """
@@ -53,9 +53,12 @@ class FittedKernel:
     @classmethod
     def of(cls, how: RowKernel, rows: Rows, chosen: NDArray[np.intp]) -> "FittedKernel":
         """Returns a kernel fitted to (n, d) rows, some of which, by position, are the landmarks."""
-        scaler = Standardize().fit([rows])
+        center, deviation = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+        if how.scaling in ("standardize", "both"):
+            scaler = Standardize().fit([rows])
+            center, deviation = scaler.means_[0], scaler.deviations_[0]
         landmarks = rows[chosen] if how.kernel == "gaussian" else rows[:0]
-        plain = cls(how, scaler.means_[0], scaler.deviations_[0], landmarks, np.ones(0))
+        plain = cls(how, center, deviation, landmarks, np.ones(0))
         if how.kernel == "linear":
             return plain
         found = [euclidean_distances(scaled, squared=True).mean() for scaled in plain.scaled(landmarks)]
