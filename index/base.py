@@ -67,6 +67,10 @@ class Index(Protocol):
     def waste(self) -> float:
         """From 0 to 1: the share of rows that ``compacted`` would drop, move or prepare anew; after it, below 0.07."""
 
+    @property
+    def worth_compacting(self) -> bool:
+        """Whether searches gain enough by ``compacted`` to pay for it."""
+
     def compacted(self) -> Self:
         """Return an index of the same ids and vectors with nearly no waste, which takes a time that grows with size."""
 

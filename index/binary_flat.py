@@ -22,6 +22,7 @@ class BinaryFlatIndex(StoredIndex):
     """
 
     _kind = "flat-hamming"
+    _tolerated = 0.1  # strays are slower to scan
 
     def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only`` where given."""

@@ -71,6 +71,11 @@ class ExactIndex:
         """None, ever."""
         return 0.0
 
+    @property
+    def worth_compacting(self) -> bool:
+        """Never."""
+        return False
+
     def compacted(self) -> Self:
         """Return this index."""
         return self

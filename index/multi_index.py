@@ -69,6 +69,11 @@ class MultiIndexHashing(BinaryFlatIndex):
         total = self._rows.offsets[-1]
         return max(super().waste, (total - self._built) / total if self._due() else 0.0)
 
+    @property
+    def worth_compacting(self) -> bool:
+        """Whether searches gain enough by ``compacted`` to pay for it."""
+        return self.waste > (self._tolerated if self._tables is None else _CHANGED)
+
     def compacted(self) -> Self:
         """Return this index with nearly no waste, and new tables if a quarter has changed or rows have moved."""
         index = super().compacted()

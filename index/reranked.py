@@ -75,6 +75,11 @@ class RerankedIndex:
         """The larger share of what ``compacted`` would drop, move or prepare anew: of codes, or of vectors."""
         return max(self._codes.waste, self._floats.waste)
 
+    @property
+    def worth_compacting(self) -> bool:
+        """Whether searches gain enough by ``compacted`` to pay for it."""
+        return self._codes.worth_compacting or self._floats.worth_compacting
+
     def compacted(self) -> Self:
         """Return this index with nearly no waste; ids and answers stay."""
         return self._with(self._codes.compacted(), self._floats.compacted())

@@ -33,6 +33,9 @@ class StoredIndex(ABC):
     _kind: ClassVar[str]
     """Name of the snapshots; a class reads those of its own kind only."""
 
+    _tolerated: float = 0.25
+    """Waste that searches can do with."""
+
     def __init__(self, dim: int) -> None:
         self._dim = dim
         self._rows = Rows((), (), self._none())
@@ -73,6 +76,11 @@ class StoredIndex(ABC):
     def waste(self) -> float:
         """The share of rows that ``compacted`` would drop or move: dead ones, and those out of the order of ids."""
         return self._rows.waste
+
+    @property
+    def worth_compacting(self) -> bool:
+        """Whether searches gain enough by ``compacted`` to pay for it."""
+        return self.waste > self._tolerated
 
     def compacted(self) -> Self:
         """Return this index with nearly no waste; ids and answers stay."""

@@ -1,6 +1,7 @@
 """The open collections of a server: each is opened once, on first use, and shared by all calls."""
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ class _Entry:
     opening: threading.Lock = field(default_factory=threading.Lock)
     collection: Collection | None = None
     users: int = 0
+    used: float = 0.0
+    """When the last call ended, by the monotonic clock."""
 
 
 class OpenCollections:
@@ -62,6 +65,15 @@ class OpenCollections:
                 self._deleting.discard(name)
                 self._changed.notify_all()
 
+    def close_idle(self, seconds: float) -> None:
+        """Closes the collections that no call has used for so many seconds; the next call opens them again."""
+        latest = time.monotonic() - seconds
+        with self._changed:
+            idle = [name for name, entry in self._entries.items() if not entry.users and entry.used <= latest]
+        for name in idle:
+            with suppress(BusyError):  # somebody uses it again
+                self._close(name, 0.0)
+
     def close(self, patience: float = 1.0) -> bool:
         """Closes the collections that no call uses after at most ``patience`` seconds; returns whether all are."""
         for name in list(self._entries):
@@ -91,6 +103,7 @@ class OpenCollections:
         finally:
             with self._changed:
                 entry.users -= 1
+                entry.used = time.monotonic()
                 if entry.users == 0 and entry.collection is None:
                     self._entries.pop(name, None)
                 self._changed.notify_all()

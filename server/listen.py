@@ -1,5 +1,6 @@
 """The running server: services, health and reflection on one port."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
@@ -19,6 +20,8 @@ from server.pb.crossview.v1 import collections_pb2, collections_pb2_grpc, search
 from server.search_service import SearchService
 from server.settings import ServerSettings
 
+_UPKEEP_SECONDS = 30.0
+"""Between two looks for collections that are idle."""
 SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService")
 
 
@@ -46,6 +49,9 @@ class RunningServer:
         self.port = self._bind()
         self.address = f"{settings.host}:{self.port}"
         self._server.start()
+        self._stopping = threading.Event()
+        self._upkeep = threading.Thread(target=self._close_idle, name="upkeep", daemon=True)
+        self._upkeep.start()
         for service in ("", *SERVICES):
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
@@ -74,12 +80,19 @@ class RunningServer:
         cannot be ended, so the call ends with the process.
         """
         self._health.enter_graceful_shutdown()
+        self._stopping.set()
         seconds = self.settings.grace_seconds if grace is None else grace
         stopped = self._server.stop(seconds + self.settings.answer_seconds)
         if not stopped.wait(seconds):
             self._cancellation.stop_calls()
             stopped.wait()
+        self._upkeep.join()
         return self.collections.close()
+
+    def _close_idle(self) -> None:
+        seconds = self.settings.idle_seconds
+        while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
+            self.collections.close_idle(seconds)
 
     def __enter__(self) -> Self:
         return self

@@ -16,6 +16,7 @@ _RANGES = {
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
     "deletion_seconds": (0.0, math.inf),
+    "idle_seconds": (0.0, math.inf),
 }
 
 
@@ -41,6 +42,8 @@ class ServerSettings:
     """How long, after that, the calls that were given up have to answer that the server stopped."""
     deletion_seconds: float = 30.0
     """How long the deletion of a collection waits for the calls that use it."""
+    idle_seconds: float = 900.0
+    """How long a collection that no call uses stays open, with its indexes in memory."""
 
     def __post_init__(self) -> None:
         if not self.host:

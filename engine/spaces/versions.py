@@ -3,9 +3,11 @@
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,9 +26,11 @@ from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version, Views
 
 _log = logging.getLogger(__name__)
-_WORTH_COMPACTING = 0.25
-"""Share of dead rows after which an index is compacted."""
+_FEWEST_SAVED = 10_000
+"""Changes since the last snapshot below which none is written while the collection is open."""
 
+_UNTIL_NEXT_SAVE = 60.0
+"""Seconds after a snapshot that could not be written, until the next is tried while the collection is open."""
 _ATTEMPTS = 100
 """Times that a search begins again because the catalog has changed meanwhile."""
 
@@ -47,7 +51,8 @@ class Versions:
         self._latest: tuple[int | None, Version] | None = None
         self._changing = threading.Lock()
         self._loading = threading.Lock()
-        self._compacting: threading.Thread | None = None
+        self._upkeep: threading.Thread | None = None
+        self._save_after = 0.0
 
     def current(self) -> Version:
         """Return the version of the state that the catalog is in."""
@@ -119,8 +124,8 @@ class Versions:
 
     def close(self) -> None:
         """Wait for what goes on in the background."""
-        if self._compacting is not None:
-            self._compacting.join()
+        if self._upkeep is not None:
+            self._upkeep.join()
 
     def _save(self, space: IndexedSpace, everything: bool = False) -> None:
         due = [target for target, one in space.indexes.items() if one.worth_saving or (everything and one.unsaved > 0)]
@@ -131,7 +136,8 @@ class Versions:
             if tokens:
                 self._note(space, tokens)
         except (StorageError, BusyError) as error:
-            _log.info("%s", error)
+            self._save_after = time.monotonic() + _UNTIL_NEXT_SAVE
+            _log.warning("%s", error)
 
     def _note(self, space: IndexedSpace, tokens: Mapping[Target, str]) -> None:
         """Take note of snapshots in the catalog, unless the space is another one by now."""
@@ -184,22 +190,33 @@ class Versions:
             version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
         self._spaces.of_history(version.history)
         self._latest = counter, version
-        self._compact(version)
+        self._keep_up(version)
         return version
 
-    def _compact(self, version: Version) -> None:
-        """Compact the index with the most dead rows in the background, if it is worth it."""
-        if self._compacting is not None and self._compacting.is_alive():
+    def _keep_up(self, version: Version) -> None:
+        """Compact an index with many dead rows, or save those that changed much, in the background."""
+        if self._upkeep is not None and self._upkeep.is_alive():
             return
-        indexes = [
-            (covered.index.waste, space, target, covered)
-            for space in version.spaces.values()
-            for target, covered in space.indexes.items()
-        ]
-        waste, *chosen = max(indexes, key=lambda one: one[0], default=(0.0,))
-        if waste > _WORTH_COMPACTING:
-            self._compacting = threading.Thread(target=self._compacted, args=chosen, name="compaction", daemon=True)
-            self._compacting.start()
+        if work := self._compaction(version) or self._saving(version):
+            self._upkeep = threading.Thread(target=work, name="upkeep", daemon=True)
+            self._upkeep.start()
+
+    def _saving(self, version: Version) -> Callable[[], None] | None:
+        """Return what saves a space whose indexes changed much since their snapshots, if there is one."""
+        if time.monotonic() < self._save_after:
+            return None
+        for space in version.spaces.values():
+            if any(one.worth_saving and one.unsaved >= _FEWEST_SAVED for one in space.indexes.values()):
+                return partial(self._save, space)
+        return None
+
+    def _compaction(self, version: Version) -> Callable[[], None] | None:
+        """Return what compacts an index with many dead rows, if there is one."""
+        for space in version.spaces.values():
+            for target, covered in space.indexes.items():
+                if covered.index.worth_compacting:
+                    return partial(self._compacted, space, target, covered)
+        return None
 
     def _compacted(self, space: IndexedSpace, target: Target, covered: Covered) -> None:
         compacted = replace(covered, index=covered.index.compacted())  # what has changed meanwhile is replayed

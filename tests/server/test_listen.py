@@ -99,6 +99,25 @@ def test_stopping_does_not_wait_for_ever(tmp_path: Path) -> None:
     assert running.collections.close() is True
 
 
+def test_what_nobody_uses_is_closed_and_opened_again_when_it_is(tmp_path: Path) -> None:
+    """Not what a call uses, however long."""
+    home = Home(tmp_path)
+    for name in ("busy", "idle"):
+        home.create(name, ["color"]).close()
+    closed = threading.Event()
+    with RunningServer(ServerSettings(home=home.path, port=0, idle_seconds=0.1)) as running:
+        with running.collections.use("busy") as busy:
+            with running.collections.use("idle") as idle:
+                real = idle.close
+                idle.close = lambda: (real(), closed.set())  # type: ignore[method-assign]
+            assert closed.wait(60)
+            with running.collections.use("busy") as same:
+                assert same is busy
+        with running.collections.use("idle") as again:
+            assert again is not idle
+            assert again.count() == 0
+
+
 def test_deleting_waits_for_those_who_read(tmp_path: Path) -> None:
     """A call under way ends in peace; one that takes too long makes the deletion fail, not itself."""
     home = Home(tmp_path)

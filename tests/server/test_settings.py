@@ -27,6 +27,7 @@ def test_the_defaults_can_be_used() -> None:
         ("grace_seconds", -0.1),
         ("answer_seconds", math.nan),
         ("deletion_seconds", math.inf),
+        ("idle_seconds", -1.0),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused(name: str, value: object) -> None:

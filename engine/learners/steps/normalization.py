@@ -181,4 +181,5 @@ def _deviation(rows: Rows) -> NDArray[np.float64]:
     """Returns the standard deviations of columns, (d,): 0 where a column differs by no more than rounding makes."""
     smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)
     deviations: NDArray[np.float64] = rows.std(axis=0)
-    return np.where(deviations <= smallest, 0.0, deviations)
+    deviations[deviations <= smallest] = 0.0
+    return deviations

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from engine.collection import Collection
+from engine.errors import StorageError
 from engine.home import Home
 from engine.item import ItemUpdate, NewItem
 from engine.query import Filter, Query, SearchRequest
@@ -134,9 +135,36 @@ def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
         items.search(request())
     items._versions().close()
     (covered,) = items._versions().current().spaces["raw"].indexes.values()
-    assert covered.index.waste <= module._WORTH_COMPACTING
+    assert not covered.index.worth_compacting
     assert len(covered.index) == 40
     assert keys(items.search(request(59, k=1))) == ["item/010"]
+
+
+def test_what_changed_much_is_saved_while_the_collection_is_open(items, monkeypatch):
+    """So that a process that is killed after weeks leaves little to build again."""
+    monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
+    items.search(request())
+    items._versions().close()
+    assert [path.suffix for path in items._folder.indexes.iterdir()] == [".idx"]
+    (covered,) = items._versions().current().spaces["raw"].indexes.values()
+    assert covered.unsaved == 0
+
+
+def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monkeypatch):
+    """Searches answer meanwhile."""
+    monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
+    tried = []
+
+    def refused(self, folder, target, token):
+        tried.append(target)
+        raise StorageError("no space left on the device")
+
+    monkeypatch.setattr(module.IndexedSpace, "save", refused)
+    for number in range(5):
+        items.put_vectors("v", ["item/010"], row(number)[None])
+        assert items.search(request())
+        items._versions()._upkeep.join()
+    assert len(tried) == 1
 
 
 def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch):
