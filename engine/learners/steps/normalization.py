@@ -174,7 +174,8 @@ def _divide(rows: Rows, sizes: Rows) -> Rows:
 
 def _nonzero_deviation(rows: Rows) -> NDArray[np.float64]:
     deviations = _deviation(rows)
-    return deviations + (deviations == 0)
+    deviations[deviations == 0] = 1.0
+    return deviations
 
 
 def _deviation(rows: Rows) -> NDArray[np.float64]:
