@@ -296,7 +296,8 @@ class Collection(Contents):
         from engine.spaces.search import answer, check_queries, targets_of
 
         check_queries(request.queries, request.k)
-        check_filter(request.filter)
+        if request.filter:
+            check_filter(request.filter)
         targets = targets_of(request.queries, request.targets)
         return self._versions().answered(
             request.space, targets, lambda version, space: answer(version, space, self._loaded.extractor, request)

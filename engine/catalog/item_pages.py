@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.items import Changes
+from engine.query import Hit
 
 ITEMS_A_PAGE = 256
+_parsed = json.JSONDecoder().raw_decode
+"""Without the search for blanks around it, which takes as long."""
 MOST_ITEMS = 1 << 20
 """Items in memory at most, about 400 bytes each beside their texts and attributes; the pages read first go first."""
 
@@ -23,16 +26,17 @@ class Shown(NamedTuple):
     text: str
     """How it begins."""
 
-    def parts(self) -> dict[str, Any]:
-        """Return the fields of a hit."""
-        attributes = {} if self.attributes == "{}" else json.loads(self.attributes)
-        return {
-            "key": self.key,
-            "labels": self.labels,
-            "attributes": attributes,
-            "source": self.source,
-            "text": self.text,
-        }
+    def hit(self, distance: float, target: str) -> Hit:
+        """Return the item as a hit."""
+        return Hit(
+            key=self.key,
+            distance=distance,
+            target=target,
+            labels=self.labels,
+            attributes={} if self.attributes == "{}" else _parsed(self.attributes)[0],
+            text=self.text,
+            source=self.source,
+        )
 
 
 Page = Mapping[int, Shown]
@@ -60,10 +64,14 @@ class ItemPages:
         while len(self._pages) > MOST_ITEMS // ITEMS_A_PAGE:
             self._pages.pop(next(iter(self._pages)), None)
 
-    def of(self, item: int) -> Shown | None:
-        """Return an item of a page that has been read; None for one that does not exist."""
-        page = self._pages.get(item // ITEMS_A_PAGE)
-        return None if page is None else page.get(item)
+    def known(self, ids: Iterable[int]) -> dict[int, Shown]:
+        """Return those of some items whose pages have been read."""
+        pages = self._pages
+        return {
+            item: shown
+            for item in ids
+            if (page := pages.get(item // ITEMS_A_PAGE)) is not None and (shown := page.get(item)) is not None
+        }
 
     def after(self, tx: Transaction, changes: Changes) -> "ItemPages":
         """Return the pages of the state that a transaction sees, which these changes lead to."""

@@ -78,5 +78,7 @@ def out_of_reach(vectors: NDArray[Any]) -> bool:
 
 
 def _float32(values: NDArray[Any]) -> NDArray[np.float32]:
+    if values.dtype == np.float32:
+        return np.ascontiguousarray(values)
     with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite
         return np.ascontiguousarray(values, np.float32)

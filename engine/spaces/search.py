@@ -168,10 +168,8 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 def _hits(version: Version, target: str, lists: Sequence[Sequence[Neighbor]]) -> list[tuple[Hit, ...]]:
     """Return the hits of every query."""
-    items = version.shown([one.item for found in lists for one in found])
-    return [
-        tuple(Hit(distance=one.distance, target=target, **items[one.item].parts()) for one in found) for found in lists
-    ]
+    items = version.shown({item for found in lists for item, _ in found})
+    return [tuple([items[item].hit(distance, target) for item, distance in found]) for found in lists]
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -1,6 +1,6 @@
 """Versions: a collection in memory in one state of its catalog; searches of what is in memory touch no table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -86,16 +86,15 @@ class Version:
         place = (space.space.name, space.identity, target)
         return self.filters.selection(only, self.sequence, self.read, place, space.indexes[target].index)
 
-    def shown(self, ids: Sequence[int]) -> dict[int, Shown]:
+    def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return what hits show of items."""
-        if lacking := self.pages.lacking(ids):
-            with self.read() as tx:
-                self.pages.read(tx, lacking)
-        found = {item: self.pages.of(item) for item in ids}
-        if any(shown is None for shown in found.values()):  # a page went again: more were read than are kept
-            return self._read_shown(ids)
-        return {item: shown for item, shown in found.items() if shown is not None}
-
-    def _read_shown(self, ids: Sequence[int]) -> dict[int, Shown]:
+        found = self.pages.known(ids)
+        if len(found) == len(ids):
+            return found
         with self.read() as tx:
-            return {item: Shown(*columns) for item, columns in tx.items.shown(sorted(set(ids))).items()}
+            self.pages.read(tx, self.pages.lacking(ids))
+            found = self.pages.known(ids)
+            if len(found) == len(ids):
+                return found
+            # a page went again: more were read than are kept
+            return {item: Shown(*columns) for item, columns in tx.items.shown(sorted(ids)).items()}
