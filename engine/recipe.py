@@ -16,7 +16,7 @@ ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
 """What tuning may measure: mean average precision, accuracy of the nearest neighbours' vote; how well distances agree
 with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs; or how soon
-an item's own other view is found, 1 - log(rank) / log(n), which needs no labels."""
+an item's own other view is found, 1 - (sqrt(rank) - 1) / (sqrt(n) - 1), which needs no labels."""
 
 
 @dataclass(frozen=True)

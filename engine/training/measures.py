@@ -91,13 +91,15 @@ def average_precision(ranked: Bools) -> NDArray[np.float64]:
 
 
 def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:
-    """Return, per query, how soon its only relevant item is found: 1 - log(rank) / log(n); 1 if first, 0 if last of n.
+    """Return, per query, how soon its only relevant item is found; 1 if first, 0 if last of n.
 
-    NaN for a query without one. Its logarithm tells settings apart whose first hits are equally often the item itself:
-    on Corel and Wikipedia the paired differences are several times as many standard errors as those of 1 / rank.
+    It is 1 - (sqrt(rank) - 1) / (sqrt(n) - 1).
+
+    NaN for a query without one. The square root lies between 1 / rank, which only the first hits decide and so chance
+    among settings, and the rank itself, which the last ones decide.
     """
     ranks = ranked.argmax(axis=1) + 1.0
-    found = 1 - np.log(ranks) / np.log(max(2, ranked.shape[1]))
+    found = 1 - (np.sqrt(ranks) - 1) / (np.sqrt(max(2, ranked.shape[1])) - 1)
     return np.where(ranked.any(axis=1), found, np.nan)
 
 

@@ -103,5 +103,5 @@ def test_only_the_first_are_reranked():
 def test_nearness_of_the_own_item():
     """1 if it is first, 0 if it is last, and nothing of a query that has none."""
     ranked = np.zeros((4, 100), bool)
-    ranked[0, 0] = ranked[1, 9] = ranked[2, 99] = True
-    np.testing.assert_allclose(nearness_of_own(ranked), [1, 0.5, 0, np.nan], atol=1e-12)
+    ranked[0, 0] = ranked[1, 24] = ranked[2, 99] = True
+    np.testing.assert_allclose(nearness_of_own(ranked), [1, 5 / 9, 0, np.nan], atol=1e-12)

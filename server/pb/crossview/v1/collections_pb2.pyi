@@ -1158,7 +1158,7 @@ class Tune(_message.Message):
     FOLDS_FIELD_NUMBER: _builtins.int
     measure: _builtins.str
     """"map", "accuracy", "order", the share of constraints that distances satisfy, or "items", how soon an item's
-    own other view is found, 1 - log(rank) / log(n); empty: map where labels or pairs tell what is similar, else items.
+    own other view is found, 1 - (sqrt(rank) - 1) / (sqrt(n) - 1); empty: map where labels or pairs tell what is similar, else items.
     """
     folds: _builtins.int
     """0 means 3."""
