@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from features.priority import give_way
 from server.commands import (
     collections,
     copies,
@@ -28,6 +29,9 @@ from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
+
+_LONG = ("index", "fit", "train", "assign", "evaluate", "embed")
+"""Commands that compute for long, and give way to others that answer somebody."""
 
 app = typer.Typer(
     name="crossview",
@@ -90,6 +94,8 @@ for name, command in COMMANDS.items():
 
 def main() -> None:
     """Runs the command line."""
+    if sys.argv[1:2] and sys.argv[1] in _LONG:
+        give_way()
     app()
 
 

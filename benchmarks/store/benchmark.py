@@ -22,6 +22,7 @@ from rich.console import Console
 from benchmarks.frame.benchmark import Benchmark, numbers, positive
 from benchmarks.frame.tables import values_by
 from benchmarks.frame.workers import alone
+from benchmarks.store.crowd import measure_crowd
 from benchmarks.store.data import DIM, VIEW, Data, draw
 from benchmarks.store.opening import TINY, open_collection, open_index
 from benchmarks.store.peers import measure_stores, writes_of
@@ -69,7 +70,8 @@ def _engine(size: int, seed: int, options: argparse.Namespace) -> Figures:
     with tempfile.TemporaryDirectory(prefix="crossview-store-") as folder:
         step = partial(alone, threads=1)
         given = Path(folder), size, seed, options.queries
-        return [*step(_fill_and_search, *given), *_openings(*given), *step(_write, *given)]
+        searches, crowd = step(_fill_and_search, *given), step(_crowd, *given)
+        return [*searches, *_openings(*given), *step(_write, *given), *crowd]
 
 
 def _fill_and_search(folder: Path, size: int, seed: int, queries: int) -> Figures:
@@ -113,6 +115,11 @@ def _write(folder: Path, size: int, seed: int, queries: int) -> Figures:
     with home.open(NAME) as collection:
         rows = measure_writes(collection, data, folder, queries)
         return rows + measure_changes(collection, data, home.path / NAME)
+
+
+def _crowd(folder: Path, size: int, seed: int, queries: int) -> Figures:
+    home = Home(folder / "crowd")
+    return measure_crowd(home, _data(size, seed, queries), folder / "pictures")
 
 
 def _stores(size: int, seed: int, options: argparse.Namespace) -> Figures:

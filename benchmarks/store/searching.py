@@ -40,6 +40,7 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
             rows += compared(f"{_name(1, 1)}, the first time", seconds)
         for callers in CALLERS:
             rows += _at_once(_name(size, callers), {OURS: ours, FLAT: flat}, callers, size, rounds)
+    rows.append(_gained(_by_vector(collection, _blocks(data.queries, 1)), rounds))
     return rows + _by_key(collection, data, index, rounds) + _filtered(collection, data, index, rounds)
 
 
@@ -98,6 +99,23 @@ def _at_once(
     with ThreadPoolExecutor(callers) as pool:
         seconds = take_turns({name: together(run) for name, run in runs.items()}, max(5, rounds // 20))
     return [*compared(task, seconds, each * size), recall]
+
+
+def _gained(run: Run, rounds: int) -> dict[str, Any]:
+    """How many times as many queries a second several threads get answered as one, the median of their turns."""
+    callers, each = CALLERS[-1], 8 * CALLERS[-1]
+    with ThreadPoolExecutor(callers) as pool:
+
+        def numbers(number: int) -> range:
+            return range(number * each, (number + 1) * each)
+
+        runs: dict[str, Run] = {
+            "one": lambda number: [run(one) for one in numbers(number)],
+            "several": lambda number: list(pool.map(run, numbers(number))),
+        }
+        seconds = take_turns(runs, max(5, rounds // 20))
+    gain = float(np.median(seconds["one"] / seconds["several"]))
+    return figure(_name(1, callers), OURS, "times as many as from one", gain)
 
 
 def _by_key(collection: Collection, data: Data, index: Any, rounds: int) -> Figures:

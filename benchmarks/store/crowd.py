@@ -1,0 +1,117 @@
+"""A crowd: searches at a steady rate, alone, and beside eight writers, a training and an indexing of pictures.
+
+The writers are threads of the searching process; each writes an item at a time, as fast as it can. The training and
+the indexing are commands, which give way to what people wait for.
+"""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.store.data import DIM, VIEW, Data, K, keys
+from benchmarks.store.timing import OURS, Seconds, figure
+from benchmarks.store.writing import ITEMS_AT_ONCE
+from engine.collection import Collection
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import Query, SearchRequest
+from server.demo.pictures import write_pictures
+
+NAME, WRITERS, A_SECOND = "crowded", 8, 20
+PICTURE_VIEW, PICTURES_PER_CLASS = "gist", 40
+TRAINED_ON = 2_000
+"""Items with a label, which the training learns from."""
+TASK = f"searches beside {WRITERS} writers, a training and an indexing"
+SWITCH_SECONDS = 0.001
+"""How long a thread of the searching process keeps the interpreter from others; the server has the same."""
+
+Figures = list[dict[str, Any]]
+
+
+def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
+    """Returns the figures of searches and writes of a collection of all vectors; pictures are written to a folder."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    write_pictures(folder, PICTURES_PER_CLASS)
+    with home.create(NAME, [f"{VIEW}=vectors:dim={DIM}", PICTURE_VIEW]) as collection:
+        _fill(collection, data)
+        alone = _searches(collection, data, lambda: False)
+        with _writers(collection, data) as written:
+            running = [_started(home, "train", NAME, "--views", VIEW), _started(home, "index", NAME, str(folder))]
+            beside = _searches(collection, data, lambda: any(one.poll() is None for one in running))
+    figures = {
+        "alone: p99, ms": _p99(alone),
+        "beside them: median, ms": 1000 * float(np.median(beside)),
+        "beside them: p99, ms": _p99(beside),
+        "writes/s": len(written) * A_SECOND / len(beside),
+        "longest write, s": max(written),
+        "training and indexing, s": len(beside) / A_SECOND,
+        "commands that failed": sum(one.returncode != 0 for one in running),
+    }
+    return [figure(TASK, OURS, metric, value) for metric, value in figures.items()]
+
+
+def _fill(collection: Collection, data: Data) -> None:
+    for start in range(0, len(data.vectors), ITEMS_AT_ONCE):
+        rows = data.vectors[start : start + ITEMS_AT_ONCE]
+        labels = data.second[start:TRAINED_ON].tolist()[: len(rows)]
+        given = zip_longest(keys(start, start + len(rows)), rows, labels)
+        items = [NewItem(key, rows={VIEW: row}, labels=() if label is None else (label,)) for key, row, label in given]
+        collection.import_items(items)
+
+
+def _started(home: Home, *arguments: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "server.cli", *arguments, "--home", str(home.path)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def _searches(collection: Collection, data: Data, busy: Callable[[], bool]) -> Seconds:
+    """The seconds of searches that begin at a steady rate, of all queries and as long as something is busy."""
+    requests = [SearchRequest([Query(VIEW, vector=row)], space="raw", k=K) for row in data.queries]
+    collection.search(requests[0])
+    seconds: list[float] = []
+    began = time.perf_counter()
+    while busy() or len(seconds) < len(requests):
+        time.sleep(max(0.0, began + len(seconds) / A_SECOND - time.perf_counter()))
+        start = time.perf_counter()
+        collection.search(requests[len(seconds) % len(requests)])
+        seconds.append(time.perf_counter() - start)
+    return np.array(seconds)
+
+
+@contextmanager
+def _writers(collection: Collection, data: Data) -> Iterator[list[float]]:
+    """Threads that write during the block; gives the seconds of their writes."""
+    seconds: list[float] = []
+    stop = threading.Event()
+
+    def write(number: int) -> None:
+        count = 0
+        while not stop.is_set():
+            row = data.vectors[(number * 7_919 + count) % len(data.vectors)]
+            item = NewItem(f"writer {number}/{count % 500}", rows={VIEW: row}, attributes={"round": count // 500})
+            start = time.perf_counter()
+            collection.import_items([item])
+            seconds.append(time.perf_counter() - start)
+            count += 1
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
+    for one in threads:
+        one.start()
+    try:
+        yield seconds
+    finally:
+        stop.set()
+        for one in threads:
+            one.join()
+
+
+def _p99(seconds: Seconds) -> float:
+    return 1000 * float(np.percentile(seconds, 99))
