@@ -23,6 +23,7 @@ from engine.collection import Collection
 from engine.home import Home
 from engine.item import NewItem
 from engine.query import Query, SearchRequest
+from server.commands.serve import SWITCH_SECONDS
 from server.demo.pictures import write_pictures
 
 NAME, WRITERS, A_SECOND = "crowded", 8, 20
@@ -30,15 +31,13 @@ PICTURE_VIEW, PICTURES_PER_CLASS = "gist", 40
 TRAINED_ON = 2_000
 """Items with a label, which the training learns from."""
 TASK = f"searches beside {WRITERS} writers, a training and an indexing"
-SWITCH_SECONDS = 0.001
-"""How long a thread of the searching process keeps the interpreter from others; the server has the same."""
 
 Figures = list[dict[str, Any]]
 
 
 def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
     """Returns the figures of searches and writes of a collection of all vectors; pictures are written to a folder."""
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(SWITCH_SECONDS)  # as in a server
     write_pictures(folder, PICTURES_PER_CLASS)
     with home.create(NAME, [f"{VIEW}=vectors:dim={DIM}", PICTURE_VIEW]) as collection:
         _fill(collection, data)

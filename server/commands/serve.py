@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import signal
+import sys
 import threading
 from typing import Annotated
 
@@ -10,6 +11,9 @@ import typer
 
 from server.commands.connection import HomeOption
 from server.settings import ServerSettings
+
+SWITCH_SECONDS = 0.001
+"""How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
 
 
 def serve(
@@ -41,6 +45,7 @@ def serve(
     settings = ServerSettings(home=home, host=host, port=port, workers=workers or os.cpu_count() or 1)
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
+    sys.setswitchinterval(SWITCH_SECONDS)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
