@@ -108,7 +108,16 @@ def _lines(value: Any) -> str:
     """JSON with a line for each element of a list of objects."""
     if isinstance(value, list) and value and all(isinstance(element, dict) for element in value):
         return "[\n" + ",\n".join(map(_lines, value)) + "\n]"
-    return json.dumps(value, allow_nan=False, default=plain)
+    return json.dumps(_brief(value), allow_nan=False, default=plain)
+
+
+def _brief(value: Any) -> Any:
+    """JSON values with six significant digits of every float, which is more than any figure has."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {name: _brief(one) for name, one in value.items()}
+    return [_brief(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _git(*arguments: str) -> str:
