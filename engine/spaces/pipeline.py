@@ -123,7 +123,8 @@ def distances(
         some = slice(start, start + _ITEMS_AT_ONCE)
         least, of_items = found[:, some], np.split(placed[some], metrics, axis=1)
         for probe, item, chosen in zip(of_probes, of_items, indexed[some].T, strict=True):
-            least[:, chosen] = np.minimum(least[:, chosen], cdist(probe, item[chosen]))
+            columns = slice(None) if chosen.all() else chosen  # a slice copies nothing
+            least[:, columns] = np.minimum(least[:, columns], cdist(probe, item[columns]))
     return found
 
 
