@@ -345,15 +345,15 @@ class Collection(Contents):
         with self._read() as tx:
             return embed_items(tx, self._loaded.get(tx, space), view, target, after, limit)
 
-    def evaluate(self, request: EvaluationRequest) -> Evaluation:
+    def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
 
         The queries are the items that training held out; with ``refit`` the items are split anew and the learner is
         fitted on its part of them. They search, as ``databases`` says, the items that it was trained on, each other,
-        or both. Several spaces are measured by the same queries, which none of them was trained on, in the same
-        databases, the trained items being those that all were trained on, each where it can match the views; the
-        differences to the first one are paired. Without labels it is measured, across views, how soon a query finds
-        its own item: recall@k and median rank.
+        or both; where these are more than ``max_queries``, so many of them ask. Several spaces are measured by the same
+        queries, which none of them was trained on, in the same databases, the trained items being those that all were
+        trained on, each where it can match the views; the differences to the first one are paired. Without labels it is
+        measured, across views, how soon a query finds its own item: recall@k and median rank.
 
         With ``constraints`` it is measured, in place of that, how well distances within the view agree with them, of
         items with labels or without, and whether the space was trained on such items.
@@ -367,7 +367,7 @@ class Collection(Contents):
             spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
             if request.constraints is not None:
                 return agree(tx, spaces, request.view, request.constraints)
-            return evaluate(tx, spaces, request)
+            return evaluate(tx, spaces, request, progress)
 
     def _versions(self) -> "Versions":
         self._folder.check_alive()

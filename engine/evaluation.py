@@ -52,9 +52,13 @@ class EvaluationRequest:
     splits: int = 1
     """With ``refit``: how many splits are drawn; the figures are means over them."""
     seed: int = 0
-    """With ``refit``: draws the first split; those that follow are drawn by the numbers after it."""
+    """Draws the queries where held-out items are more than ``max_queries``, and with ``refit`` the first split; those
+    that follow, and their queries, are drawn by the numbers after it."""
     group_by: "Grouping | None" = None
     """With ``refit``: items that stay together on one side of a split; None: those of the spaces' own training."""
+    max_queries: int = 2_000
+    """Of more held-out items with the query view so many ask, drawn by chance, the same for every space; all can be
+    found. Of as many, the standard error of a share is below .012."""
     constraints: "ItemComparisons | None" = None
     """Measure how well distances within the view agree with these, in place of retrieval by labels."""
 
@@ -66,6 +70,10 @@ class EvaluationRequest:
             raise InvalidInputError(f"what is relevant goes by {' or '.join(BY)}, not by {self.by!r}")
         if any(length < 1 for length in self.k):
             raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
+        if self.max_queries < 1:
+            raise InvalidInputError(f"at least 1 query is asked, not {self.max_queries}: raise --max-queries")
+        if self.seed < 0:
+            raise InvalidInputError(f"a seed is at least 0, not {self.seed}")
         if self.splits < 1:
             raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
         if not self.refit and (self.splits > 1 or self.group_by is not None):

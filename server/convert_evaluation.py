@@ -17,6 +17,7 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
         spaces=tuple(message.spaces) or ((message.space,) if message.space else ()),
         test_size=message.test_size if message.HasField("test_size") else EvaluationRequest.test_size,
         splits=message.splits or EvaluationRequest.splits,
+        max_queries=message.max_queries if message.HasField("max_queries") else EvaluationRequest.max_queries,
         group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
     )

@@ -272,8 +272,8 @@ class RemoteCollection:
         )
         return to_item_embeddings(self.connection.call(self._stub.EmbedItems, request))
 
-    def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Measures retrieval on items that the spaces were not trained on."""
+    def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
+        """Measures retrieval on items that the spaces were not trained on; the server reports no progress."""
         message = from_evaluation_request(request)
         message.collection = self.resource
         return to_evaluation(self.connection.call(self._stub.Evaluate, message))

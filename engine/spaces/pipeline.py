@@ -20,6 +20,8 @@ from engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""
+_ITEMS_AT_ONCE = 4_096
+"""Of distances, which are computed in float64: the vectors of all items would take twice the memory again."""
 
 
 def build(
@@ -115,10 +117,14 @@ def distances(
     probes: NDArray[np.float32], placed: NDArray[np.float32], indexed: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``."""
-    found = np.full((len(probes), len(placed)), np.inf)
-    of_probes, of_items = (np.split(rows, indexed.shape[1], axis=1) for rows in (probes, placed))
-    for probe, item, chosen in zip(of_probes, of_items, indexed.T, strict=True):
-        found[:, chosen] = np.minimum(found[:, chosen], cdist(probe, item[chosen]))
+    found, metrics = np.full((len(probes), len(placed)), np.inf), indexed.shape[1]
+    of_probes = np.split(probes.astype(np.float64), metrics, axis=1)
+    for start in range(0, len(placed), _ITEMS_AT_ONCE):
+        some = slice(start, start + _ITEMS_AT_ONCE)
+        least, of_items = found[:, some], np.split(placed[some], metrics, axis=1)
+        for probe, item, chosen in zip(of_probes, of_items, indexed[some].T, strict=True):
+            columns = slice(None) if chosen.all() else chosen  # a slice copies nothing
+            least[:, columns] = np.minimum(least[:, columns], cdist(probe, item[columns]))
     return found
 
 

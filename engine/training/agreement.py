@@ -17,7 +17,8 @@ from engine.spaces.space import Space
 from engine.training.codebooks import codebooks
 from engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 
-_PAIRS_AT_ONCE = 65_536
+_VALUES_AT_ONCE = 1 << 22
+"""Of the vectors whose distances are computed at a time, in float64."""
 
 
 def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Evaluation:
@@ -88,13 +89,13 @@ def _distances(
     placed: NDArray[np.float32], metrics: NDArray[np.bool_], pairs: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the distances of pairs of rows, (n,): the least over the metrics that the second row has."""
-    embeddings = np.split(placed.astype(np.float64), metrics.shape[1], axis=1)
-    found = np.full(len(pairs), np.inf)
-    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-        chunk = slice(start, start + _PAIRS_AT_ONCE)
+    embeddings = np.split(placed, metrics.shape[1], axis=1)
+    found, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, placed.shape[1]))
+    for start in range(0, len(pairs), at_once):
+        chunk = slice(start, start + at_once)
         first, second = pairs[chunk].T
         for embedded, has_metric in zip(embeddings, metrics.T, strict=True):
-            gaps = np.linalg.norm(embedded[first] - embedded[second], axis=1)
+            gaps = np.linalg.norm(embedded[first].astype(np.float64) - embedded[second], axis=1)
             found[chunk] = np.minimum(found[chunk], np.where(has_metric[second], gaps, np.inf))
     return found
 

@@ -1,6 +1,5 @@
 """Databases: which items the queries of an evaluation are to find, and which of these can be measured."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,10 +20,10 @@ FEW = (
 
 _BY_LABELS = {
     TRAINED: "the items that were learned from",
-    UNSEEN: "all queries but the one that asks",
-    MIXED: "the items that were learned from and all queries but the one that asks",
+    UNSEEN: "all held-out items but the one that asks",
+    MIXED: "the items that were learned from and all held-out ones but the one that asks",
 }
-_BY_ITEMS = {UNSEEN: "all queries", MIXED: "all queries and the items that were learned from"}
+_BY_ITEMS = {UNSEEN: "all held-out items", MIXED: "all held-out items and those that were learned from"}
 
 
 def described(databases: Sequence[str], by: str) -> str:
@@ -58,31 +57,36 @@ def chosen_databases(
 def check_database(database: str, items: Examples, division: Division, crossing: tuple[str, str], by: str) -> None:
     """Raise NotReadyError where no query of one view could find anything by the other view."""
     view, target = crossing
-    queries = items.of_ids(division.queries).seen_in(view)
+    queries = np.intersect1d(division.queries, items.ids_in(view), assume_unique=True)
+    offered = items.ids_in(target)
     if not len(queries):
         raise NotReadyError(f"no item that queries has view {view!r}")
     if by == ITEMS:
-        if len(items.of_ids(division.queries).having_all(view, target)) < _ENOUGH:
+        if len(np.intersect1d(queries, offered, assume_unique=True)) < _ENOUGH:
             raise NotReadyError(f"fewer than two held-out items have both {view} and {target}: hold out more")
     elif database == UNSEEN and not _shared_labels(items, division, target):
         raise NotReadyError(
             f"no two held-out items with view {target!r} share a label, so that none could find another: "
             "hold out more, or measure --database trained"
         )
-    if database != UNSEEN and not len(items.of_ids(division.trained).seen_in(target)):
+    if database != UNSEEN and not np.isin(division.trained, offered).any():
         raise NotReadyError(f"no item to be found has view {target!r}")
 
 
 def contents(database: str, division: Division) -> NDArray[np.int64]:
     """Return the ids of the items to find, ascending."""
     if database == MIXED:
-        return np.union1d(division.trained, division.queries)
-    return division.trained if database == TRAINED else division.queries
+        return np.union1d(division.trained, division.held_out)
+    return division.trained if database == TRAINED else division.held_out
 
 
 def _shared_labels(items: Examples, division: Division, target: str) -> int:
-    """Return how many labels are on at least two held-out items with a view that do not belong together."""
-    found = items.of_ids(division.queries).seen_in(target)
-    pairs = zip(found.labels, found.apart.tolist(), strict=True)
-    on_groups = {(label, group) for labels, group in pairs for label in labels}
-    return sum(count >= _ENOUGH for count in Counter(label for label, _ in on_groups).values())
+    """Return how many labels are on two held-out items with a view that do not belong together: ``_ENOUGH`` of more."""
+    found = np.isin(items.ids, np.intersect1d(division.held_out, items.ids_in(target), assume_unique=True))
+    first: dict[str, int] = {}
+    shared = set()
+    for place, group in zip(np.flatnonzero(found).tolist(), items.apart[found].tolist(), strict=True):
+        shared |= {label for label in items.labels[place] if first.setdefault(label, group) != group}
+        if len(shared) >= _ENOUGH:
+            break
+    return min(len(shared), _ENOUGH)

@@ -1,14 +1,14 @@
 """Divisions: which items are queries, and which were learned from, the same for every space that is measured."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.description import RAW
 from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import EvaluationRequest
+from engine.evaluation import ITEMS, EvaluationRequest
 from engine.recipe import Grouping
 from engine.spaces.space import Space
 from engine.training.examples import Examples, split
@@ -21,6 +21,8 @@ class Division:
     """Held-out items and trained ones, by their ids, ascending."""
 
     queries: Ids
+    """The held-out items that ask: all, or as many as are drawn."""
+    held_out: Ids
     """What none of the spaces was trained on."""
     trained: Ids
     """What all of them were trained on."""
@@ -37,8 +39,8 @@ class Divisions:
     """What the queries are, in a sentence."""
 
     def overlap(self) -> float:
-        """Return the mean of the number of queries over that of trained items."""
-        return float(np.mean([len(one.queries) / max(len(one.trained), 1) for one in self.parts]))
+        """Return the mean of the number of held-out items over that of trained ones."""
+        return float(np.mean([len(one.held_out) / max(len(one.trained), 1) for one in self.parts]))
 
 
 def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping | None:
@@ -70,12 +72,38 @@ def divide(
     trained = [space for space in spaces if space.name != RAW]
     if request.refit or not trained:
         return _random(spaces, items, what, request, grouping)
-    seen = np.array([[key in space.training_keys for space in trained] for key in items.keys], bool)
-    by_any, by_all = seen.any(axis=1), seen.all(axis=1)
-    found = Division(items.ids[~by_any], items.ids[by_all], int((by_any & ~by_all).sum()))
+    seen = [np.fromiter((key in space.training_keys for key in items.keys), bool, len(items)) for space in trained]
+    by_any, by_all = np.any(seen, axis=0), np.all(seen, axis=0)
+    held_out = items.ids[~by_any]
+    found = Division(held_out, held_out, items.ids[by_all], int((by_any & ~by_all).sum()))
     if not len(found.queries):
         raise NotReadyError(_nothing(spaces, f"there is no {what[:-1]} that none of them was trained on", "every item"))
     return Divisions((found,), _held_out_protocol(spaces, found, what))
+
+
+def draw_queries(
+    divisions: Divisions, items: Examples, targets: Sequence[str], request: EvaluationRequest, by: str
+) -> Divisions:
+    """Return divisions of whose held-out items with the query view ``max_queries`` ask at most, drawn with the seed.
+
+    ``targets`` are the views that items are found in; by items only those with one of them ask.
+    """
+    able = items.ids_in(request.view)
+    if by == ITEMS:
+        able = np.intersect1d(able, items.ids_in(*targets), assume_unique=True)
+    parts, most = [], 0
+    for number, one in enumerate(divisions.parts):
+        found = np.intersect1d(one.held_out, able, assume_unique=True)
+        most = max(most, len(found))
+        if len(found) > request.max_queries:
+            # A larger number draws these, too, and others.
+            drawn = np.random.default_rng(request.seed + number).permutation(found)[: request.max_queries]
+            one = replace(one, queries=np.sort(drawn))
+        parts.append(one)
+    if most <= request.max_queries:
+        return divisions
+    note = f"{request.max_queries:,} of {most:,} held-out items ask, drawn by chance"
+    return Divisions(tuple(parts), f"{divisions.protocol}; {note}")
 
 
 def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> None:
@@ -91,7 +119,7 @@ def _random(
     parts = []
     for seed in range(request.seed, request.seed + request.splits):
         held_out = split(len(items), request.test_size, seed, items.groups)
-        parts.append(Division(items.ids[held_out], items.ids[~held_out]))
+        parts.append(Division(items.ids[held_out], items.ids[held_out], items.ids[~held_out]))
         if not held_out.any():
             raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise --test-size")
     fitted = "the space was fitted anew on the others only"

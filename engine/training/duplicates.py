@@ -13,6 +13,8 @@ SHARE = 0.1
 apart are nearly the same."""
 MOST = 1_000
 """Queries that are looked at; of more, a random sample."""
+_ROWS_AT_ONCE = 16_384
+"""Trained rows that are compared with the queries at a time."""
 
 
 def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:
@@ -20,13 +22,12 @@ def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:
     ids = division.queries
     if len(ids) > MOST:
         ids = np.sort(np.random.default_rng(0).choice(ids, MOST, replace=False))
-    queries, trained = items.of_ids(ids), items.of_ids(division.trained)
+    queries, trained = items.of_ids(ids), np.isin(items.ids, division.trained)
     found = np.zeros(len(queries), bool)
-    for view, of_queries, of_trained in zip(items.rows, queries.mask.T, trained.mask.T, strict=True):
-        if of_queries.any() and of_trained.any():
-            checkpoint()
-            near = _nearest(queries.rows[view][of_queries], trained.rows[view][of_trained])
-            found[of_queries] |= near <= SHARE * np.median(near)
+    for view, asked, offered in zip(items.rows, queries.mask.T, items.mask.T & trained, strict=True):
+        if asked.any() and offered.any():
+            near = _nearest(queries.rows[view][asked], items.rows[view], np.flatnonzero(offered))
+            found[asked] |= near <= SHARE * np.median(near)
     return found
 
 
@@ -41,8 +42,12 @@ def sentence(found: NDArray[np.bool_]) -> str:
     )
 
 
-def _nearest(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the distance of each query to its nearest row, (q,); of equal rows it is exactly 0."""
-    nearest, _ = pairwise_distances_argmin_min(queries, rows)
-    found: NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64) - rows[nearest], axis=1)
+def _nearest(queries: NDArray[np.float32], rows: NDArray[np.float32], offered: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the distance of each query to the nearest of some rows, (q,); of equal rows it is exactly 0."""
+    found = np.full(len(queries), np.inf)
+    for start in range(0, len(offered), _ROWS_AT_ONCE):
+        checkpoint()
+        some = rows[offered[start : start + _ROWS_AT_ONCE]]
+        nearest, _ = pairwise_distances_argmin_min(queries, some)
+        found = np.minimum(found, np.linalg.norm(queries.astype(np.float64) - some[nearest], axis=1))
     return found

@@ -12,13 +12,14 @@ from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
 from engine.learners.chain import Chain
+from engine.progress import Progress
 from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build
 from engine.spaces.space import Space
 from engine.spaces.target import view_of
 from engine.training.codebooks import codebooks
 from engine.training.databases import check_database, chosen_databases, contents, described
-from engine.training.division import Division, Divisions, check_trained, divide, grouping_of
+from engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
 from engine.training.duplicates import duplicates, sentence
 from engine.training.estimate import Figures, differences, over_splits, rows
 from engine.training.examples import Examples, examples
@@ -53,28 +54,30 @@ class _Plan:
         return list(dict.fromkeys(chain.from_iterable(self.targets.values())))
 
 
-def evaluate(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> Evaluation:
+def evaluate(
+    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
+) -> Evaluation:
     """Measure spaces on the same queries and databases; see ``Collection.evaluate``."""
     began = time.monotonic()
     plan = _planned(tx, spaces, request)
     measured: dict[str, Figures] = {}
     notes = [f"{space.name} answers within a view only" for space in spaces if space not in plan.spaces]
     for space in plan.spaces:
-        measured[space.name], learned_from = _measured(tx, space, plan, request.refit)
+        measured[space.name], learned_from = _measured(tx, space, plan, request.refit, progress)
         prefix = f"{space.name}: " if len(spaces) > 1 else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.what), learned_from) if note]
     repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
-    counts = [len(plan.items.of_ids(one.queries).seen_in(request.view)) for one in plan.divisions.parts]
-    asked = plan.items.of_ids(np.concatenate([one.queries for one in plan.divisions.parts])).seen_in(request.view)
+    able = plan.items.ids_in(request.view)
+    asked = [np.intersect1d(one.queries, able, assume_unique=True) for one in plan.divisions.parts]
     sentences = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
     if plan.items.groups is not None and plan.what.by == LABELS:
         sentences.append("no query finds an item of its own group")
     return Evaluation(
         rows=rows(request.view, measured),
-        queries=round(float(np.mean(counts))),
+        queries=round(float(np.mean([len(one) for one in asked]))),
         databases={name: _count(plan, name, plan.target_views) for name in plan.what.databases},
         protocol="; ".join(part for part in (*sentences, plan.note, repeated, *notes) if part),
-        codebook=codebooks(tx, {request.view, *plan.target_views}, set(asked.keys)),
+        codebook=codebooks(tx, {request.view, *plan.target_views}, set(plan.items.of_ids(np.concatenate(asked)).keys)),
         seconds=time.monotonic() - began,
         differences=differences(request.view, measured),
     )
@@ -103,6 +106,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
             raise NotReadyError(_NO_LABEL)
     divisions = divide(compared, items, kind, request, grouping)
     target_views = list(dict.fromkeys(chain.from_iterable(targets.values())))
+    divisions = draw_queries(divisions, items, target_views, request, by)
     databases, note = chosen_databases(items, divisions, target_views, by, request.databases)
     if set(databases) - {UNSEEN}:
         check_trained(compared, divisions, kind)
@@ -148,14 +152,16 @@ def _target_views(spaces: Sequence[Space], request: EvaluationRequest, by: str) 
     raise NotReadyError(f"{_NO_LABEL}; without labels {across}")
 
 
-def _measured(tx: Transaction, space: Space, plan: _Plan, refit: bool) -> tuple[Figures, str]:
+def _measured(
+    tx: Transaction, space: Space, plan: _Plan, refit: bool, progress: Progress | None
+) -> tuple[Figures, str]:
     """Return the figures of a space, and what it was learned from where that was comparisons."""
     splits, note = [], ""
     if not (refit and space.spec):
         space.check_revisions(tx.views.all())
     for division in plan.divisions.parts:
         trial, note = _trial(tx, space, plan, division, refit)
-        by_target = [figures(trial, plan.view, target, plan.what) for target in plan.targets[space.name]]
+        by_target = [figures(trial, plan.view, target, plan.what, progress) for target in plan.targets[space.name]]
         splits.append({key: one for found in by_target for key, one in found.items()})
     return over_splits(splits, plan.divisions.overlap()), note if len(splits) == 1 else ""
 
@@ -164,11 +170,11 @@ def _trial(tx: Transaction, space: Space, plan: _Plan, division: Division, refit
     everything = plan.items.seen_in(*plan.views[space.name])
     pipeline, counts = space.pipeline, space.constraint_counts
     if refit and space.spec:
-        queries = everything.of_ids(division.queries)
+        held_out = everything.of_ids(division.held_out)
         # Labels are not all that is learned from where comparisons were given.
-        known = everything.of_ids(division.trained) if space.constraints is None else everything.without(queries)
+        known = everything.of_ids(division.trained) if space.constraints is None else everything.without(held_out)
         training = with_supervision(known, space.pairs, space.constraints)
-        counts = count_constraints(space.constraints, training, queries)
+        counts = count_constraints(space.constraints, training, held_out)
         pipeline = _refitted(tx, space, training)
     return Trial(space, pipeline, everything, division), "" if counts is None else counts.sentence()
 
@@ -184,8 +190,8 @@ def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
 
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:
     """Return how many items of a database have one of the views, the mean over the divisions."""
-    found = [plan.items.of_ids(contents(database, one)).seen_in(*views) for one in plan.divisions.parts]
-    return round(float(np.mean([len(one) for one in found])))
+    able = plan.items.ids_in(*views)
+    return round(float(np.mean([np.isin(contents(database, one), able).sum() for one in plan.divisions.parts])))
 
 
 def _by_view(plan: _Plan) -> Iterator[str]:

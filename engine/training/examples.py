@@ -41,8 +41,10 @@ class Examples:
         return len(self.ids)
 
     def take(self, chosen: Chosen) -> "Examples":
-        """Return the chosen examples."""
+        """Return the chosen examples; of all in their order, these very ones."""
         positions = np.arange(len(self))[chosen]
+        if np.array_equal(positions, np.arange(len(self))):
+            return self
         return Examples(
             ids=self.ids[positions],
             keys=tuple(self.keys[position] for position in positions),
@@ -63,6 +65,10 @@ class Examples:
     def having_all(self, *views: str) -> "Examples":
         """Return the examples that have all of the views."""
         return self.take(np.flatnonzero(self._mask(views).all(axis=1)))
+
+    def ids_in(self, *views: str) -> NDArray[np.int64]:
+        """Return the ids, ascending, of the examples that have at least one of the views."""
+        return self.ids[self._mask(views).any(axis=1)]
 
     def _mask(self, views: Sequence[str]) -> NDArray[np.bool_]:
         return self.mask[:, [list(self.rows).index(view) for view in views]]
@@ -108,7 +114,8 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
             raise NotReadyError(f"collection {tx.name()!r} has no items with view {name!r}: index some first")
     ids = np.unique(np.concatenate([rows.ids for rows in found.values()]))
     by_view, mask = {}, np.zeros((len(ids), len(names)), bool)
-    for column, (name, rows) in enumerate(found.items()):
+    for column, name in enumerate(names):
+        rows = found.pop(name)  # one view at a time is in memory twice
         mask[:, column] = np.isin(ids, rows.ids, assume_unique=True)
         by_view[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
         by_view[name][mask[:, column]] = rows.rows

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +11,17 @@ from scipy.spatial.distance import cdist
 from engine.evaluation import ITEMS, MIXED, TRAINED, UNSEEN
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
+from engine.progress import Progress
 from engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.training import measures
+from engine.training.blocks import blocks
 from engine.training.division import Division
 from engine.training.estimate import Estimate, Figures, Key, Median, Sample
 from engine.training.examples import Examples
 
-_QUERIES_AT_ONCE = 256
+_ROWS_AT_ONCE = 16_384
+"""Rows that are embedded at a time: what the stages of a pipeline make of them may be wide."""
 
 Bools = NDArray[np.bool_]
 Part = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[int]]
@@ -48,57 +50,89 @@ class _Placed(NamedTuple):
 
     vectors: NDArray[np.float32]
     floats: NDArray[np.float32]
+    """(n, 0) where nothing is re-ranked."""
 
-    def take(self, chosen: Any) -> "_Placed":
+    def take(self, chosen: NDArray[np.intp]) -> "_Placed":
         return _Placed(self.vectors[chosen], self.floats[chosen])
 
 
-def figures(trial: Trial, view: str, target: str, what: What) -> Figures:
+def figures(trial: Trial, view: str, target: str, what: What, progress: Progress | None = None) -> Figures:
     """Return the figures of queries of a view among the items of another, or of the same, in every database.
 
-    Held-out items are indexed as if they had no labels, which are what is to be found.
+    Held-out items are indexed as if they had no labels, which are what is to be found. Items at equal distances rank in
+    an order of the database that is drawn once, with a fixed seed, so that the measures are, in expectation, the means
+    over all orders. Codes tie so often that the catalog's order, where items of a class stand together, would decide.
     """
-    division, position = trial.division, trial.space.views.index(target)
+    division = trial.division
     queries = trial.items.of_ids(division.queries)
     queries = queries.having_all(view, target) if what.by == ITEMS else queries.seen_in(view)
-    found = trial.items.of_ids(np.union1d(division.queries, division.trained)).seen_in(target)
-    unseen = np.isin(found.ids, division.queries)
-    metrics = metrics_of_items(trial.pipeline, np.where(unseen, "", found.classes()), position)
+    found = trial.items.of_ids(np.union1d(division.held_out, division.trained)).seen_in(target)
+    unseen = np.isin(found.ids, division.held_out)
+    metrics = _metrics(trial, found, unseen, target)
     probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
-    members = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
+    labelled = None if what.by == ITEMS else _members(queries, found)
+    in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median] = {}
     for database in what.databases:
-        chosen = members[database]
+        chosen = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
         lists = _Lists(
+            name=f"{trial.space.name}: {view} to {target}, {database}",
             probes=probes,
             placed=placed.take(chosen),
             metrics=metrics[chosen],
-            asking=queries.apart if what.by != ITEMS else np.full(len(queries), -1),
+            asking=np.full(len(queries), -1) if labelled is None else queries.apart,
             offered=found.apart[chosen],
             rerank=trial.space.rerank,
+            progress=progress,
         )
-        if what.by == ITEMS:
-            measured = _by_items(lists, np.searchsorted(found.ids[chosen], queries.ids), what.ks)
+        if labelled is None:
+            measured = _by_items(lists, _positions(queries.ids, found.ids[chosen]), what.ks)
         else:
-            measured = _by_labels(
-                lists, queries, found.take(chosen), unseen[chosen] if database == MIXED else None, what.ks
-            )
+            own, offered = labelled
+            measured = _by_labels(lists, own, offered[chosen], unseen[chosen] if database == MIXED else None, what.ks)
         estimates |= {(database, target, *key): one for key, one in measured if np.isfinite(one.value)}
     return estimates
 
 
+def _metrics(trial: Trial, items: Examples, unseen: Bools, view: str) -> Bools:
+    """Return under which metrics the items are indexed, (n, metrics)."""
+    if trial.pipeline.n_metrics_ == 1:
+        return np.ones((len(items), 1), bool)
+    return metrics_of_items(trial.pipeline, np.where(unseen, "", items.classes()), trial.space.views.index(view))
+
+
 def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:
-    rows, position = items.rows[view], trial.space.views.index(view)
-    if trial.space.rerank:
-        return _Placed(*codes_and_vectors(trial.pipeline, rows, position, queries))
-    found = vectors(trial.pipeline, rows, position, queries)
-    return _Placed(found, found)
+    position, found = trial.space.views.index(view), []
+    for start in range(0, max(1, len(items)), _ROWS_AT_ONCE):
+        checkpoint()
+        rows = items.rows[view][start : start + _ROWS_AT_ONCE]
+        if trial.space.rerank:
+            found.append(codes_and_vectors(trial.pipeline, rows, position, queries))
+        else:
+            embedded = vectors(trial.pipeline, rows, position, queries)
+            found.append((embedded, embedded[:, :0]))
+    columns = zip(*found, strict=True)
+    return _Placed(*(np.concatenate(column) for column in columns))
+
+
+def _members(queries: Examples, items: Examples) -> tuple[measures.Members, measures.Members]:
+    """Return which labels the queries, (q, L), and the items have, (n, L)."""
+    classes = sorted({label for one in (queries, items) for labels in one.labels for label in labels})
+    return measures.members(queries.labels, classes), measures.members(items.labels, classes)
+
+
+def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the positions of ids among others, which are in any order."""
+    order = np.argsort(ids)
+    return order[np.searchsorted(ids, wanted, sorter=order)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Lists:
     """The rankings of one database for every query."""
 
+    name: str
+    """What progress is reported of."""
     probes: _Placed
     placed: _Placed
     metrics: Bools
@@ -108,49 +142,58 @@ class _Lists:
     offered: NDArray[np.int64]
     """(n,) the group of each item."""
     rerank: int
+    progress: Progress | None
 
     def parts(self, ks: Sequence[int]) -> Iterator[Part]:
         """Yield the rankings of some queries at a time; where codes are re-ranked, one for each length.
 
-        Equal distances are ranked by chance, drawn with a fixed seed.
+        Equal distances rank in the order of the database.
         """
-        random = np.random.default_rng(0)
-        for part in self._chunks():
-            checkpoint()
-            order = self._order(part, random)
-            if not self.rerank:
+        done = 0
+        for part in self._parts_of_equal_length():
+            order = self._order(part)
+            if self.rerank:
+                exact = self._exact(part, order[:, : self.rerank * max(ks)])
+                for k in ks:
+                    yield part, measures.reranked(order, exact[:, : self.rerank * k]), [k]
+            else:
                 yield part, order, ks
-                continue
-            exact = cdist(self.probes.floats[part], self.placed.floats)
-            for k in ks:
-                yield part, measures.reranked(order, exact, self.rerank * k), [k]
+            done += len(part)
+            if self.progress is not None:
+                self.progress(self.name, done, len(self.asking))
 
-    def _chunks(self) -> Iterator[NDArray[np.intp]]:
+    def _parts_of_equal_length(self) -> Iterator[NDArray[np.intp]]:
         """Yield the queries in parts of equally long rankings; a query that could find nothing is in none."""
         groups, sizes = np.unique(self.offered, return_counts=True)
         places = np.minimum(np.searchsorted(groups, self.asking), len(groups) - 1)
         left_out = np.where(groups[places] == self.asking, sizes[places], 0)
         for count in np.unique(left_out[left_out < len(self.offered)]):
-            queries = np.flatnonzero(left_out == count)
-            yield from (queries[start : start + _QUERIES_AT_ONCE] for start in range(0, len(queries), _QUERIES_AT_ONCE))
+            yield from blocks(np.flatnonzero(left_out == count), len(self.offered))
 
-    def _order(self, part: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.intp]:
+    def _order(self, part: NDArray[np.intp]) -> NDArray[np.intp]:
         table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics)
         left_out = self.asking[part][:, None] == self.offered
         table[left_out] = np.inf
-        return measures.ranking(table, random)[:, : table.shape[1] - np.count_nonzero(left_out[0])]
+        return measures.ranking(table)[:, : table.shape[1] - np.count_nonzero(left_out[0])]
+
+    def _exact(self, part: NDArray[np.intp], listed: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the distances of the float vectors of listed items, (q, count)."""
+        probes, placed = self.probes.floats, self.placed.floats
+        pairs = zip(part, listed, strict=True)
+        return np.concatenate([cdist(probes[query, None], placed[items]) for query, items in pairs])
 
 
 def _by_labels(
-    lists: _Lists, queries: Examples, items: Examples, unseen: Bools | None, ks: Sequence[int]
+    lists: _Lists, own: measures.Members, offered: measures.Members, unseen: Bools | None, ks: Sequence[int]
 ) -> Iterator[tuple[tuple[str, int | None], Estimate]]:
-    """Yield the figures by metric and k; ``unseen``, of a mixed database, is which items were held out."""
-    classes = sorted(set(chain(*queries.labels, *items.labels)))
-    own, offered = (measures.members(one.labels, classes) for one in (queries, items))
+    """Yield the figures by metric and k, of queries and items with labels, (q, L) and (n, L).
+
+    ``unseen``, of a mixed database, is which items were held out.
+    """
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
 
     def record(metric: str, k: int | None, part: NDArray[np.intp], values: NDArray[Any]) -> None:
-        found.setdefault((metric, k), np.full(len(queries), np.nan))[part] = values
+        found.setdefault((metric, k), np.full(own.shape[0], np.nan))[part] = values
 
     for part, order, lengths in lists.parts(ks):
         ranked = measures.relevance(order, own[part], offered)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,28 @@ from numpy.typing import NDArray
 
 from engine.catalog.values import within_reach
 from engine.evaluation import TRAINED, UNSEEN
-from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.comparisons import Comparisons
 from engine.learners.selection import CrossValidation, Fold, Scores
 from engine.recipe import ITEMS
 from engine.spaces.pipeline import distances, metrics_of_items
+from engine.training.blocks import blocks
 from engine.training.examples import Examples
 from engine.training.groups import fold_groups
 from engine.training.learning import learn
-from engine.training.measures import average_precision, knn_correct, members, nearness_of_own, ranking
+from engine.training.measures import (
+    Members,
+    average_precision,
+    knn_correct,
+    members,
+    nearness_of_own,
+    ranking,
+    relevant,
+)
 
 ACCURACY = "accuracy"
 NEIGHBORS = 5
 """Neighbours that vote in the measure "accuracy"."""
-_QUERIES_AT_ONCE = 256
 
 Rows = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -120,7 +128,7 @@ class _Retrieval:
         if self.measure == ITEMS:
             return True
         known = [np.flatnonzero(self._known() & (self.folds == number)) for number in np.unique(self.folds)]
-        found = np.concatenate([self._relevant(items, items).any(axis=1) for items in known])
+        found = np.concatenate([self._has_similar(items) for items in known])
         return bool(len(found)) and float(found.mean()) >= 0.5
 
     def _known(self) -> Bools:
@@ -141,20 +149,20 @@ class _Retrieval:
     def _quality(
         self, probes: Rows, placed: Rows, metrics: Rows, queries: NDArray[np.intp], items: NDArray[np.intp]
     ) -> Rows:
-        """Return the measure of each query, (q,)."""
-        found, random, apart = [], np.random.default_rng(self.seed), self.training.apart
-        for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            checkpoint()
-            chosen = slice(start, start + _QUERIES_AT_ONCE)
+        """Return the measure of each query, (q,); items at equal distances rank in an order that the seed draws."""
+        order, apart = np.random.default_rng(self.seed).permutation(len(items)), self.training.apart
+        placed, metrics, items = placed[order], metrics[order], items[order]
+        found = np.empty(len(queries))
+        for chosen in blocks(np.arange(len(queries)), len(items)):
             gaps = distances(probes[chosen], placed, metrics)
             if self.measure != ITEMS:
                 gaps[apart[queries[chosen], None] == apart[None, items]] = np.inf  # these rank last, as irrelevant
-            found.append(self._judged(ranking(gaps, random), queries[chosen], items))
-        return np.concatenate(found)
+            found[chosen] = self._judged(ranking(gaps), queries[chosen], items)
+        return found
 
     def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> Rows:
         if self.measure == ACCURACY:
-            return knn_correct(order, *self._members(queries, items), NEIGHBORS).astype(float)
+            return knn_correct(order, self._members[queries], self._members[items], NEIGHBORS).astype(float)
         ranked = np.take_along_axis(self._relevant(queries, items), order, axis=1)
         return nearness_of_own(ranked) if self.measure == ITEMS else average_precision(ranked)
 
@@ -167,14 +175,29 @@ class _Retrieval:
         others = apart[queries, None] != apart[None, items]
         if self.training.similar is not None:
             return np.asarray((self.training.similar[queries][:, items].toarray() > 0) & others)
-        asked, offered = self._members(queries, items)
-        return np.asarray((asked.astype(np.float32) @ offered.astype(np.float32).T > 0) & others)
+        return np.asarray(relevant(self._members[queries], self._members[items]) & others)
 
-    def _members(self, queries: NDArray[np.intp], items: NDArray[np.intp]) -> tuple[Bools, Bools]:
-        """Return which labels queries and items have, each (n, L)."""
-        wanted, offered = ([self.training.labels[i] for i in chosen] for chosen in (queries, items))
-        classes = sorted({label for labels in (*wanted, *offered) for label in labels})
-        return members(wanted, classes), members(offered, classes)
+    def _has_similar(self, items: NDArray[np.intp]) -> Bools:
+        """Return which of the items have a similar one of another group among them."""
+        apart = self.training.apart[items]
+        found = np.zeros(len(items), bool)
+        if self.training.similar is not None:
+            pairs = self.training.similar[items][:, items].tocoo()
+            found[pairs.row[apart[pairs.row] != apart[pairs.col]]] = True
+            return found
+        labelled = self._members[items].tocoo()
+        groups = apart[labelled.row]
+        least, most = np.full(labelled.shape[1], groups.max(initial=0)), np.zeros(labelled.shape[1], groups.dtype)
+        np.minimum.at(least, labelled.col, groups)
+        np.maximum.at(most, labelled.col, groups)
+        found[labelled.row[(least < most)[labelled.col]]] = True
+        return found
+
+    @cached_property
+    def _members(self) -> Members:
+        """Which examples have which label, (n, L)."""
+        labels = self.training.labels
+        return members(labels, sorted({label for of_one in labels for label in of_one}))
 
 
 def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:

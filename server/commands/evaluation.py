@@ -10,6 +10,7 @@ from engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.progress import progress_bar
 from server.commands.query import TargetsOption
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ class EvaluationOptions:
         EvaluationRequest.splits
     )
     group_by: GroupByOption = None
-    seed: Annotated[int, typer.Option(help="With --refit: draws the splits.")] = EvaluationRequest.seed
+    max_queries: Annotated[
+        int, typer.Option(metavar="N", help="Of more held-out items so many ask, drawn by chance; all can be found.")
+    ] = EvaluationRequest.max_queries
+    seed: Annotated[int, typer.Option(help="Draws the queries, and with --refit the splits.")] = EvaluationRequest.seed
 
     def request(self) -> EvaluationRequest:
         """The request of these options."""
@@ -100,6 +104,7 @@ class EvaluationOptions:
             splits=self.splits,
             seed=self.seed,
             group_by=read_grouping(self.group_by),
+            max_queries=self.max_queries,
             constraints=read_constraints(self.constraints),
         )
 
@@ -140,8 +145,8 @@ def evaluate(
     """
     check_format(as_json, as_csv)
     request = options.request()
-    with connection.collection(name) as collection:
-        evaluation = collection.evaluate(request)
+    with connection.collection(name) as collection, progress_bar(not as_json) as progress:
+        evaluation = collection.evaluate(request, progress=progress)
     if as_json:
         print_json(evaluation)
     elif as_csv:

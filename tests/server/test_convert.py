@@ -225,11 +225,13 @@ def test_requests_survive() -> None:
         EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
         EvaluationRequest(view="color", spaces=("a", "raw"), seed=3),
         EvaluationRequest(view="color", databases=("mixed", "unseen"), by="items"),
-        EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker")),
+        EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker"), max_queries=10**12),
         EvaluationRequest(view="color"),
     ):
         assert to_request(convert_evaluation.from_evaluation_request(given)) == given
     assert to_request(collections_pb2.EvaluateRequest(view="color")) == EvaluationRequest(view="color")
     assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
+    with pytest.raises(InvalidInputError, match="at least 1 query is asked, not 0"):
+        to_request(collections_pb2.EvaluateRequest(view="color", max_queries=0))
     with pytest.raises(InvalidInputError, match=r"one space \(a\) or several \(b\), not both"):
         to_request(collections_pb2.EvaluateRequest(view="color", space="a", spaces=["b"]))

@@ -98,6 +98,20 @@ def test_databases_stand_side_by_side(where: list[str]) -> None:
     assert run(*ask, "--database", "none").exit_code == 1
 
 
+def test_some_held_out_items_ask(where: list[str]) -> None:
+    """So many as are wanted, drawn by the seed, and everything can be found; none is refused."""
+    ask = ("evaluate", "rows", "--space", "cca,raw", "--view", "color", "-k", 5, *where)
+    found = told(*ask, "--max-queries", 3, "--seed", 1)
+    assert (found["queries"], found["databases"]) == (3, {"trained": 14, "unseen": 6})
+    assert "3 of 6 held-out items ask, drawn by chance" in found["protocol"]
+    assert found["rows"] == told(*ask, "--max-queries", 3, "--seed", 1)["rows"]
+    assert told(*ask)["rows"] == told(*ask, "--max-queries", 6)["rows"]
+    for number in (0, -1):
+        result = run(*ask, "--max-queries", number)
+        assert result.exit_code == 1
+        assert f"at least 1 query is asked, not {number}" in result.stderr
+
+
 def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:
     """On request, where there are labels; the trained items have no place for it."""
     ask = ("evaluate", "rows", "--space", "cca", "--view", "color", "--by", "items", *where)

@@ -1,9 +1,10 @@
 """Pipelines: views by name, a seed for everything that draws."""
 
+import numpy as np
 import pytest
 
 from engine.errors import InvalidInputError
-from engine.spaces.pipeline import build
+from engine.spaces.pipeline import build, distances
 
 VIEWS = ("color", "text")
 
@@ -31,3 +32,20 @@ def test_other_settings_may_be_spelled_like_a_view():
 def test_a_setting_about_views_names_those_that_exist():
     with pytest.raises(InvalidInputError, match="neighbor_view='smell' is none of the views color, text"):
         build("multi-npp", VIEWS, [(), ()], {"similar": "knn", "neighbor_view": "smell"})
+
+
+def test_distances_are_the_least_over_the_metrics_of_an_item():
+    """Of more items than are compared at a time; those without a metric are infinitely far."""
+    random = np.random.default_rng(0)
+    probes, placed = random.normal(size=(3, 6)).astype(np.float32), random.normal(size=(5_000, 6)).astype(np.float32)
+    metrics = random.random((5_000, 2)) < 0.5
+    by_metric = [
+        np.linalg.norm(probes[:, None, columns] - placed[None, :, columns].astype(np.float64), axis=2)
+        for columns in (slice(0, 3), slice(3, 6))
+    ]
+    expected = np.min(
+        [np.where(chosen, gaps, np.inf) for gaps, chosen in zip(by_metric, metrics.T, strict=True)], axis=0
+    )
+    np.testing.assert_allclose(distances(probes, placed, metrics), expected)
+    whole = np.linalg.norm(probes[:, None] - placed[None].astype(np.float64), axis=2)
+    np.testing.assert_allclose(distances(probes, placed, np.ones((5_000, 1), bool)), whole)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -17,12 +18,13 @@ from engine.training.measures import (
     precision_at_k,
     ranking,
     relevance,
+    relevant,
     reranked,
 )
 
 
-def one_hot(classes: np.ndarray, count: int) -> np.ndarray:
-    return np.eye(count, dtype=bool)[classes]
+def one_hot(classes: np.ndarray, count: int) -> csr_array:
+    return csr_array(np.eye(count, dtype=bool)[classes])
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -68,8 +70,8 @@ def test_equal_distances_rank_in_database_order():
     assert ranking([[1.0, 0.0, 1.0, 0.0]]).tolist() == [[1, 3, 0, 2]]
 
 
-def test_ties_drawn_by_chance_are_all_orders_in_expectation():
-    """Over many draws the average precision of a tied ranking is the mean over every order of its ties."""
+def test_ties_in_an_order_drawn_by_chance_are_all_orders_in_expectation():
+    """Over many orders of the database the average precision is the mean over every order of the ties."""
     distances, relevant = (
         np.array([[0.0, 1.0, 1.0, 1.0, 1.0, 2.0]]),
         np.array([[False, True, True, False, False, True]]),
@@ -77,27 +79,57 @@ def test_ties_drawn_by_chance_are_all_orders_in_expectation():
     orders = [[0, *tied, 5] for tied in itertools.permutations([1, 2, 3, 4])]
     expected = average_precision(relevant[0][np.array(orders)]).mean()
     random = np.random.default_rng(0)
-    drawn = [average_precision(relevant[:, ranking(distances, random)[0]])[0] for _ in range(4000)]
+    databases = [random.permutation(6) for _ in range(4000)]
+    drawn = [average_precision(relevant[:, order[ranking(distances[:, order])[0]]])[0] for order in databases]
     assert np.mean(drawn) == pytest.approx(expected, abs=4 * np.std(drawn) / np.sqrt(4000))
     assert average_precision(relevant)[0] > expected + 0.05  # what the order of the database would have said
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 70))
+def test_a_ranking_sorts_distances_and_keeps_the_order_of_equal_ones(seed, count):
+    """As a stable sort, for numbers of every size, infinite ones last; zeros are equal whatever their sign."""
+    random = np.random.default_rng(seed)
+    table = random.choice([-0.0, 0.0, 1e-300, 1e-9, 0.1, 1.0, np.nextafter(1.0, 2) + 1e-7, 3e38, np.inf], (3, count))
+    assert (ranking(table) == np.argsort(table, axis=1, kind="stable")).all()
+    distinct = random.permuted(np.tile(np.arange(count) ** 1.5, (3, 1)), axis=1)
+    assert (ranking(distinct) == np.argsort(distinct, axis=1)).all()
+
+
+def test_a_million_distances_are_told_apart():
+    """Where they differ by a millionth."""
+    table = np.random.default_rng(0).permutation(2**20)[None] + 2.0**20
+    assert (ranking(table) == np.argsort(table, axis=1)).all()
+
+
 @given(st.integers(0, 2**32 - 1))
-def test_an_order_drawn_by_chance_is_one_of_the_distances(seed):
-    """Distances rise along it, each item comes once, and the seed decides it."""
-    table = np.random.default_rng(seed).integers(0, 4, (3, 20))
-    order = ranking(table, np.random.default_rng(seed))
-    assert (np.diff(np.take_along_axis(table, order, 1), axis=1) >= 0).all()
-    assert (np.sort(order, axis=1) == np.arange(20)).all()
-    assert (ranking(table, np.random.default_rng(seed)) == order).all()
+def test_votes_of_items_with_several_labels(seed):
+    """Each neighbour votes for all its labels, the most votes win, then the label that is met first."""
+    random = np.random.default_rng(seed)
+    own, database = (random.random((count, 5)) < 0.4 for count in (4, 12))
+    order = random.permuted(np.tile(np.arange(12), (4, 1)), axis=1)
+    for k in (1, 4, 20):
+        expected = []
+        for query, nearest in zip(own, order[:, :k], strict=True):
+            votes = database[nearest]
+            best = np.flatnonzero(votes.sum(axis=0) == votes.sum(axis=0).max())
+            winner = min(best, key=lambda label: (votes[:, label].argmax(), label))
+            expected.append(votes.any() and query[winner])
+        assert knn_correct(order, csr_array(own), csr_array(database), k).tolist() == expected
+
+
+def test_members_are_sparse():
+    """A million classes take no million columns of memory; what is no class is left out."""
+    found = members([("7", "no"), (), ("9", "7"), ("9",)], [str(number) for number in range(1_000_000)])
+    assert (found.shape, found.nnz) == ((4, 1_000_000), 4)
+    assert relevant(found[:1], found).tolist() == [[True, False, True, False]]
 
 
 def test_only_the_first_are_reranked():
     """By the other distances, equal ones in the order they had."""
     order = np.array([[3, 0, 2, 1]])
-    assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 3).tolist() == [[0, 2, 3, 1]]
-    assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 9).tolist() == [[1, 0, 2, 3]]
-    assert reranked(order, [[1.0, 0.0, 1.0, 2.0]], 1).tolist() == order.tolist()
+    assert reranked(order, [[2.0, 1.0, 1.0]]).tolist() == [[0, 2, 3, 1]]
+    assert reranked(order, [[2.0, 1.0, 1.0, 0.0]]).tolist() == [[1, 0, 2, 3]]
+    assert reranked(order, [[2.0]]).tolist() == order.tolist()
 
 
 def test_nearness_of_the_own_item():

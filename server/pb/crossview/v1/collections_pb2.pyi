@@ -1346,6 +1346,7 @@ class EvaluateRequest(_message.Message):
     BY_FIELD_NUMBER: _builtins.int
     SPLITS_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
+    MAX_QUERIES_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1357,12 +1358,17 @@ class EvaluateRequest(_message.Message):
     test_size: _builtins.float
     """Share of the queries in that split; unset: 0.2."""
     seed: _builtins.int
+    """Draws the queries, where held-out items are more than `max_queries`, and the split."""
     by: _builtins.str
     """What is relevant: "labels", the items that share a label; "items", the query's own item, in another view. Empty:
     labels, or items where none has a label.
     """
     splits: _builtins.int
     """With `refit`: number of splits, drawn by `seed` and the numbers after it; figures are means over them. 0 means 1."""
+    max_queries: _builtins.int
+    """Of more held-out items so many ask, drawn by `seed`, the same for every space; all can be found. At least 1; unset:
+    2000.
+    """
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: every target that the view can be matched against."""
@@ -1407,13 +1413,19 @@ class EvaluateRequest(_message.Message):
         by: _builtins.str = ...,
         splits: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
+        max_queries: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "test_size", b"test_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "refit", b"refit", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "refit", b"refit", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
+    _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
     _WhichOneofReturnType__test_size: _TypeAlias = _typing.Literal["test_size"]  # noqa: Y015
     _WhichOneofArgType__test_size: _TypeAlias = _typing.Literal["_test_size", b"_test_size"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_queries) -> _WhichOneofReturnType__max_queries | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__test_size) -> _WhichOneofReturnType__test_size | None: ...
 
 Global___EvaluateRequest: _TypeAlias = EvaluateRequest  # noqa: Y015

@@ -1,0 +1,98 @@
+"""Of many held-out items some ask: the same for every space, drawn with the seed, and all can be found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rows import each, fill, item
+
+from engine.errors import InvalidInputError
+from engine.evaluation import EvaluationRequest
+from engine.recipe import Recipe
+
+BOTH = ("color", "gist")
+FEW = {"view": "color", "k": (1, 3), "max_queries": 5}
+
+
+@pytest.fixture
+def groups(home):
+    """60 items, two spaces that held out the same half, and 6 more held-out items, which lack the view ``color``.
+
+    Their labels are no matter of their rows, so that some queries find more than others.
+    """
+    items = [item(group, number, labels=["ab"[number % 2]]) for group, number in each(22)]
+    late = [replace(one, rows={"gist": one.rows["gist"]}) for one in items if one.key[-2:] in ("20", "21")]
+    with fill(home, "groups", [one for one in items if one.key[-2:] not in ("20", "21")]) as made:
+        for learner in ("pca", "cca"):
+            made.train(Recipe(spec=learner, views=BOTH, dim=2, holdout=0.5, seed=2))
+        made.import_items(late)
+        yield made
+
+
+def test_so_many_ask_and_all_can_be_found(groups):
+    """The databases are those of all queries, and the protocol says how many of those with the query view ask."""
+    whole = groups.evaluate(EvaluationRequest(view="color", spaces=("cca",), databases=("trained", "unseen", "mixed")))
+    found = groups.evaluate(EvaluationRequest(**FEW, spaces=("cca",), databases=("trained", "unseen", "mixed")))
+    assert (found.queries, whole.queries) == (5, 30)
+    assert found.databases == whole.databases == {"trained": 30, "unseen": 36, "mixed": 66}
+    assert "; 5 of 30 held-out items ask, drawn by chance; " in found.protocol
+    assert "ask, drawn" not in whole.protocol
+
+
+def test_as_many_as_there_are_are_all(groups):
+    """Then nothing is drawn, and no seed changes a figure."""
+    request = {"view": "color", "spaces": ("cca",), "k": (1, 3)}
+    whole = groups.evaluate(EvaluationRequest(**request))
+    found = groups.evaluate(EvaluationRequest(**request, max_queries=30, seed=7))
+    assert (found.rows, found.protocol) == (whole.rows, whole.protocol)
+
+
+def test_the_seed_draws_the_queries(groups):
+    """One seed the same, others others; what is measured of many draws is, in the mean, what is measured of all."""
+    request = {"view": "color", "targets": ("color",), "spaces": ("cca",), "databases": ("unseen",), "k": (9,)}
+
+    def mean_precision(**options):
+        (found,) = (row for row in groups.evaluate(EvaluationRequest(**request, **options)).rows if row.metric == "map")
+        return found.value
+
+    drawn = [mean_precision(max_queries=3, seed=seed) for seed in range(60)]
+    assert drawn[:2] == [mean_precision(max_queries=3, seed=seed) for seed in range(2)]
+    assert len(np.unique(drawn)) > 30
+    assert np.mean(drawn) == pytest.approx(mean_precision(), abs=4 * np.std(drawn) / np.sqrt(60))
+
+
+def test_spaces_are_compared_by_the_same_queries(groups):
+    """Each has the figures that it has alone, so that differences are paired."""
+    found = groups.evaluate(EvaluationRequest(**FEW, spaces=("pca", "cca")))
+    for space in ("pca", "cca"):
+        alone = groups.evaluate(EvaluationRequest(**FEW, spaces=(space,)))
+        assert alone.rows == tuple(row for row in found.rows if row.space == space)
+    twice = groups.evaluate(EvaluationRequest(**FEW, spaces=("cca", "pca")))
+    values = {(row.space, row.database_view, row.database, row.metric, row.k): row for row in found.rows}
+    assert twice.differences
+    for one in twice.differences:
+        own, other = (values[space, one.database_view, one.database, one.metric, one.k] for space in ("pca", "cca"))
+        assert one.value == pytest.approx(own.value - other.value)
+
+
+def test_every_split_draws_its_own(groups):
+    """By the numbers after the seed, as its items are; by items only what has the other view, too, asks."""
+    request = {**FEW, "spaces": ("cca",), "targets": ("gist",), "refit": True, "by": "items"}
+    several = groups.evaluate(EvaluationRequest(**request, splits=2, seed=4))
+    single = [groups.evaluate(EvaluationRequest(**request, seed=seed)) for seed in (4, 5)]
+    assert several.queries == 5
+    for number, row in enumerate(several.rows):
+        assert row.value == pytest.approx(np.mean([found.rows[number].value for found in single]))
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"max_queries": 0}, "at least 1 query is asked, not 0: raise --max-queries"),
+        ({"max_queries": -5}, "not -5"),
+        ({"seed": -1}, "a seed is at least 0, not -1"),
+    ],
+)
+def test_what_draws_nothing_is_refused(option, words):
+    with pytest.raises(InvalidInputError, match=words):
+        EvaluationRequest(view="color", **option)
