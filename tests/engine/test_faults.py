@@ -169,9 +169,9 @@ def test_what_others_are_at_work_on_is_no_leftover(home: Home, bad: Items, tmp_p
     replace, seen = os.replace, []
 
     def meanwhile(*arguments: object) -> None:
-        seen.append(str(arguments[0]))
         survived_meanwhile()
         replace(*arguments)
+        seen.append(str(arguments[0]))
 
     def survived_meanwhile() -> None:
         with monkeypatch.context() as patch:
