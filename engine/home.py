@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.catalog.file_errors import file_errors
-from engine.catalog.folder import CollectionFolder
+from engine.catalog.folder import CollectionFolder, sync_folder
+from engine.catalog.leftovers import at_work, remove_leftovers
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from engine.learners.cancellation import checkpoint
 from engine.progress import Progress
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 DEFAULT_VIEWS = ("color", "sift", "gist")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_NEW, _DELETED = ".new-", ".deleted-"
+"""Begin the names of folders that are no collections yet, and no longer."""
 
 
 class Home:
@@ -37,7 +40,8 @@ class Home:
         if not self.path.is_dir():
             return []
         with file_errors():
-            return sorted(entry.name for entry in self.path.iterdir() if CollectionFolder(entry).holds_collection())
+            folders = [entry for entry in self.path.iterdir() if not entry.name.startswith((_NEW, _DELETED))]
+            return sorted(folder.name for folder in folders if CollectionFolder(folder).holds_collection())
 
     def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> "Collection":
         """Create a collection with the views, each ``extractor`` or ``extractor:param=value``.
@@ -57,7 +61,7 @@ class Home:
 
         Raises NotFoundError, AlreadyExistsError for a file that exists, StorageError.
         """
-        from engine.catalog.copies import copy_database, finish_copy, temporary
+        from engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
 
         self._check_exists(name)
         target = Path(path).expanduser().absolute()
@@ -65,11 +69,10 @@ class Home:
             raise AlreadyExistsError(f"{target} exists already: choose another name, or remove it first")
         if not target.parent.is_dir():
             raise InvalidInputError(f"the folder {target.parent} does not exist")
-        with temporary(target.parent, target.name) as part:
+        with temporary(target.parent) as part:
             copy_database(CollectionFolder(self.path / name).database, part, _counted("copying", progress))
             finish_copy(part)
-            with file_errors():
-                os.link(part, target)  # not over a file that has appeared meanwhile
+            place_copy(part, target)
         return target
 
     def restore(
@@ -102,8 +105,12 @@ class Home:
         return self.open(name)
 
     def open(self, name: str) -> "Collection":
-        """Open a collection; NotFoundError lists those that exist, StorageError where the catalog cannot be read."""
+        """Open a collection; NotFoundError lists those that exist, StorageError where the catalog cannot be read.
+
+        What processes that were killed left in the home is removed.
+        """
         self._check_exists(name)
+        remove_leftovers(self.path, f"{_NEW}*", f"{_DELETED}*")
         from engine.collection import Collection  # listing collections needs no catalog
 
         return Collection(CollectionFolder(self.path / name))
@@ -114,11 +121,13 @@ class Home:
         Raises NotFoundError, BusyError while others write it for long, StorageError.
         """
         self._check_exists(name)
-        gone = self.path / f".deleted-{uuid.uuid4().hex}"
-        with CollectionFolder(self.path / name).writer.hold(), file_errors():
-            checkpoint()
-            os.rename(self.path / name, gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        gone = self.path / f"{_DELETED}{uuid.uuid4().hex}"
+        with at_work(self.path):
+            with CollectionFolder(self.path / name).writing(), file_errors():
+                checkpoint()
+                os.rename(self.path / name, gone)
+                sync_folder(self.path)
+            shutil.rmtree(gone, ignore_errors=True)
 
     def _check_new(self, name: str) -> None:
         if not _NAME.fullmatch(name):
@@ -131,13 +140,16 @@ class Home:
     @contextmanager
     def _new_folder(self) -> Iterator[Path]:
         """Give the path of a new folder, which is removed again unless it was installed."""
-        new = self.path / f".new-{uuid.uuid4().hex}"
-        try:
-            with file_errors():
-                new.mkdir(parents=True)
-            yield new
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
+        new = self.path / f"{_NEW}{uuid.uuid4().hex}"
+        with file_errors():
+            self.path.mkdir(parents=True, exist_ok=True)
+        with at_work(self.path):
+            try:
+                with file_errors():
+                    new.mkdir()
+                yield new
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
 
     def _install(self, new: Path, name: str) -> None:
         """Give a new collection its name; AlreadyExistsError where somebody was faster."""
@@ -149,6 +161,7 @@ class Home:
             if name in self.names():
                 raise AlreadyExistsError(f"collection {name!r} exists already") from error
             raise
+        sync_folder(self.path)
 
     def _check_exists(self, name: str) -> None:
         names = self.names()

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,7 +30,7 @@ def import_rows(collection: Collection, data: Data) -> Figures:
     for start in range(0, len(data.vectors), ROWS_AT_ONCE):
         rows = data.vectors[start : start + ROWS_AT_ONCE]
         names = keys(start, start + len(rows))
-        seconds += _timed(lambda: collection.put_vectors(VIEW, names, rows))  # noqa: B023  # called at once
+        seconds += _timed(partial(collection.put_vectors, VIEW, names, rows))
     return [figure("import of vectors", OURS, "rows/s", len(data.vectors) / seconds)]
 
 
@@ -44,7 +45,7 @@ def import_items(collection: Collection, data: Data) -> Figures:
                 zip(keys(start, start + len(rows)), rows, data.first[start:], data.second[start:], strict=False)
             )
         ]
-        seconds += _timed(lambda: collection.import_items(items))  # noqa: B023  # called at once
+        seconds += _timed(partial(collection.import_items, items))
     return [figure("import of items with labels and attribute", OURS, "items/s", len(data.vectors) / seconds)]
 
 
@@ -62,10 +63,10 @@ def measure_writes(collection: Collection, data: Data, folder: Path, count: int)
             search = requests[number % len(requests)]
             row, other = rows[number % len(rows)], requests[(number + 1) % len(requests)]
             steps: dict[str, Callable[[], Any]] = {
-                "write": lambda: collection.put_vectors(VIEW, [f"new{number}"], row[None]),  # noqa: B023
-                "first": lambda: collection.search(search),  # noqa: B023
-                "plain": lambda: collection.search(other),  # noqa: B023
-                "sync": lambda: _write_through(file),
+                "write": partial(collection.put_vectors, VIEW, [f"new{number}"], row[None]),
+                "first": partial(collection.search, search),
+                "plain": partial(collection.search, other),
+                "sync": partial(_write_through, file),
             }
             for name, step in steps.items():
                 times[name][number] = _timed(step)
@@ -99,7 +100,7 @@ def measure_changes(collection: Collection, data: Data, folder: Path) -> Figures
     for name, action in actions.items():
         times = np.empty((CHANGES, 2))
         for number in range(CHANGES):
-            times[number] = _timed(lambda: action(number * size)), _timed(lambda: collection.search(request))  # noqa: B023
+            times[number] = _timed(partial(action, number * size)), _timed(partial(collection.search, request))
         task = f"{name} of {size:,} items"
         rows.append(figure(task, OURS, "items/s", CHANGES * size / float(times[:, 0].sum())))
         rows.append(figure(task, OURS, "search after it, ms", 1000 * float(np.median(times[:, 1]))))

@@ -114,15 +114,19 @@ class Catalog:
     """The catalog behind a database URL; ``writing`` makes the contexts that its changes are committed in."""
 
     def __init__(
-        self, url: str | sa.URL, writing: "Callable[[], AbstractContextManager[object]]" = nullcontext
+        self,
+        url: str | sa.URL,
+        writing: "Callable[[], AbstractContextManager[object]]" = nullcontext,
+        new: bool = False,
     ) -> None:
-        self._database = Database(url)
+        """Open it, or with ``new`` make its tables; StorageError where that cannot be."""
+        self._database = Database(url, new)
         self._writing = writing
 
     @classmethod
     def create(cls, url: str | sa.URL, name: str, description: str = "") -> "Catalog":
         """Open an empty database as the catalog of a new collection."""
-        catalog = cls(url)
+        catalog = cls(url, new=True)
         new = {"id": 1, "name": name, "description": description, "created": now(), "sequence": 0, "active_space": ""}
         new["history"] = secrets.token_hex(8)
         with catalog._database.write() as connection:

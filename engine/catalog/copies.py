@@ -1,17 +1,30 @@
 """Copies of a catalog's database: made while it is read and written, checked, and put in its place again."""
 
+import errno
 import os
 import sqlite3
+import uuid
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from engine.catalog.database import storage_errors
-from engine.errors import InvalidInputError
+from engine.catalog.file_errors import file_errors
+from engine.catalog.folder import sync_folder
+from engine.catalog.leftovers import at_work, remove_leftovers
+from engine.errors import AlreadyExistsError, InvalidInputError, StorageError
 from engine.learners.cancellation import checkpoint
 
 _PAGES_AT_ONCE = 1024
+_PIECE = 1 << 20
 _MAGIC = b"SQLite format 3\x00"
+_SEAL = b"\ncrossview copy, CRC-32 "
+"""Begins the end of a copy, behind the pages of the database, where SQLite does not look."""
+_SEAL_LENGTH = len(_SEAL) + 9
+_PART = ".crossview-copy-"
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Progress = Callable[[int, int], None]
 """Takes how many pages are done, and of how many."""
@@ -29,15 +42,36 @@ def copy_database(source: Path, target: Path, progress: Progress | None = None) 
 
 
 def finish_copy(path: Path) -> None:
-    """Make a copy one file on the disk, after looking through all of it; InvalidInputError if it is damaged."""
+    """Make a copy one file on the disk with a checksum; StorageError if it is damaged, as its source is then."""
     with storage_errors(), closing(sqlite3.connect(path)) as database:
-        check_database(path)
+        try:
+            check_database(path)
+        except InvalidInputError as error:
+            raise StorageError("the collection's catalog is damaged: restore it from an earlier copy") from error
         database.execute("PRAGMA journal_mode=DELETE").fetchone()
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with file_errors(), path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        seal = _seal(file, size)
+        file.seek(size)
+        file.write(seal)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def place_copy(part: Path, target: Path) -> None:
+    """Give a finished copy its name; AlreadyExistsError where a file of that name has appeared meanwhile."""
+    with file_errors():
+        try:
+            try:
+                os.link(part, target)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+                os.replace(part, target)
+        except FileExistsError:
+            raise AlreadyExistsError(f"{target} exists already: choose another name, or remove it first") from None
+        sync_folder(target.parent)
 
 
 def like_pages_of(one: Path, other: Path) -> None:
@@ -53,35 +87,74 @@ def like_pages_of(one: Path, other: Path) -> None:
 
 
 def check_database(path: Path) -> None:
-    """Raise InvalidInputError unless a file is a catalog without damage."""
+    """Raise InvalidInputError unless a file is a catalog without damage.
+
+    In a copy, every byte is checked; in the database of a collection, which has no checksum, how its pages hang
+    together.
+    """
     try:
         with path.open("rb") as file:
-            begins = file.read(len(_MAGIC))
+            _check_seal(path, file)
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
-    if begins != _MAGIC:
-        raise InvalidInputError(f"{path} is no copy of a collection: make one with crossview backup NAME FILE")
     try:
         with closing(_opened(path)) as database:
             (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
-                raise InvalidInputError(f"{path} is damaged: {found}")
+                raise _damaged(path, found)
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.OperationalError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error}") from None
     except sqlite3.DatabaseError as error:
-        raise InvalidInputError(f"{path} is damaged: {error}") from None
+        raise _damaged(path, str(error)) from None
     if not {"collection", "items", "views"} <= tables:
-        raise InvalidInputError(f"{path} is a database, but not of a collection")
+        raise InvalidInputError(f"{path} is a database, but not of a collection: name a copy of one")
+
+
+def _check_seal(path: Path, file: BinaryIO) -> None:
+    """Raise InvalidInputError for what is no database, has another checksum than that at its end, or is cut."""
+    begins = file.read(18)
+    if not begins.startswith(_MAGIC):
+        raise InvalidInputError(f"{path} is no copy of a collection: make one with crossview backup NAME FILE")
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _SEAL_LENGTH))
+    end = file.read()
+    if end.startswith(_SEAL):
+        if end != _seal(file, size - _SEAL_LENGTH):
+            raise _damaged(path, "its checksum does not match")
+    elif size % (int.from_bytes(begins[16:18]) or 1):  # the size of a page, 1 for one that does not fit in here
+        raise _damaged(path, "its end is missing")
+
+
+def _seal(file: BinaryIO, size: int) -> bytes:
+    """Return what ends a copy of so many bytes."""
+    checksum = 0
+    file.seek(0)
+    while size:
+        piece = file.read(min(size, _PIECE))
+        checksum, size = zlib.crc32(piece, checksum), size - len(piece)
+    return b"%s%08x\n" % (_SEAL, checksum)
+
+
+def _damaged(path: Path, how: str) -> InvalidInputError:
+    return InvalidInputError(f"{path} is damaged: {how}; use another copy")
 
 
 @contextmanager
-def temporary(folder: Path, name: str) -> Iterator[Path]:
-    """Give the path of a file to be written, which is removed with what SQLite puts beside it unless it was moved."""
-    path = folder / f".{name}.{os.getpid()}.part"
+def temporary(folder: Path) -> Iterator[Path]:
+    """Give the path of a file to be written, which is removed with what SQLite puts beside it.
+
+    What others that were killed left in the folder is removed, too.
+    """
+    remove_leftovers(folder, f"{_PART}*")
+    part = folder / f"{_PART}{uuid.uuid4().hex}"
     try:
-        yield path
+        with at_work(folder):
+            yield part
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        for path in folder.glob(f"{part.name}*"):
+            with suppress(OSError):
+                path.unlink()
 
 
 def _opened(path: Path) -> sqlite3.Connection:

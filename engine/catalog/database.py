@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from engine.catalog.file_errors import DISK_FULL, file_errors
+from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, file_errors
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
 
@@ -44,15 +44,18 @@ _versions = sa.Table(
 
 
 class Database:
-    """One catalog database: SQLite by path, or whatever SQLAlchemy reaches by URL."""
+    """One catalog database: SQLite by path, or whatever SQLAlchemy reaches by URL; ``new`` where it is to be made.
 
-    def __init__(self, url: str | sa.URL) -> None:
+    Raises StorageError, also for one that is not new and has no tables: it is damaged.
+    """
+
+    def __init__(self, url: str | sa.URL, new: bool = False) -> None:
         with storage_errors():
             self._engine = sa.create_engine(_readable(sa.make_url(url)))
             if self._engine.dialect.name == "sqlite":
                 sa.event.listen(self._engine, "connect", _configure_sqlite)
                 sa.event.listen(self._engine, "begin", _begin_sqlite)
-            self._migrate()
+            self._migrate(new)
         self._watching = threading.Lock()
         self._watch: Any = None
 
@@ -129,11 +132,13 @@ class Database:
                 self._watch = None
         self._engine.dispose()
 
-    def _migrate(self) -> None:
+    def _migrate(self, new: bool) -> None:
         with self._engine.connect() as connection:
             version = _version(connection)
         if version == HEAD:
             return
+        if not version and not new:
+            raise StorageError("the catalog is damaged (it is empty); restore it from a copy")
         with self.write() as connection:
             if version:
                 migrate(connection, version)
@@ -170,19 +175,23 @@ def storage_errors() -> Iterator[None]:
             yield
     except (sa.exc.DBAPIError, sqlite3.Error) as error:
         text = str(getattr(error, "orig", error))
-        if "locked" in text:
+        if "lock" in text:
             raise BusyError("another process is writing this collection; try again in a moment") from error
         raise StorageError(_plain(text)) from error
+    except sa.exc.TimeoutError as error:
+        raise BusyError("too many threads read this collection at once; try again in a moment") from error
 
 
 def _plain(text: str) -> str:
     if "full" in text:
         return DISK_FULL
     if "readonly" in text or "unable to open" in text:
-        return f"the home is read-only or cannot be opened ({text})"
+        return f"the folder is read-only or cannot be opened: let this user write there ({text})"
     if "malformed" in text or "not a database" in text:
         return f"the catalog is damaged ({text}); restore it from a copy"
-    return f"the catalog cannot be used ({text})"
+    if "I/O" in text:
+        return f"{DISK_FAILS} ({text})"
+    return f"the catalog cannot be used ({text}): try again; if that does not help, restore it from a copy"
 
 
 def _number(connection: sa.Connection, pragma: str) -> int:

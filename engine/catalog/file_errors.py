@@ -1,4 +1,4 @@
-"""What the file system refuses, as StorageError where a person can mend it."""
+"""What the file system refuses, as StorageError with what to do about it."""
 
 import errno
 from collections.abc import Iterator
@@ -6,22 +6,36 @@ from contextlib import contextmanager
 
 from engine.errors import StorageError
 
-DISK_FULL = "the disk is full; nothing that was acknowledged is lost"
-_PLAIN = {
+_NOTHING_LOST = "nothing that was acknowledged is lost"
+DISK_FULL = f"the disk is full: free some space and try again; {_NOTHING_LOST}"
+DISK_FAILS = f"the disk cannot be written or read: see whether it works and has space, and try again; {_NOTHING_LOST}"
+_PERMISSION = "no permission: let this user read and write there, or use another home"
+_OPEN_FILES = "too many files are open: close some, or raise the limit (ulimit -n)"
+_REMEDIES = {
     errno.ENOSPC: DISK_FULL,
-    errno.EDQUOT: "the disk quota is used up; nothing that was acknowledged is lost",
-    errno.EROFS: "the home is read-only",
-    errno.EACCES: "no permission for the home",
-    errno.EPERM: "no permission for the home",
+    errno.EDQUOT: f"the disk quota is used up: free some space and try again; {_NOTHING_LOST}",
+    errno.EFBIG: f"a file would be larger than this user or the file system allows (ulimit -f); {_NOTHING_LOST}",
+    errno.EROFS: "the file system is read-only: mount it to be written, or use another home",
+    errno.EACCES: _PERMISSION,
+    errno.EPERM: _PERMISSION,
+    errno.ENOTDIR: "a file is where a folder should be: use another path",
+    errno.EEXIST: "a file is where a folder should be: use another path",
+    errno.EMFILE: _OPEN_FILES,
+    errno.ENFILE: _OPEN_FILES,
 }
 
 
 @contextmanager
 def file_errors() -> Iterator[None]:
-    """Turn what the file system refuses, and a person can mend, into StorageError."""
+    """Turn what the file system refuses into StorageError.
+
+    What has a class of its own in Python and no remedy here, such as FileNotFoundError, is the caller's to understand.
+    """
     try:
         yield
     except OSError as error:
-        if isinstance(error, StorageError) or error.errno not in _PLAIN:
-            raise
-        raise StorageError(f"{_PLAIN[error.errno]}: {error.filename or error}") from error
+        # Libraries that decode files raise an OSError without a number.
+        if error.errno in _REMEDIES or (type(error) is OSError and error.errno is not None):
+            where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            raise StorageError(f"{_REMEDIES.get(error.errno, DISK_FAILS)} ({where})") from error
+        raise

@@ -1,11 +1,14 @@
 """The folder of a collection: what lies where in it, whether it is still the same one, and who may write it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from engine.catalog.file_errors import file_errors
+from engine.catalog.leftovers import remove_leftovers
 from engine.catalog.lock import WriterLock
 from engine.errors import NotFoundError
 
@@ -57,9 +60,13 @@ class CollectionFolder:
         return sum(map(_size, self.path.rglob("*")))
 
     def open_catalog(self) -> "Catalog":
-        """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be."""
+        """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be.
+
+        What processes that were killed left of snapshots is removed.
+        """
         from engine.catalog.catalog import Catalog  # listing collections needs no database
 
+        remove_leftovers(self.indexes, ".*.idx.*")
         return Catalog(self._url(), self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
@@ -76,6 +83,16 @@ class CollectionFolder:
             return self.database.stat().st_ino
         except OSError:
             return None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last where the power fails; StorageError."""
+    with file_errors():
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _size(path: Path) -> int:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -64,8 +64,9 @@ class WriterLock:
                 _take(next_one, deadline)
                 _take(lock, deadline)
             note = json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv)[:200]}).encode().ljust(_NOTE)
-            if os.pread(lock, _NOTE, 0) != note:
-                with file_errors():
+            # On a full disk, who waits is told less: a collection that is to be deleted must not be kept by that.
+            with suppress(OSError):
+                if os.pread(lock, _NOTE, 0) != note:
                     os.pwrite(lock, note, 0)
             yield
 

@@ -11,6 +11,7 @@ import numpy as np
 from engine.catalog.catalog import Head, Transaction
 from engine.catalog.items import Changes
 from engine.catalog.joined import joined_view
+from engine.catalog.leftovers import at_work
 from engine.errors import StorageError
 from engine.learners.cancellation import checkpoint
 from engine.spaces.space import Space
@@ -116,7 +117,8 @@ class IndexedSpace:
         try:
             folder.mkdir(exist_ok=True)
             meta = {"sequence": covered.sequence, "identity": self.identity, "token": token}
-            covered.index.save(self._path(folder, target), meta)
+            with at_work(folder):
+                covered.index.save(self._path(folder, target), meta)
         except OSError as error:
             raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
 

@@ -1,5 +1,7 @@
 """Copies of collections: made while they are written, checked, and brought back for whoever has them open."""
 
+import errno
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -122,15 +124,15 @@ def test_spaces_of_two_histories_with_one_number_are_told_apart(home: Home, line
 
 
 def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, line: Collection, tmp_path: Path):
-    """For whoever had the first one open."""
+    """For whoever had the first one in memory, to search in it and to embed items by it."""
     copy = home.backup("line", tmp_path / "copy.db")
     query, vectors = Query("v", vector=np.array([1, 2, 3, 4], np.float32)), []
     for spec in ("standardize", "l2"):
         line.train(Recipe(spec=spec, views=("v",)), space="made")
-        vectors.append(line.embed([query])[0].vector)
+        vectors.append(np.stack([line.embed([query])[0].vector, line.embed_items("v", space="made").vectors[1]]))
         home.restore("line", copy, replace=True).close()
-    np.testing.assert_allclose(np.linalg.norm(vectors[1]), 1, rtol=1e-5)
-    assert not np.allclose(*vectors)
+    np.testing.assert_allclose(np.linalg.norm(vectors[1], axis=1), 1, rtol=1e-5)
+    assert not np.isclose(np.linalg.norm(vectors[0], axis=1), 1).any()
 
 
 @pytest.mark.parametrize(
@@ -176,6 +178,40 @@ def test_nothing_is_overwritten_unasked(home: Home, line: Collection, tmp_path: 
         home.restore("new", tmp_path / "missing.db")
     with pytest.raises((InvalidInputError, StorageError)):
         home.restore("New!", copy)
+
+
+def test_a_name_that_is_taken_meanwhile_is_not_overwritten(home: Home, line: Collection, tmp_path: Path):
+    """Of a file or of a collection: while a copy or a collection was being made, somebody else was faster."""
+    copy = home.backup("line", tmp_path / "copy.db")
+
+    def faster(*_: object) -> None:
+        (tmp_path / "other.db").write_bytes(b"mine")
+        if "other" not in home.names():
+            home.create("other", ["color"]).close()
+
+    with pytest.raises(AlreadyExistsError, match="choose another name"):
+        home.backup("line", tmp_path / "other.db", faster)
+    assert (tmp_path / "other.db").read_bytes() == b"mine"
+    home.delete("other")
+    with pytest.raises(AlreadyExistsError, match="'other' exists already"):
+        home.restore("other", copy, progress=faster)
+    with home.open("other") as other:
+        assert [view.name for view in other.views()] == ["color"]
+    assert sorted(path.name for path in home.path.iterdir()) == ["line", "other"]
+
+
+def test_a_file_system_without_links_takes_copies_too(home: Home, line: Collection, tmp_path: Path, monkeypatch):
+    """Such as that of most memory sticks; it overwrites nothing either."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    with home.restore("other", home.backup("line", tmp_path / "copy.db")) as restored:
+        assert restored.items(limit=100) == line.items(limit=100)
+    with pytest.raises(AlreadyExistsError, match="choose another name"):
+        home.backup("line", tmp_path / "x.db", lambda *_: (tmp_path / "x.db").touch())
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_what_is_deleted_leaves_nothing_after_a_compaction(home: Home, line: Collection):

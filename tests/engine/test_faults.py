@@ -1,51 +1,30 @@
-"""A bad day: processes that are killed at any time and at the worst points, full disks, damaged and swapped files.
+"""A bad day: processes that are killed at any time and at the worst points, damaged and swapped files.
 
-After each everything acknowledged is there, and nothing that was deleted comes back.
+After each everything that was acknowledged is there, nothing that was deleted comes back, every answer is that of the
+plain model, and nothing is left over. CROSSVIEW_KILLS says how many processes of each kind are killed in the long
+tests, about three in a second; a thousand of each:
+
+    CROSSVIEW_KILLS=1000 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_faults.py -k again_and_again
 """
 
-import json
 import os
 import random as chance
 import shutil
-import signal
-import subprocess
-import sys
+import sqlite3
 import time
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from living import DIM, Asked, Items, after, drawn, labels, make, row
+from living import Asked, Change, Items, after, drawn, make
+from survival import check_order, found, survived, thirty
+from victims import Victim, read, write
 
-from engine.collection import Collection
+from engine.errors import InvalidInputError, NotFoundError, StorageError
 from engine.home import Home
 
-WORK = """
-import importlib, json, os, signal, sys
-from pathlib import Path
-path, point, count = sys.argv[1:]
-if point:
-    module, _, name = point.rpartition(":")
-    *outer, last = name.split(".")
-    holder = importlib.import_module(module)
-    for part in outer:
-        holder = getattr(holder, part)
-    real, left = getattr(holder, last), [int(count)]
-    def fatal(*arguments, **options):
-        left[0] -= 1
-        if left[0] <= 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*arguments, **options)
-    setattr(holder, last, fatal)
-from living import make
-from engine.home import Home
-with Home(path).open("bad") as collection:
-    print("open", flush=True)
-    for change in map(json.loads, sys.stdin):
-        make(collection, change)
-        print("made", flush=True)
-"""
 POINTS = (
     "engine.catalog.catalog:Transaction.next_sequence",  # a change has begun
     "engine.catalog.rows:Rows.put",  # in the middle of it
@@ -55,87 +34,46 @@ POINTS = (
     "engine.spaces.deletion:remove_snapshots",
     "engine.spaces.indexed:replayed",
 )
+KILLS = int(os.environ.get("CROSSVIEW_KILLS", "15"))
+SECONDS = 0.4
+"""In which a process is killed, from before it opens the collection to some changes later."""
 
 
-def changes(state: Items, random: np.random.Generator, count: int) -> tuple[list, list[Items]]:
+@pytest.fixture
+def bad(home: Home) -> Items:
+    return thirty(home)
+
+
+def changes(state: Items, random: np.random.Generator, count: int) -> tuple[list[Change], list[Items]]:
     """Changes one after another, and the states that they lead to."""
-    made, states = [], [state]
+    made, states = list[Change](), [state]
     for _ in range(count):
         made.append(drawn(random, states[-1]))
         states.append(after(states[-1], made[-1]))
     return made, states
 
 
-def killed(home: Home, made: list, point: str = "", count: int = 1, seconds: float | None = None) -> int:
-    """Make changes in a process of its own that is killed, and return how many were acknowledged."""
-    environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-c", WORK, str(home.path), point, str(count)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        with suppress(BrokenPipeError):  # it was killed while it opened the collection
-            child.stdin.write("".join(json.dumps(change) + "\n" for change in made))
-            child.stdin.close()
-        if seconds is not None:
-            child.stdout.readline()
-            time.sleep(seconds)
-            child.kill()
-        told = child.stdout.read().count("made")
-        assert child.wait(120) in (0, -signal.SIGKILL)
-    return told
+# -- writers
 
 
-def contents(collection: Collection) -> dict[str, tuple[str, ...]]:
-    return {item.key: item.labels for item in collection.items(limit=1000)}
-
-
-def survived(home: Home, states: list[Items], acknowledged: int, random: np.random.Generator) -> Items:
-    """Check what is found after a kill against the states that are possible, and return the one that it is."""
-    with home.open("bad") as collection:
-        found = contents(collection)
-        possible = [
-            state
-            for state in states[acknowledged : acknowledged + 2]
-            if found == {key: of for key, (_, of) in sorted(state.items())}
-        ]
-        assert possible, f"{acknowledged} changes were acknowledged, and what is there is another state"
-        for _ in range(3):
-            asked = Asked.of(random)
-            asked.find(collection)
-            possible = [state for state in possible if asked.matches(state)]
-            assert possible, asked
-        assert all(space.name in ("raw", "other") for space in collection.spaces())
-    return possible[0]
-
-
-@pytest.fixture
-def bad(home: Home) -> Items:
-    """The state of a collection of thirty items."""
-    random = np.random.default_rng(0)
-    state = after({}, ("add", {f"item/{number:03}": (row(random), labels(random)) for number in range(30)}))
-    with home.create("bad", [f"v=vectors:dim={DIM}"]) as collection:
-        make(collection, ("add", state))
-    return state
-
-
-def kill_often(home: Home, state: Items, cycles: int) -> None:
+def kill_writers(home: Home, state: Items, cycles: int) -> None:
     random = np.random.default_rng(1)
     for cycle in range(cycles):
         made, states = changes(state, random, 40)
-        acknowledged = killed(home, made, seconds=chance.Random(cycle).uniform(0, 1.5))
-        state = survived(home, states, acknowledged, random)
+        victim = Victim(write, home.path, made)
+        acknowledged = len(victim.killed(chance.Random(cycle).uniform(0, SECONDS)))
+        state = survived(home, states[acknowledged : acknowledged + 2], random)
 
 
 def test_a_writer_that_is_killed_at_any_time_loses_nothing(home: Home, bad: Items):
     """A few times."""
-    kill_often(home, bad, 3)
+    kill_writers(home, bad, 3)
 
 
 @pytest.mark.slow
 def test_a_writer_that_is_killed_again_and_again_loses_nothing(home: Home, bad: Items):
     """Many times; CROSSVIEW_KILLS says how many."""
-    kill_often(home, bad, int(os.environ.get("CROSSVIEW_KILLS", "15")))
+    kill_writers(home, bad, KILLS)
 
 
 @pytest.mark.slow
@@ -146,40 +84,211 @@ def test_a_writer_that_is_killed_at_the_worst_point_loses_nothing(home: Home, ba
     state = bad
     for count in (1, 3):
         made, states = changes(state, random, 40)
-        state = survived(home, states, killed(home, made, point, count), random)
+        acknowledged = len(Victim(write, home.path, made, point, count).killed())
+        state = survived(home, states[acknowledged : acknowledged + 2], random)
+
+
+# -- readers
+
+
+def kill_readers(home: Home, state: Items, kills: int, at_once: int = 2) -> None:
+    """Change a collection while readers come and are killed; check every answer that they had found by then."""
+    random, states = np.random.default_rng(3), [state]
+
+    def killing() -> None:
+        for number in range(0, kills, at_once):
+            first = len(states) - 1
+            readers = [Victim(read, home.path, number + own) for own in range(at_once)]
+            for own, reader in enumerate(readers):
+                asked = reader.killed(chance.Random(number + own).uniform(0, SECONDS))
+                assert all(any(one.matches(state) for state in states[first:]) for one in asked)
+
+    with home.open("bad") as collection, ThreadPoolExecutor(1) as threads:
+        killer, slowest = threads.submit(killing), 0.0
+        while not killer.done():
+            change = drawn(random, states[-1])
+            states.append(after(states[-1], change))
+            began = time.monotonic()
+            make(collection, change)
+            slowest = max(slowest, time.monotonic() - began)
+        killer.result()
+        found(collection, states[-1:], random)
+    assert len(states) > 1
+    assert slowest < 20, "a reader that was killed has stopped the writer"
+    survived(home, states[-1:], random)
+
+
+def test_readers_that_are_killed_stop_no_writer_and_leave_nothing(home: Home, bad: Items):
+    """A few of them; they open the collection, search it and save its indexes when they close it."""
+    kill_readers(home, bad, 4)
+
+
+@pytest.mark.slow
+def test_readers_that_are_killed_again_and_again_stop_no_writer(home: Home, bad: Items):
+    """Many, four at once; CROSSVIEW_KILLS says how many."""
+    kill_readers(home, bad, KILLS, 4)
+
+
+@pytest.mark.slow
+def test_readers_and_a_writer_that_are_killed_again_and_again_lose_nothing(home: Home, bad: Items):
+    """All at once, each at a time of its own."""
+    random, state = np.random.default_rng(4), bad
+    for cycle in range(KILLS):
+        made, states = changes(state, random, 40)
+        seconds = [chance.Random(f"{cycle}/{own}").uniform(0, SECONDS / 2) for own in range(3)]
+        readers = [Victim(read, home.path, 2 * cycle + own) for own in range(2)]
+        acknowledged = len(Victim(write, home.path, made).killed(seconds[0]))
+        asked = [one for own, reader in enumerate(readers) for one in reader.killed(seconds[1 + own])]
+        assert all(any(one.matches(state) for state in states[: acknowledged + 2]) for one in asked)
+        state = survived(home, states[acknowledged : acknowledged + 2], random)
+
+
+# -- what killed processes leave
+
+
+def test_what_killed_processes_left_is_removed_by_the_next_opening(home: Home, bad: Items, tmp_path: Path):
+    """Halves of collections, of snapshots and of copies; they are never listed, and stay while anybody is at work."""
+    shutil.copytree(home.path / "bad", home.path / ".new-1234")
+    shutil.copytree(home.path / "bad", home.path / ".deleted-1234")
+    (home.path / "bad" / "indexes").mkdir(exist_ok=True)
+    (home.path / "bad" / "indexes" / ".raw-1-v.idx.abcd").write_bytes(b"half")
+    (tmp_path / ".crossview-copy-1234").write_bytes(b"half")
+    (tmp_path / ".crossview-copy-1234-journal").write_bytes(b"half")
+    assert home.names() == ["bad"]
+    home.backup("bad", tmp_path / "copy.db")
+    assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy.db"]
+    with home.restore("other", tmp_path / "copy.db"):
+        assert (home.path / ".new-1234").is_dir()  # the restoring is at work in the home itself
+    survived(home, [bad], np.random.default_rng(5))
+
+
+def test_what_others_are_at_work_on_is_no_leftover(home: Home, bad: Items, tmp_path: Path, monkeypatch):
+    """Whoever opens, copies or searches meanwhile takes nothing away from a restoring, a copy or a snapshot."""
+    random = np.random.default_rng(6)
+    home.backup("bad", tmp_path / "copy.db")
+    replace, seen = os.replace, []
+
+    def meanwhile(*arguments: object) -> None:
+        survived_meanwhile()
+        replace(*arguments)
+        seen.append(str(arguments[0]))
+
+    def survived_meanwhile() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", replace)
+            with home.open("bad") as other:
+                found(other, [bad], random)
+
+    monkeypatch.setattr(os, "replace", meanwhile)
+    with home.open("bad") as collection:
+        found(collection, [bad], random)
+        make(collection, ("compact", None))
+    home.restore("other", tmp_path / "copy.db", progress=lambda *_: survived_meanwhile()).close()
+    home.backup("bad", tmp_path / "second.db", lambda *_: home.backup("bad", tmp_path / f"{time.monotonic()}.db"))
+    assert any(".idx." in path for path in seen)
+    survived(home, [bad], random)
+    survived(home, [bad], random, "other")
+
+
+# -- damaged and swapped files
 
 
 def test_damaged_snapshots_are_built_again(home: Home, bad: Items):
     """Torn, emptied, with flipped bytes at any place, and those of two targets exchanged."""
-    random = np.random.default_rng(3)
+    random = np.random.default_rng(7)
     with home.open("bad") as collection:
         make(collection, ("train", None))
-        Asked.of(random).find(collection)
+        found(collection, [bad], random)
     folder = home.path / "bad" / "indexes"
     whole = {path: path.read_bytes() for path in folder.glob("*.idx")}
     assert len(whole) >= 2
     path, other = list(whole)[:2]
-    for place in np.linspace(0, len(whole[path]) - 1, 12).astype(int).tolist():
-        flipped = bytearray(whole[path])
-        flipped[place] ^= 0x10
-        for content in (whole[path][:place], bytes(flipped)):
+    for place in np.linspace(0, len(whole[path]) - 1, 4).astype(int).tolist():
+        for content in (whole[path][:place], flipped(whole[path], place)):
             path.write_bytes(content)
-            survived(home, [bad], 0, random)
+            survived(home, [bad], random)
             path.write_bytes(whole[path])
     path.write_bytes(whole[other])
-    survived(home, [bad], 0, random)
+    survived(home, [bad], random)
 
 
-def test_a_catalog_swapped_for_another_collections_answers_for_that(home: Home, bad: Items, tmp_path: Path):
-    """With its snapshots left in place, which belong to the other one."""
-    random = np.random.default_rng(4)
-    survived(home, [bad], 0, random)
-    state = after({}, ("add", {f"item/{number:03}": (row(random), labels(random)) for number in range(30)}))
-    with home.create("other", [f"v=vectors:dim={DIM}"]) as collection:
-        make(collection, ("add", state))
-        Asked.of(random).find(collection)
-    for name in ("catalog.db", "catalog.db-wal", "catalog.db-shm"):
-        (home.path / "bad" / name).unlink(missing_ok=True)
-        if (source := home.path / "other" / name).exists():
-            shutil.copy(source, home.path / "bad" / name)
-    survived(home, [state], 0, random)
+def flipped(content: bytes, place: int) -> bytes:
+    changed = bytearray(content)
+    changed[place] ^= 0x10
+    return bytes(changed)
+
+
+def test_a_damaged_copy_is_refused_and_changes_nothing(home: Home, bad: Items, tmp_path: Path):
+    """Torn at any place or with a flipped byte anywhere, in a row too, where no database would see it."""
+    random = np.random.default_rng(8)
+    copy = home.backup("bad", tmp_path / "copy.db")
+    whole = copy.read_bytes()
+    with home.open("bad") as collection:
+        make(collection, change := ("delete", sorted(bad)[:3]))
+    state = after(bad, change)
+    places = [*np.linspace(0, len(whole) - 1, 40).astype(int).tolist(), *range(len(whole) - 32, len(whole))]
+    for place in places:
+        for content in (whole[:place], flipped(whole, place)):
+            copy.write_bytes(content)
+            for name in ("bad", "new"):
+                with pytest.raises(InvalidInputError, match=r"copy.db is (damaged: .*; use another|no) copy"):
+                    home.restore(name, copy, replace=True)
+    assert home.names() == ["bad"]
+    survived(home, [state], random)
+    copy.write_bytes(whole)
+    home.restore("bad", copy, replace=True).close()
+    survived(home, [bad], random)
+
+
+def test_a_database_without_a_checksum_is_a_copy_too(home: Home, bad: Items, tmp_path: Path):
+    """That of a collection which nobody has open, copied by hand; torn it is refused."""
+    with closing(sqlite3.connect(home.path / "bad" / "catalog.db")) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    content = (home.path / "bad" / "catalog.db").read_bytes()
+    (tmp_path / "copy.db").write_bytes(content)
+    home.restore("other", tmp_path / "copy.db").close()
+    survived(home, [bad], np.random.default_rng(9), "other")
+    for length in np.linspace(0, len(content) - 1, 30).astype(int).tolist():
+        (tmp_path / "copy.db").write_bytes(content[:length])
+        with pytest.raises(InvalidInputError, match=r"damaged|no copy"):
+            home.restore("third", tmp_path / "copy.db")
+    check_order(home)
+
+
+def test_a_damaged_catalog_is_refused_and_brought_back_from_a_copy(home: Home, bad: Items, tmp_path: Path):
+    """Torn, or with zeros in place of a page; its own copy is refused, and another one makes it what it was."""
+    random = np.random.default_rng(10)
+    copy, catalog = home.backup("bad", tmp_path / "copy.db"), home.path / "bad" / "catalog.db"
+    whole = catalog.read_bytes()
+    for number, content in enumerate((whole[: len(whole) // 2], bytes(32768) + whole[32768:], b"")):
+        catalog.write_bytes(content)
+        for refused in (lambda: opened(home), lambda: home.backup("bad", tmp_path / "damaged.db")):
+            with pytest.raises(StorageError, match=r"catalog is damaged.* restore it from"):
+                refused()
+        assert not (tmp_path / "damaged.db").exists()
+        home.restore(f"again{number}", copy).close()
+        survived(home, [bad], random, f"again{number}")
+
+
+def opened(home: Home) -> None:
+    with home.open("bad") as collection:
+        collection.items()
+
+
+def test_a_catalog_swapped_for_another_collections_answers_for_that(home: Home, bad: Items):
+    """With its snapshots left in place, which belong to the other one; whoever had it open is told that it is gone."""
+    random = np.random.default_rng(11)
+    survived(home, [bad], random)
+    state = thirty(home, "other", seed=12)
+    survived(home, [state], random, "other")
+    with home.open("bad") as before:
+        found(before, [bad], random)
+        for name in ("catalog.db", "catalog.db-wal", "catalog.db-shm"):
+            (home.path / "bad" / name).unlink(missing_ok=True)
+            if (source := home.path / "other" / name).exists():
+                shutil.copy(source, home.path / "bad" / name)
+        with pytest.raises(NotFoundError, match="deleted"):
+            make(before, ("delete", ["item/001"]))
+        with pytest.raises(NotFoundError, match="deleted"):
+            Asked.of(random).find(before)
+    survived(home, [state], random)

@@ -1,0 +1,53 @@
+"""Leftovers: files and folders that have names of their own until they are whole, of processes that were killed."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """Let nobody take for leftovers what the block makes in a folder; the kernel knows when the process dies."""
+    descriptor = _locked(folder, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def remove_leftovers(folder: Path, *patterns: str) -> None:
+    """Remove what has a name of one of the patterns, unless anybody is at work in the folder.
+
+    What cannot be removed only takes room.
+    """
+    descriptor = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if descriptor is None:
+        return
+    try:
+        found = [path for pattern in patterns for path in folder.glob(pattern)]
+    finally:
+        os.close(descriptor)
+    for path in found:  # their names are never given again, so whoever is at work by now has others
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _locked(folder: Path, how: int) -> int | None:
+    """Return a descriptor that holds a lock on a folder; None where that cannot be had."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, how)
+    except OSError:  # somebody holds it, or the file system knows no locks: then nothing is ever removed
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,240 @@
+"""Disks that fail at any access, and full ones: an operation is done or refused with what to do, and loses nothing.
+
+CROSSVIEW_FAULTS says at how many places of each operation the disk fails in the long tests, of 24 to 135 (5 of a
+deletion); at every one:
+
+    CROSSVIEW_FAULTS=200 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_failing_disk.py
+"""
+
+import errno
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from disk import failing_disk
+from living import Change, Items, after, labels, make, row
+from survival import REFUSALS, check_remedy, found, survived, thirty
+
+from engine.collection import Collection
+from engine.home import Home
+
+
+@dataclass
+class Day:
+    """A collection ``bad`` that is open, in the state ``now``, and a copy of it in the state ``then``."""
+
+    home: Home
+    collection: Collection
+    then: Items
+    now: Items
+    more: Change
+    """A change that can be made."""
+
+    @property
+    def copy(self) -> Path:
+        return self.home.path.parent / "copy.db"
+
+
+def backup(day: Day) -> None:
+    day.home.backup("bad", day.home.path.parent / "second.db")
+
+
+def restore(day: Day, name: str = "bad") -> None:
+    day.home.restore(name, day.copy, replace=True).close()
+
+
+OPERATIONS: dict[str, Callable[[Day], object]] = {
+    "import": lambda day: make(day.collection, day.more),
+    "save": lambda day: day.collection._versions().save(),
+    "train": lambda day: make(day.collection, ("train", None)),
+    "compact": lambda day: make(day.collection, ("compact", None)),
+    "backup": backup,
+    "restore": restore,
+    "restore as another": lambda day: restore(day, "other"),
+    "create": lambda day: day.home.create("other", ["v=vectors:dim=2"]).close(),
+    "delete": lambda day: day.home.delete("second"),
+}
+FAULTS = int(os.environ.get("CROSSVIEW_FAULTS", "6"))
+Made = tuple[Path, Items, Items]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A folder with a home and a copy, which are copied for each test, and the states that they are in."""
+    folder, random = tmp_path_factory.mktemp("made"), np.random.default_rng(0)
+    home = Home(folder / "home")
+    then = thirty(home)
+    home.create("second", ["v=vectors:dim=2"]).close()
+    with home.open("bad") as collection:
+        make(collection, ("train", None))
+        found(collection, [then], random)
+    home.backup("bad", folder / "copy.db")
+    changes = ("delete", sorted(then)[:4]), ("row", {key: row(random) for key in sorted(then)[4:8]})
+    now = then
+    with home.open("bad") as collection:
+        for change in changes:
+            make(collection, change)
+            now = after(now, change)
+    return folder, then, now
+
+
+@contextmanager
+def a_day(made: Made, folder: Path) -> Iterator[Day]:
+    """Give a day in a folder that does not exist yet; it is removed when the day is over."""
+    shutil.copytree(made[0], folder)
+    home, random = Home(folder / "home"), np.random.default_rng(1)
+    more = ("add", {f"item/{number}": (row(random), labels(random)) for number in range(500, 520)})
+    with home.open("bad") as collection:
+        found(collection, [made[2]], random)
+        yield Day(home, collection, made[1], made[2], more)
+    shutil.rmtree(folder)
+
+
+def attempt(work: Callable[[], object]) -> bool:
+    """Return whether work was done; it is refused with a sentence on what to do."""
+    try:
+        work()
+    except REFUSALS as error:
+        check_remedy(error)
+        return False
+    return True
+
+
+def check_day(day: Day, name: str, done: bool) -> None:
+    """Nothing is lost, neither for who has the collection open nor for the next one, and now the operation succeeds."""
+    random = np.random.default_rng(2)
+    results = {"import": after(day.now, day.more), "restore": day.then}
+    possible = [results[name]] if done and name in results else [day.now]
+    if name == "restore":
+        possible = [day.then, *possible]  # it may be done, and its name's last sync refused
+    now = found(day.collection, possible, random)
+    second = day.copy.with_name("second.db")
+    if second.exists():  # whole or not at all
+        day.home.restore("third", second).close()
+        survived(day.home, [day.now], random, "third")
+        second.unlink()
+    if "other" in day.home.names():
+        if name == "restore as another":
+            survived(day.home, [day.then], random, "other")
+        day.home.delete("other")
+    if name != "delete" or "second" in day.home.names():
+        OPERATIONS[name](day)
+    now = results.get(name, now)
+    found(day.collection, [now], random)
+    survived_beside(day, now, random)
+
+
+def survived_beside(day: Day, now: Items, random: np.random.Generator) -> None:
+    day.collection.close()
+    survived(day.home, [now], random)
+    day.collection = day.home.open("bad")
+    assert [path.name for path in day.home.path.parent.iterdir() if path.name.startswith(".")] == []
+
+
+def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, most: int) -> None:
+    """Let so many of an operation's accesses fail, the first and later ones, each in a day of its own."""
+    with failing_disk() as disk, a_day(made, folder) as day, disk.fail(10**9, error):
+        OPERATIONS[name](day)
+        times = np.linspace(1, disk.count + 1, min(most, disk.count), endpoint=False).astype(int).tolist()
+    assert times
+    for time in times:
+        with failing_disk() as disk, a_day(made, folder) as day:
+            with disk.fail(time, error, lasting=lasting):
+                done = attempt(lambda day=day: OPERATIONS[name](day))
+            assert disk.failed
+            check_day(day, name, done)
+
+
+@pytest.mark.parametrize("name", ["import", "save", "backup", "restore"])
+def test_an_operation_that_the_disk_fails_under_loses_nothing(made: Made, tmp_path: Path, name: str):
+    """What is written, synced, renamed or made."""
+    fail_some(made, tmp_path / "day", name, errno.EIO, False, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "from_then_on"])
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["broken", "full"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_that_the_disk_fails_under_at_any_access_loses_nothing(
+    made: Made, tmp_path: Path, name: str, error: int, lasting: bool
+):
+    """Each with two errors, for once and from then on; CROSSVIEW_FAULTS says at how many places."""
+    fail_some(made, tmp_path / "day", name, error, lasting, FAULTS)
+
+
+# -- full disks
+
+
+SmallDisk = Callable[[Path], AbstractContextManager[Callable[[], AbstractContextManager[None]]]]
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """A small file system at a folder, and what fills it up for a block."""
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small file system")
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        with (folder / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+            for size in (1 << 20, 1 << 12, 1):
+                with suppress(OSError):
+                    while True:
+                        filler.write(bytes(size))
+        yield
+        (folder / "filler").unlink()
+
+    try:
+        yield full
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def limited_files(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """A folder, and what lets no file grow for a block."""
+    folder.mkdir()
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    yield full
+
+
+def fill(made: Made, tmp_path: Path, disk: SmallDisk, names: Iterable[str]) -> None:
+    """Begin operations while the disk is full, and see what they leave; with space again they succeed."""
+    with disk(tmp_path / "disk") as full:
+        for name in names:
+            with a_day(made, tmp_path / "disk" / "day") as day:
+                with full():
+                    done = attempt(lambda day=day, name=name: OPERATIONS[name](day))
+                    assert done == (name in ("save", "compact", "delete")), name  # these lose nothing but room
+                    found(day.collection, [day.now], np.random.default_rng(3))
+                check_day(day, name, done)
+
+
+def test_on_a_full_disk_everything_is_found_and_what_was_refused_succeeds_later(made: Made, tmp_path: Path):
+    """Files that cannot grow."""
+    fill(made, tmp_path, limited_files, ["import", "save", "backup", "restore", "compact"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("disk", [limited_files, small_disk])
+def test_whatever_is_done_on_a_full_disk_loses_nothing(made: Made, tmp_path: Path, disk: SmallDisk):
+    """All operations, also on a file system without space, which needs the right to mount one."""
+    fill(made, tmp_path, disk, OPERATIONS)

@@ -1,0 +1,73 @@
+"""What a collection called ``bad`` must be after a bad day: whole, in a possible state, with nothing left over."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
+import numpy as np
+from living import DIM, Asked, Items, after, labels, make, row
+
+from engine.collection import Collection
+from engine.errors import BusyError, InvalidInputError, StorageError
+from engine.home import Home
+from engine.query import Query, SearchRequest
+
+REFUSALS: tuple[type[Exception], ...] = (StorageError, BusyError, InvalidInputError)
+_REMEDIES = ("try again", "see whether", "let this user", "use another", "restore it from", "free some space", "ulimit")
+_FILES = {"catalog.db", "catalog.db-wal", "catalog.db-shm", "lock", "lock.next", "indexes"}
+
+
+def thirty(home: Home, name: str = "bad", seed: int = 0) -> Items:
+    """Make a collection of thirty items, and return its state."""
+    random = np.random.default_rng(seed)
+    state = after({}, ("add", {f"item/{number:03}": (row(random), labels(random)) for number in range(30)}))
+    with home.create(name, [f"v=vectors:dim={DIM}"]) as collection:
+        make(collection, ("add", state))
+    return state
+
+
+def found(collection: Collection, possible: Sequence[Items], random: np.random.Generator) -> Items:
+    """Return the state, of those that are possible, that everything that can be asked for is of."""
+    kept = {item.key: item.labels for item in collection.items(limit=1000)}
+    left = [state for state in possible if kept == {key: of for key, (_, of) in sorted(state.items())}]
+    assert left, "what is there is none of the states that are possible"
+    for _ in range(3):
+        asked = Asked.of(random)
+        asked.find(collection)
+        left = [state for state in left if asked.matches(state)]
+        assert left, asked
+    for space in collection.spaces():
+        query = Query("v", vector=np.zeros(DIM, np.float32))
+        (hits,) = collection.search(SearchRequest([query], k=1000, space=space.name))
+        assert {hit.key for hit in hits.hits} == left[0].keys(), space
+    return left[0]
+
+
+def survived(home: Home, possible: Sequence[Items], random: np.random.Generator, name: str = "bad") -> Items:
+    """Return the state that is found by who opens the collection next; nobody else has it open."""
+    with home.open(name) as collection:
+        state = found(collection, possible, random)
+    check_order(home, name)
+    return state
+
+
+def check_order(home: Home, name: str = "bad") -> None:
+    """Nothing is left over of what was not finished, and nobody holds a lock."""
+    assert [path.name for path in home.path.iterdir() if path.name not in home.names()] == []
+    folder = home.path / name
+    assert {path.name for path in folder.iterdir()} <= _FILES
+    assert [path.name for path in folder.glob("indexes/*") if path.name.startswith(".") or path.suffix != ".idx"] == []
+    for lock in ("lock", "lock.next"):
+        descriptor = os.open(folder / lock, os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
+    with closing(sqlite3.connect(folder / "catalog.db")) as database:
+        assert database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def check_remedy(error: Exception) -> None:
+    """It has a sentence on what to do."""
+    assert any(words in str(error) for words in _REMEDIES), str(error)
