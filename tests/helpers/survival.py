@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 from living import DIM, Asked, Items, after, labels, make, row
@@ -33,14 +34,17 @@ def found(collection: Collection, possible: Sequence[Items], random: np.random.G
     kept = {item.key: item.labels for item in collection.items(limit=1000)}
     left = [state for state in possible if kept == {key: of for key, (_, of) in sorted(state.items())}]
     assert left, "what is there is none of the states that are possible"
+    everything = SearchRequest([Query("v", vector=np.zeros(DIM, np.float32))], k=1000, space="raw")
+    norms = {hit.key: hit.distance for hit in collection.search(everything)[0].hits}
+    left = [state for state in left if np.allclose([np.linalg.norm(state[key][0]) for key in norms], [*norms.values()])]
+    assert left, "the rows that are there are of none of the states that are possible"
     for _ in range(3):
         asked = Asked.of(random)
         asked.find(collection)
         left = [state for state in left if asked.matches(state)]
         assert left, asked
     for space in collection.spaces():
-        query = Query("v", vector=np.zeros(DIM, np.float32))
-        (hits,) = collection.search(SearchRequest([query], k=1000, space=space.name))
+        (hits,) = collection.search(replace(everything, space=space.name))
         assert {hit.key for hit in hits.hits} == left[0].keys(), space
     return left[0]
 
