@@ -274,7 +274,7 @@ def serving(home: Home) -> Iterator["subprocess.Popen[str]"]:
         process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_serve_is_ready_when_it_says_so_and_stops_when_told(
     serving: "subprocess.Popen[str]", home: Home, number: int
 ) -> None:
