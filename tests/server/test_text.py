@@ -11,7 +11,7 @@ from engine import errors
 from engine.item import IndexOptions, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
-from server import pages
+from server import batches
 from server.backend import Backend, CollectionBackend
 from server.client import Client
 from server.demo.captions import WORDS, caption, write_captions
@@ -191,13 +191,13 @@ def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "largest"), [(5_000, 100_000), pytest.param(999_999, pages.LARGEST_SIZE, marks=pytest.mark.slow)]
+    ("length", "most"), [(5_000, 100_000), pytest.param(999_999, batches.BATCH_BYTES, marks=pytest.mark.slow)]
 )
 def test_long_texts_fit_into_pages(
-    made: CollectionBackend, monkeypatch: pytest.MonkeyPatch, length: int, largest: int
+    made: CollectionBackend, monkeypatch: pytest.MonkeyPatch, length: int, most: int
 ) -> None:
     """A page is cut where its texts are long, and listing goes on."""
-    monkeypatch.setattr(pages, "LARGEST_SIZE", largest)
+    monkeypatch.setattr(batches, "BATCH_BYTES", most)
     made.import_items([NewItem(f"{number:02}", text="é" * length) for number in range(40)])
     assert [item.key for item in made.items(limit=40)] == [f"{number:02}" for number in range(40)]
     assert len(made.items(limit=7)) == 7
