@@ -6,8 +6,9 @@ PUBFIG ?= $(SHARED)/pubfig_relattr
 MERGED ?= $(SHARED)/merged20
 OUT ?= bench-out
 BIN := .venv/bin
-# A process of tests on each core, each with one thread for its sums.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
+# A process of tests on each core, each with one thread for its sums. Each begins with tests that stand together, which
+# share what they build; and what is compiled is kept, for all processes.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 READY := .venv/.ready
 
 .PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores clean

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from drawn import CLASSES, VIEWS, draw, encode, numbered, write_pictures
+from drawn import CLASSES, VIEWS, draw, encode, numbered
+from once import Once
 
 from engine.collection import Collection
 from engine.home import Home
@@ -16,37 +17,53 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Collections that are made once and copied for each test."""
+    return Once(tmp_path_factory.mktemp("once"))
+
+
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    write_pictures(tmp_path / "pictures", 6)
+def pictures(tmp_path: Path, once: Once) -> Path:
+    once.copy_pictures(tmp_path / "pictures")
     return tmp_path / "pictures"
 
 
 @pytest.fixture
-def collection(home: Home, pictures: Path) -> Iterator[Collection]:
+def collection(home: Home, once: Once, pictures: Path) -> Iterator[Collection]:
     """18 pictures in three classes, with colours and words, indexed with labels."""
-    with home.create("small", VIEWS) as made:
-        made.index([pictures], IndexOptions(labels="folder", workers=1))
+    with once.copy_of_pictures(home, indexed, pictures) as made:
         yield made
 
 
 @pytest.fixture
-def vectors_only(home: Home) -> Callable[[int], Collection]:
+def vectors_only(home: Home, once: Once) -> Callable[[int], Collection]:
     """A factory of collections of the colour view whose items are ready rows with known answers."""
-
-    def make(count: int) -> Collection:
-        made = home.create("rows", ["color"])
-        made.import_items([numbered(number) for number in range(count)])
-        return made
-
-    return make
+    return lambda count: once.copy(home, rows, count)
 
 
 @pytest.fixture
-def three(home: Home) -> Iterator[Collection]:
+def three(home: Home, once: Once) -> Iterator[Collection]:
     """18 labelled pictures in three classes, with colours, gist and words."""
-    drawn = [(label, number) for label in CLASSES for number in range(6)]
-    with home.create("three", ["color", "gist", "sift:words=8"]) as made:
-        made.fit_views([encode(draw(*one)) for one in drawn], workers=1)
-        made.import_items([NewItem(f"{one[0]}/{one[1]}", image=encode(draw(*one)), labels=(one[0],)) for one in drawn])
+    with once.copy(home, three_views) as made:
         yield made
+
+
+def indexed(home: Home, pictures: Path) -> Collection:
+    made = home.create("small", VIEWS)
+    made.index([pictures], IndexOptions(labels="folder", workers=1))
+    return made
+
+
+def rows(home: Home, count: int) -> Collection:
+    made = home.create("rows", ["color"])
+    made.import_items([numbered(number) for number in range(count)])
+    return made
+
+
+def three_views(home: Home) -> Collection:
+    drawn = [(label, number) for label in CLASSES for number in range(6)]
+    made = home.create("three", ["color", "gist", "sift:words=8"])
+    made.fit_views([encode(draw(*one)) for one in drawn], workers=1)
+    made.import_items([NewItem(f"{one[0]}/{one[1]}", image=encode(draw(*one)), labels=(one[0],)) for one in drawn])
+    return made

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from drawn import numbered
+from once import Once
 from rows import each, fill, item
 
 from engine.catalog import lock as writing
@@ -41,11 +42,16 @@ class Countdown:
             raise CancelledError("the caller is gone")
 
 
+def trained(home: Home) -> Collection:
+    made = fill(home, "groups", [item(group, number) for group, number in each()])
+    made.train(Recipe(spec="pca:2", views=BOTH), space="before")
+    return made
+
+
 @pytest.fixture
-def groups(home: Home):
+def groups(home: Home, once: Once):
     """24 labelled items of three groups in two views, and a space that answers."""
-    with fill(home, "groups", [item(group, number) for group, number in each()]) as made:
-        made.train(Recipe(spec="pca:2", views=BOTH), space="before")
+    with once.copy(home, trained) as made:
         yield made
 
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
+from engine.collection import Collection
 from engine.errors import InvalidInputError
 from engine.evaluation import EvaluationRequest
+from engine.home import Home
 from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe, Tune
@@ -18,11 +20,16 @@ BOTH = ("color", "gist")
 ITEMS = [item(group, number) for group, number in each()]
 
 
+def trained(home: Home) -> Collection:
+    made = fill(home, "codes", ITEMS)
+    made.train(Recipe(spec="multi-npp,itq:16", views=BOTH), space="codes")
+    return made
+
+
 @pytest.fixture
-def codes(home):
+def codes(home, once):
     """24 items of three groups in two views, and a space of 16-bit codes of them."""
-    with fill(home, "codes", ITEMS) as made:
-        made.train(Recipe(spec="multi-npp,itq:16", views=BOTH), space="codes")
+    with once.copy(home, trained) as made:
         yield made
 
 

@@ -161,13 +161,18 @@ def test_an_item_that_is_deleted_under_a_change_of_it_is_not_made_again(groups: 
 
 def test_two_processes_that_index_one_folder_make_each_item_once_and_report_what_they_did(home: Home, tmp_path):
     paths = write_pictures(tmp_path / "pictures", 6)
-    with home.create("a", ["color", WORDS]) as made:
-        command = [sys.executable, "-c", INDEX, str(home.path), str(tmp_path / "pictures")]
-        others = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        for other in others:
-            assert other.stdout is not None
-            assert other.stdout.readline() == "ready\n"
-        reports = [json.loads(other.communicate("\n")[0]) for other in _started(others)]
+    command = [sys.executable, "-c", INDEX, str(home.path), str(tmp_path / "pictures")]
+    with (
+        home.create("a", ["color", WORDS]) as made,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
+    ):
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        other.stdin.write("\n")
+        other.stdin.flush()
+        here = made.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
+        reports = [[here.added, here.updated, here.unchanged, len(here.failures)], json.loads(other.communicate()[0])]
         assert [sum(report) for report in reports] == [len(paths)] * 2
         assert sum(added for added, *_ in reports) == made.count() == len(paths)
         assert [failures for *_, failures in reports] == [0, 0]
@@ -177,13 +182,6 @@ def test_two_processes_that_index_one_folder_make_each_item_once_and_report_what
         }
         again = made.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
         assert (again.added, again.updated, again.unchanged) == (0, 0, len(paths))
-
-
-def _started(others: list) -> list:
-    for other in others:
-        other.stdin.write("\n")
-        other.stdin.flush()
-    return others
 
 
 # -- trainings

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from once import Once
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
@@ -50,8 +51,8 @@ def fill(home: Home, name: str, labelled: bool):
 
 
 @pytest.fixture
-def items(home: Home):
-    with fill(home, "rows", labelled=True) as made:
+def items(home: Home, once: Once):
+    with once.copy(home, fill, "rows", True) as made:
         yield made
 
 

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,27 +64,37 @@ def filters(draw: st.DrawFn, items: list[NewItem]) -> Filter:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home(tmp_path_factory.mktemp("filters"))
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
+    """A collection that all tests fill anew."""
+    with Home(tmp_path_factory.mktemp("filters")).create("kept", ["v=vectors:dim=2"]) as collection:
+        yield collection
 
 
-numbers = count()
+@pytest.fixture
+def made(kept: Collection) -> Collection:
+    """The same, without items."""
+    empty(kept)
+    return kept
+
+
+def empty(collection: Collection) -> None:
+    collection.delete_items([item.key for item in collection.items()])
 
 
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_filters_pass_the_items_that_plain_python_passes(home: Home, data: st.DataObject) -> None:
+def test_filters_pass_the_items_that_plain_python_passes(kept: Collection, data: st.DataObject) -> None:
     """Listing, counting and searching agree with the oracle for any labels, keys and JSON attributes."""
-    with home.create(f"c{next(numbers)}", ["v=vectors:dim=2"]) as made:
-        assert made.import_items(data.draw(contents())).failures == ()
-        items = made.items()
-        for _ in range(5):
-            chosen = data.draw(filters([NewItem(item.key, attributes=item.attributes) for item in items]))
-            wanted = matching(items, chosen)
-            assert [item.key for item in made.items(chosen)] == wanted
-            assert made.count(chosen) == len(wanted)
-            (found,) = made.search(SearchRequest([Query("v", vector=[1, 1])], filter=chosen))
-            assert sorted(hit.key for hit in found.hits) == wanted
+    empty(kept)
+    assert kept.import_items(data.draw(contents())).failures == ()
+    items = kept.items()
+    for _ in range(5):
+        chosen = data.draw(filters([NewItem(item.key, attributes=item.attributes) for item in items]))
+        wanted = matching(items, chosen)
+        assert [item.key for item in kept.items(chosen)] == wanted
+        assert kept.count(chosen) == len(wanted)
+        (found,) = kept.search(SearchRequest([Query("v", vector=[1, 1])], filter=chosen))
+        assert sorted(hit.key for hit in found.hits) == wanted
 
 
 def keys(made: Collection, **attributes: Any) -> str:
@@ -97,46 +107,42 @@ def fill(made: Collection, values: dict[str, Any]) -> None:
     assert made.import_items(items).failures == ()
 
 
-def test_types_are_those_of_json(home: Home) -> None:
+def test_types_are_those_of_json(made: Collection) -> None:
     """Text is no number, true is not 1, and null is only what is there and null."""
-    with home.create("types", ["v=vectors:dim=2"]) as made:
-        fill(made, {"a": 1, "b": 1.0, "c": "1", "d": True, "e": None, "f": [1], "g": {"x": 1}, "h": "true", "i": 0})
-        made.import_items([NewItem("z", rows={"v": [0, 0]})])
-        assert keys(made, x=1) == keys(made, x=1.0) == "ab"
-        assert keys(made, x="1") == "c"
-        assert keys(made, x=True) == "d"
-        assert keys(made, x=False) == ""
-        assert keys(made, x=None) == "e"
-        assert keys(made, y=None) == ""
-        assert keys(made, x="true") == "h"
+    fill(made, {"a": 1, "b": 1.0, "c": "1", "d": True, "e": None, "f": [1], "g": {"x": 1}, "h": "true", "i": 0})
+    made.import_items([NewItem("z", rows={"v": [0, 0]})])
+    assert keys(made, x=1) == keys(made, x=1.0) == "ab"
+    assert keys(made, x="1") == "c"
+    assert keys(made, x=True) == "d"
+    assert keys(made, x=False) == ""
+    assert keys(made, x=None) == "e"
+    assert keys(made, y=None) == ""
+    assert keys(made, x="true") == "h"
 
 
-def test_large_integers_are_told_apart(home: Home) -> None:
+def test_large_integers_are_told_apart(made: Collection) -> None:
     """Neighbours beyond what doubles can hold are different numbers."""
-    with home.create("large", ["v=vectors:dim=2"]) as made:
-        fill(made, {"a": 2**53, "b": 2**53 + 1, "c": 2**63 - 1})
-        assert keys(made, x=2**53) == keys(made, x=2.0**53) == "a"
-        assert keys(made, x=2**53 + 1) == "b"
-        assert keys(made, x=2**63 - 1) == "c"
-        assert keys(made, x=2**63 - 2) == ""
+    fill(made, {"a": 2**53, "b": 2**53 + 1, "c": 2**63 - 1})
+    assert keys(made, x=2**53) == keys(made, x=2.0**53) == "a"
+    assert keys(made, x=2**53 + 1) == "b"
+    assert keys(made, x=2**63 - 1) == "c"
+    assert keys(made, x=2**63 - 2) == ""
 
 
 @pytest.mark.parametrize("name", ["année", 'a"b', "a\\b", "", "a.b", "$", "[0]", "名前", "a b'c"])
-def test_any_json_name_can_be_asked_for(home: Home, name: str) -> None:
+def test_any_json_name_can_be_asked_for(made: Collection, name: str) -> None:
     """No character of a name means anything else to the catalog."""
-    with home.create(f"names{next(numbers)}", ["v=vectors:dim=2"]) as made:
-        made.import_items([NewItem("a", rows={"v": [0, 0]}, attributes={name: 1999, "other": 1})])
-        assert keys(made, **{name: 1999}) == "a"
-        assert keys(made, **{name: 1998}) == keys(made, **{name + "x": 1999}) == ""
+    made.import_items([NewItem("a", rows={"v": [0, 0]}, attributes={name: 1999, "other": 1})])
+    assert keys(made, **{name: 1999}) == "a"
+    assert keys(made, **{name: 1998}) == keys(made, **{name + "x": 1999}) == ""
 
 
-def test_prefixes_mind_upper_and_lower_case(home: Home) -> None:
+def test_prefixes_mind_upper_and_lower_case(made: Collection) -> None:
     """Keys are compared letter by letter, and nothing in a prefix stands for something else."""
-    with home.create("prefixes", ["v=vectors:dim=2"]) as made:
-        for key in ("Cat/1", "cat/1", "c%/1", "c_/1"):
-            made.import_items([NewItem(key, rows={"v": [0, 0]})])
-        for prefix, wanted in (("cat", ["cat/1"]), ("C", ["Cat/1"]), ("c%", ["c%/1"]), ("c_", ["c_/1"])):
-            assert [item.key for item in made.items(Filter(key_prefix=prefix))] == wanted
+    for key in ("Cat/1", "cat/1", "c%/1", "c_/1"):
+        made.import_items([NewItem(key, rows={"v": [0, 0]})])
+    for prefix, wanted in (("cat", ["cat/1"]), ("C", ["Cat/1"]), ("c%", ["c%/1"]), ("c_", ["c_/1"])):
+        assert [item.key for item in made.items(Filter(key_prefix=prefix))] == wanted
 
 
 def test_catalogs_written_before_answer_filters(tmp_path: Path) -> None:
@@ -170,7 +176,7 @@ def test_catalogs_written_before_answer_filters(tmp_path: Path) -> None:
         (Filter(key_prefix="\udcff"), "must be Unicode"),
     ],
 )
-def test_filters_that_cannot_be_meant_are_refused(home: Home, chosen: Filter, words: str) -> None:
+def test_filters_that_cannot_be_meant_are_refused(made: Collection, chosen: Filter, words: str) -> None:
     """The message names what is wrong."""
-    with home.create(f"bad{next(numbers)}", ["v=vectors:dim=2"]) as made, pytest.raises(InvalidInputError, match=words):
+    with pytest.raises(InvalidInputError, match=words):
         made.items(chosen)

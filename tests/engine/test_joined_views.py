@@ -5,8 +5,10 @@ import pytest
 from drawn import CLASSES, draw, encode
 from rows import each, fill, item, row
 
+from engine.collection import Collection
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
+from engine.home import Home
 from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe, Tune
@@ -26,11 +28,16 @@ def scaled(parts):
     return np.hstack([one / length for one, length in zip(parts, lengths, strict=True)])
 
 
+def joined(home: Home) -> Collection:
+    made = fill(home, "pair", [item(*one) for one in each()])
+    made.train(Recipe(spec="pca", views=(JOINED,), dim=3, holdout=0.25), space="joined")
+    return made
+
+
 @pytest.fixture
-def pair(home):
+def pair(home, once):
     """24 items of two views and a space of the two joined, the others held out."""
-    with fill(home, "pair", [item(*one) for one in each()]) as made:
-        made.train(Recipe(spec="pca", views=(JOINED,), dim=3, holdout=0.25), space="joined")
+    with once.copy(home, joined) as made:
         yield made
 
 

@@ -33,6 +33,8 @@ def other_process(path: Path, pipe: Connection, made: Any, begun: Any, stop: Any
     """Search all the time, make the changes that come, and send what was found at the end."""
     asked, random = [], np.random.default_rng(7)
     with Home(path).open("living") as collection:
+        ask(collection, random, made, begun)  # with all that it takes
+        pipe.send("ready")
         while not stop.value:
             if pipe.poll():
                 make(collection, pipe.recv())
@@ -75,6 +77,8 @@ def live(home: Home, changes: int, seed: int) -> tuple[list[Items], list[Asked]]
                 asked.append(ask(collection, generator, made, begun))
 
         with process(home.path, made, begun) as (pipe, stop), ThreadPoolExecutor(2) as threads:
+            assert pipe.poll(120), "the other process does not start"
+            assert pipe.recv() == "ready"
             searching = [threads.submit(search, own) for own in (1, 2)]
             try:
                 for number in range(1, changes + 1):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
+from engine.collection import Collection
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
+from engine.home import Home
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe, Tune
 from engine.spaces.space import Space
@@ -14,12 +16,16 @@ TARGETS = ("color:1", "color:2", "color:3")
 PER_CLASS = {"n_metrics": "class", "n_bits": 16}
 
 
+def trained(home: Home) -> Collection:
+    made = fill(home, "metrics", [item(group, number) for group, number in each()] + [item("owl", 30, labels=())])
+    made.train(Recipe(spec="musl", views=("color",), settings=PER_CLASS))
+    return made
+
+
 @pytest.fixture
-def metrics(home):
+def metrics(home, once):
     """24 labelled items of three groups and an unlabelled one, and a space of one metric for each group."""
-    items = [item(group, number) for group, number in each()] + [item("owl", 30, labels=())]
-    with fill(home, "metrics", items) as made:
-        made.train(Recipe(spec="musl", views=("color",), settings=PER_CLASS))
+    with once.copy(home, trained) as made:
         yield made
 
 

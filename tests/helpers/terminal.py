@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner, Result
 
 from engine.home import Home
@@ -14,7 +15,9 @@ from server.cli import app
 from server.listen import RunningServer
 from server.settings import ServerSettings
 
-BACKENDS = ("local", "remote")
+BOTH = ("local", "remote")
+BACKENDS = (pytest.param("local", marks=pytest.mark.slow), "remote")
+"""For commands that are no other through a server, which does there all that they do here."""
 
 
 def run(*arguments: object) -> Result:

@@ -198,7 +198,7 @@ def test_views_are_fitted_with_labels(backend: Backend, pictures: Path, monkeypa
     monkeypatch.setattr(Forest, "fit", remember)
     one = backend.create("forested", views=("forest:words=24",))
     try:
-        one.index([pictures], IndexOptions(labels="folder"))
+        one.index([pictures], IndexOptions(labels="folder", workers=1))
         images = [path.read_bytes() for path in sorted(pictures.rglob("*.jpg"))]
         one.fit_views([Picture(image, ("one",)) for image in images], views=("forest",), refit=True)
         folders = {(path.name,) for path in pictures.iterdir() if path.is_dir()}

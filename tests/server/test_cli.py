@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from terminal import BACKENDS, done, run
+from terminal import BOTH, done, run
 
 from engine.home import Home
 from server.cli import COMMANDS
@@ -22,7 +22,7 @@ COMMAND = (sys.executable, "-m", "server.cli")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BOTH)
 def where(request: pytest.FixtureRequest, server: RunningServer) -> list[str]:
     """The options that choose the backend; both lead to the same home."""
     if request.param == "local":
@@ -274,7 +274,7 @@ def serving(home: Home) -> Iterator["subprocess.Popen[str]"]:
         process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_serve_is_ready_when_it_says_so_and_stops_when_told(
     serving: "subprocess.Popen[str]", home: Home, number: int
 ) -> None:

@@ -240,7 +240,7 @@ MACHINES = (OrdinaryUse, OrdinaryUseOfAServer)
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_nothing_that_was_not_named_changes(machine: type[OrdinaryUse]) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=5, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=20, deadline=None))
 
 
 @pytest.mark.slow

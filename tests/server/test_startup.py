@@ -1,10 +1,9 @@
 """Commands that only look load only what they use, so that they answer in a moment."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from engine.home import Home
 from server.listen import RunningServer
@@ -16,54 +15,47 @@ REMOTE = ("engine.catalog.database", "sqlalchemy")
 DOTS = "pictures/dots/dots-00.jpg"
 
 
-def loaded(modules: tuple[str, ...], *arguments: str) -> set[str]:
-    """Which of the modules a command has loaded when it ends well."""
-    code = (
-        "import sys\nfrom server.cli import app\n"
-        "try:\n    app(sys.argv[2:])\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        "print('|'.join(sorted(set(sys.argv[1].split(',')) & set(sys.modules))), file=sys.stderr)"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, ",".join(modules), *arguments], cwd=ROOT, capture_output=True, text=True
-    )
+CODE = """
+import json, sys
+from server.cli import app
+for command in json.loads(sys.argv[1]):
+    try:
+        app(command)
+    except SystemExit as end:
+        assert not end.code, end.code
+    print(json.dumps([command, sorted(set(json.loads(sys.argv[2])) & set(sys.modules))]), file=sys.stderr)
+"""
+
+
+def loaded(modules: tuple[str, ...], *commands: str, options: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Which of the modules commands have loaded that end well, one after the other in one process."""
+    lines = [[*command.split(), *options] for command in commands]
+    arguments = (json.dumps(lines), json.dumps(modules))
+    run = subprocess.run([sys.executable, "-c", CODE, *arguments], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    return set(filter(None, run.stderr.splitlines()[-1].split("|")))
+    seen = [json.loads(line) for line in run.stderr.splitlines()]
+    assert [line for line, _ in seen] == lines
+    return {" ".join(line): found for line, found in seen if found}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--version",),
-        ("--help",),
-        ("train", "--help"),
-        ("learners",),
-        ("learners", "fantope"),
-    ],
-    ids=" ".join,
-)
-def test_what_needs_no_collection_loads_no_library(arguments: tuple[str, ...]) -> None:
+def test_what_needs_no_collection_loads_no_library() -> None:
     """Versions, help and the learners' descriptions come without NumPy, databases, learners or gRPC."""
-    assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc", "numpy"), *arguments) == set()
+    commands = ("--version", "--help", "train --help", "learners", "learners fantope")
+    assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc", "numpy"), *commands) == {}
 
 
 def test_collections_are_listed_without_a_database(home: Home) -> None:
     """Their folders tell their names."""
-    assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc"), "list", "--home", str(home.path)) == set()
+    assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc"), "list", options=("--home", str(home.path))) == {}
 
 
-@pytest.mark.parametrize(
-    "arguments", [("list",), ("list", "drawn"), ("show", "drawn"), ("show", "drawn", "--item", DOTS)], ids=" ".join
-)
-def test_a_collection_is_described_without_learners(arguments: tuple[str, ...], home: Home) -> None:
+def test_a_collection_is_described_without_learners(home: Home) -> None:
     """Listing and showing what a home holds reads the catalog, and loads nothing that learns, searches or decodes."""
-    assert loaded((*HEAVY, *LEARNERS, "grpc"), *arguments, "--home", str(home.path)) == set()
+    commands = ("list", "list drawn", "show drawn", f"show drawn --item {DOTS}")
+    assert loaded((*HEAVY, *LEARNERS, "grpc"), *commands, options=("--home", str(home.path))) == {}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("list",), ("list", "drawn"), ("show", "drawn"), ("search", "drawn", "--key", DOTS, "--view", "color")],
-    ids=" ".join,
-)
-def test_a_client_leaves_the_work_to_the_server(arguments: tuple[str, ...], server: RunningServer) -> None:
+def test_a_client_leaves_the_work_to_the_server(server: RunningServer) -> None:
     """Commands on a server load neither the catalog nor what learns, searches or decodes."""
-    assert loaded((*HEAVY, *LEARNERS, *REMOTE), *arguments, "--server", server.address) == set()
+    commands = ("list", "list drawn", "show drawn", f"search drawn --key {DOTS} --view color")
+    assert loaded((*HEAVY, *LEARNERS, *REMOTE), *commands, options=("--server", server.address)) == {}

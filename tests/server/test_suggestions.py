@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, BOTH, done, fill_rows, reached, run, told
 
 from engine.home import Home
 from engine.item import ItemUpdate, NewItem
@@ -64,7 +64,7 @@ def test_what_is_printed(home, backend):
 def test_both_backends_suggest_the_same(home):
     """Value for value."""
     found = []
-    for backend in BACKENDS:
+    for backend in BOTH:
         with reached(home, backend) as where:
             found.append(told("suggest", "rows", "cat/3", "dog/4", "--view", "color", *where))
     assert found[0] == found[1]

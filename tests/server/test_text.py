@@ -11,6 +11,7 @@ from engine import errors
 from engine.item import IndexOptions, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
+from server import batches
 from server.backend import Backend, CollectionBackend
 from server.client import Client
 from server.demo.captions import WORDS, caption, write_captions
@@ -133,12 +134,12 @@ def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures
     """Captions with a stray line, changed captions, vectors in order and by key, a view added later."""
     csv = tmp_path / "captions.csv"
     csv.write_text("dots/dots-00.jpg,a spotted thing\nwaves/waves-00.jpg,sea\nno/such.jpg,nothing\n")
-    report = made.index([pictures], IndexOptions(labels="folder", captions=csv))
+    report = made.index([pictures], IndexOptions(labels="folder", workers=1, captions=csv))
     assert (report.added, [failure.key for failure in report.failures]) == (18, ["no/such.jpg"])
     assert [view.fitted for view in made.views()] == [True, True]
     assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags")
     csv.write_text("dots/dots-00.jpg,a dotted sea\nbricks/bricks-00.jpg,spotted\n")
-    report = made.index([pictures], IndexOptions(captions=csv))
+    report = made.index([pictures], IndexOptions(workers=1, captions=csv))
     assert (report.added, report.updated, report.unchanged) == (0, 2, 16)
     (answer,) = made.search(SearchRequest([Query("tags", text="SPOTTED")], k=1))
     assert (answer.hits[0].key, answer.hits[0].labels) == ("pictures/bricks/bricks-00.jpg", ("bricks",))
@@ -156,7 +157,7 @@ def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures
     assert (added.name, added.dim) == ("gist", 512)
     with pytest.raises(errors.AlreadyExistsError, match="gist2=gist"):
         made.add_view("gist")
-    assert made.index([pictures]).updated == 18
+    assert made.index([pictures], IndexOptions(workers=1)).updated == 18
     assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags", "clip", "gist")
     assert made.item("pictures/dots/dots-00.jpg").text == "a dotted sea"
 
@@ -166,7 +167,9 @@ def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, 
     csv = tmp_path / "captions.csv"
     for text, failed in (("a\n", ["tags"]), ("a spotted thing\nwaves/waves-00.jpg,sea\n", [])):
         csv.write_text(f"dots/dots-00.jpg,{text}")
-        assert [failure.key for failure in made.index([pictures], IndexOptions(captions=csv)).failures] == failed
+        assert [
+            failure.key for failure in made.index([pictures], IndexOptions(workers=1, captions=csv)).failures
+        ] == failed
     (answer,) = made.search(SearchRequest([Query("tags", text="sea")], k=1))
     assert answer.hits[0].key == "pictures/waves/waves-00.jpg"
 
@@ -187,9 +190,15 @@ def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
         made.thumbnail("a")
 
 
-def test_long_texts_fit_into_pages(made: CollectionBackend) -> None:
+@pytest.mark.parametrize(
+    ("length", "most"), [(5_000, 100_000), pytest.param(999_999, batches.BATCH_BYTES, marks=pytest.mark.slow)]
+)
+def test_long_texts_fit_into_pages(
+    made: CollectionBackend, monkeypatch: pytest.MonkeyPatch, length: int, most: int
+) -> None:
     """A page is cut where its texts are long, and listing goes on."""
-    made.import_items([NewItem(f"{number:02}", text="é" * 999_999) for number in range(40)])
+    monkeypatch.setattr(batches, "BATCH_BYTES", most)
+    made.import_items([NewItem(f"{number:02}", text="é" * length) for number in range(40)])
     assert [item.key for item in made.items(limit=40)] == [f"{number:02}" for number in range(40)]
     assert len(made.items(limit=7)) == 7
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from once import Once
 
 from engine.catalog.values import to_rows
 from engine.collection import Collection
@@ -23,10 +24,15 @@ LARGEST = float(np.nextafter(np.float32(MAX_VALUE), np.float32(0)))
 BAD = {"large": 1e25, "largest": 1e38, "bound": MAX_VALUE, "negative": -1e25, "double": 1e300, "NaN": np.nan}
 
 
+def two_rows(home: Home) -> Collection:
+    collection = home.create("made", ["v=vectors:dim=3"])
+    collection.import_items([NewItem("small", rows={"v": [0, 0, 1]}), NewItem("tiny", rows={"v": [0, 1e-42, 0]})])
+    return collection
+
+
 @pytest.fixture
-def made(home: Home):
-    with home.create("made", ["v=vectors:dim=3"]) as collection:
-        collection.import_items([NewItem("small", rows={"v": [0, 0, 1]}), NewItem("tiny", rows={"v": [0, 1e-42, 0]})])
+def made(home: Home, once: Once):
+    with once.copy(home, two_rows) as collection:
         yield collection
 
 

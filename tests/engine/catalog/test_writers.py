@@ -57,12 +57,13 @@ def run(script: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def test_threads_and_processes_that_write_at_once_all_succeed_and_lose_nothing(home: Home):
-    """Three processes of four threads each; an item that all of them write is there once, and new only once."""
+@pytest.mark.parametrize("processes", ["xy", pytest.param("wxyz", marks=pytest.mark.slow)])
+def test_threads_and_processes_that_write_at_once_all_succeed_and_lose_nothing(home: Home, processes: str):
+    """Processes of four threads each; an item that all of them write is there once, and new only once."""
     with home.create("a", ["v=vectors:dim=3"]) as collection:
-        others = [run(WRITE, home.path, name) for name in "xyz"]
+        others = [run(WRITE, home.path, name) for name in processes]
         added = [json.loads(other.communicate()[0]) for other in others]
-        assert collection.count() == sum(added) == 3 * (8 * 50 + 8) + 1
+        assert collection.count() == sum(added) == len(processes) * (8 * 50 + 8) + 1
         assert [item.labels for item in collection.items(limit=9999) if item.key == "y/one/3"] == [("y",)]
         with collection._catalog.read() as tx:
             assert len(tx.rows.ids(tx.views.all()[0])) == sum(added)

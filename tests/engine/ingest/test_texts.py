@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawn import draw, encode, write_pictures
+from once import Once
 
+from engine.collection import Collection
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.home import Home
@@ -28,12 +30,18 @@ def table(path: Path, lines: dict[str, str]) -> Path:
     return path
 
 
+def with_captions(home: Home, pictures: Path) -> Collection:
+    made = home.create("captioned", ["color", "text:dim=6"])
+    captions = table(home.path / "captions.csv", CAPTIONS)
+    made.index([pictures], IndexOptions(labels="folder", workers=1, captions=captions))
+    return made
+
+
 @pytest.fixture
-def captioned(home: Home, pictures: Path, tmp_path: Path):
+def captioned(home: Home, once: Once, pictures: Path, tmp_path: Path):
     """18 pictures in three classes, six of them with captions."""
-    with home.create("captioned", ["color", "text:dim=6"]) as made:
-        captions = table(tmp_path / "captions.csv", CAPTIONS)
-        made.index([pictures], IndexOptions(labels="folder", workers=1, captions=captions))
+    table(tmp_path / "captions.csv", CAPTIONS)
+    with once.copy_of_pictures(home, with_captions, pictures) as made:
         yield made
 
 

@@ -153,6 +153,13 @@ def test_rows_by_program_are_checked_as_a_whole(home: Home):
         assert (made.item("a").labels, made.item("a").attributes) == (("x",), {"n": 1})
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A collection that has a view for each example."""
+    with Home(tmp_path_factory.mktemp("many")).create("made", ["color"]) as made:
+        yield made
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     hnp.arrays(
@@ -161,13 +168,12 @@ def test_rows_by_program_are_checked_as_a_whole(home: Home):
         elements=st.integers(0, 100),
     )
 )
-def test_what_is_put_is_what_is_stored(tmp_path_factory, rows):
+def test_what_is_put_is_what_is_stored(many, tmp_path_factory, rows):
     """Whatever type of number the file holds."""
-    folder = tmp_path_factory.mktemp("vectors")
-    with Home(folder / "home").create("made", ["color"]) as made:
-        made.index_vectors("clip", *write(folder, rows, [f"{n}" for n in range(len(rows))]))
-        answers = made.search(SearchRequest([Query("clip", vector=row) for row in rows.astype(np.float32)], k=1))
-        assert [answer.hits[0].distance for answer in answers] == [0.0] * len(rows)
+    folder, name = tmp_path_factory.mktemp("vectors"), f"clip{len(many.views())}"
+    many.index_vectors(name, *write(folder, rows, [f"{n}" for n in range(len(rows))]))
+    answers = many.search(SearchRequest([Query(name, vector=row) for row in rows.astype(np.float32)], k=1))
+    assert [answer.hits[0].distance for answer in answers] == [0.0] * len(rows)
 
 
 def test_a_view_of_vectors_trains_with_the_others(collection, tmp_path):

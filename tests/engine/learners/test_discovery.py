@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from brief import BRIEF, brief
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -23,9 +24,16 @@ def two_views(n=40, widths=(5, 7), seed=0):
     return views, labels
 
 
-@parametrize_with_checks([learner() for learner in LEARNERS.values()])
+@parametrize_with_checks([brief(name) for name in LEARNERS])
 def test_scikit_learn_checks(estimator, check):
     """A learner is a well-behaved scikit-learn transformer on one 2-D array."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([LEARNERS[name]() for name in BRIEF])
+def test_scikit_learn_checks_of_whole_fits(estimator, check):
+    """With all the steps that a learner takes by default, too."""
     check(estimator)
 
 
@@ -44,10 +52,9 @@ def test_registered_under_its_name(name):
 def test_forms_agree(name):
     """A list of views, one 2-D array with view_slices, and one view at a time give the same embeddings."""
     views, labels = two_views()
-    seed = {"random_state": 0} if "random_state" in LEARNERS[name]().get_params() else {}
-    as_list = LEARNERS[name](**seed).fit(views, labels)
+    as_list = brief(name).fit(views, labels)
     embeddings = as_list.transform(views)
-    joined = LEARNERS[name](view_slices=[5, 7], **seed).fit(np.hstack(views), labels)
+    joined = brief(name, view_slices=[5, 7]).fit(np.hstack(views), labels)
     np.testing.assert_allclose(joined.transform(np.hstack(views)), np.hstack(embeddings), atol=1e-8)
     for view in (0, 1):
         np.testing.assert_allclose(as_list.transform(views[view], view=view), embeddings[view])
@@ -65,12 +72,8 @@ def test_those_that_take_constraints_learn_from_them(name):
     pairs = np.concatenate([np.column_stack([one, another]), np.column_stack([one, other])])
     triplets = np.column_stack([one, another, other])
     for said in (Comparisons(pairs, np.arange(80) < 40), Comparisons(triplets), Comparisons(triplets[:, [0, 1, 0, 2]])):
-        learner = LEARNERS[name]().fit(views, Supervision(comparisons=said))
-        later = (
-            LEARNERS[name]()
-            .fit(views[:1], Supervision(comparisons=said))
-            .add_view(views, Supervision(comparisons=said))
-        )
+        learner = brief(name).fit(views, Supervision(comparisons=said))
+        later = brief(name).fit(views[:1], Supervision(comparisons=said)).add_view(views, Supervision(comparisons=said))
         for view in (0, 1):
             found = learner.transform(views[view], view=view)
             assert np.isfinite(found).all()
@@ -81,7 +84,7 @@ def test_those_that_take_constraints_learn_from_them(name):
 def test_state_round_trip(name):
     """A fitted learner comes back from its stored state bit for bit."""
     views, labels = two_views()
-    learner = LEARNERS[name]().fit(views, labels)
+    learner = brief(name).fit(views, labels)
     again = from_state(unpack(pack(learner.to_state())))
     assert type(again) is type(learner)
     assert again.get_params() == learner.get_params()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from brief import brief
 
 from engine.learners.npp.hybrid import Hybrid
 from engine.learners.npp.multi_npp import MultiNPP
@@ -99,11 +100,7 @@ def test_what_an_item_lacks_is_never_looked_at(name):
     """Whatever stands where an item lacks a view, NaN too, a learner fits the same; new rows get finite embeddings."""
     views, labels = items()
     views, mask = [np.abs(rows) for rows in views[:2]], lacking()[:, :2]
-    seed = {"random_state": 0} if "random_state" in LEARNERS[name]().get_params() else {}
-    fitted = [
-        LEARNERS[name](**seed).fit(given, Supervision(classes=labels, mask=mask))
-        for given in (views, blind(views, mask))
-    ]
+    fitted = [brief(name).fit(given, Supervision(classes=labels, mask=mask)) for given in (views, blind(views, mask))]
     for view, rows in enumerate(views):
         embedded = [learner.transform(rows, view=view) for learner in fitted]
         np.testing.assert_array_equal(*embedded)
@@ -116,9 +113,8 @@ def test_an_item_without_any_view_is_no_item(name):
     views, labels = items()
     views = [np.abs(rows) for rows in views[:2]]
     mask = np.repeat((np.arange(80) < 60)[:, None], 2, axis=1)
-    seed = {"random_state": 0} if "random_state" in LEARNERS[name]().get_params() else {}
-    masked = LEARNERS[name](**seed).fit(views, Supervision(classes=np.where(mask[:, 0], labels, 0), mask=mask))
-    without = LEARNERS[name](**seed).fit([rows[:60] for rows in views], labels[:60])
+    masked = brief(name).fit(views, Supervision(classes=np.where(mask[:, 0], labels, 0), mask=mask))
+    without = brief(name).fit([rows[:60] for rows in views], labels[:60])
     for view, rows in enumerate(views):
         np.testing.assert_allclose(masked.transform(rows, view=view), without.transform(rows, view=view), atol=1e-8)
 

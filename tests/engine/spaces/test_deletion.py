@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from drawn import CLASSES, draw, encode
+from once import Once
 
 from engine.collection import Collection
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
@@ -21,12 +22,17 @@ def wide(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(COUNT, WIDTH)).astype(np.float32)
 
 
+def two_views(home: Home) -> Collection:
+    made = home.create("rows", ["small=vectors:dim=3", WIDE])
+    made.put_vectors("small", KEYS, np.random.default_rng(9).normal(size=(COUNT, 3)).astype(np.float32))
+    made.put_vectors("wide", KEYS, wide(0))
+    return made
+
+
 @pytest.fixture
-def rows(home: Home):
+def rows(home: Home, once: Once):
     """Items with a small view of three numbers and a wide one."""
-    with home.create("rows", ["small=vectors:dim=3", WIDE]) as made:
-        made.put_vectors("small", KEYS, np.random.default_rng(9).normal(size=(COUNT, 3)).astype(np.float32))
-        made.put_vectors("wide", KEYS, wide(0))
+    with once.copy(home, two_views) as made:
         yield made
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from once import Once
 from rows import each, fill, item
 
 from engine.collection import Collection
@@ -17,12 +18,17 @@ from engine.spaces.embedding_files import write_vectors
 from engine.spaces.item_embeddings import ItemEmbeddings, every_page
 
 
-@pytest.fixture
-def groups(home: Home):
-    """Items of three groups, every third of which lacks gist."""
+def trained(home: Home) -> Collection:
     items = [item(group, number, ("color", "gist")[: 1 + bool(number % 3)]) for group, number in each(7)]
-    with fill(home, "groups", items) as made:
-        made.train(Recipe(spec="multi-npp", views=("color", "gist"), dim=2))
+    made = fill(home, "groups", items)
+    made.train(Recipe(spec="multi-npp", views=("color", "gist"), dim=2))
+    return made
+
+
+@pytest.fixture
+def groups(home: Home, once: Once):
+    """Items of three groups, every third of which lacks gist."""
+    with once.copy(home, trained) as made:
         yield made
 
 
