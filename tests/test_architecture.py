@@ -1,6 +1,7 @@
 """The arrows of ARCHITECTURE.md hold in the code, deferred imports included."""
 
 import ast
+import functools
 import importlib
 import tomllib
 from pathlib import Path
@@ -108,6 +109,7 @@ def test_a_library_is_used_only_where_it_belongs(library):
     assert wrong == []
 
 
+@functools.cache
 def libraries(tree: ast.AST) -> set[str]:
     """Top-level names of all that a module imports."""
     nodes = list(ast.walk(tree))
