@@ -51,6 +51,8 @@ class Version:
     """Those that have been used."""
     pages: ItemPages
     filters: Filters
+    transaction: Transaction | None = None
+    """One that sees this state, of the thread that holds the version; as a rule each reading opens its own."""
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -59,6 +61,9 @@ class Version:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Open a transaction that sees this state; StaleError where the catalog is in another one by now."""
+        if self.transaction is not None:
+            yield self.transaction
+            return
         with self.catalog.read() as tx:
             head = tx.head()
             if (head.history, head.sequence) != (self.history, self.sequence):

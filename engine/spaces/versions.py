@@ -4,8 +4,8 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,8 @@ _FEWEST_SAVED = 10_000
 
 _UNTIL_NEXT_SAVE = 60.0
 """Seconds after a snapshot that could not be written, until the next is tried while the collection is open."""
-_ATTEMPTS = 100
-"""Times that a search begins again because the catalog has changed meanwhile."""
+_ATTEMPTS = 2
+"""Times that a search is begun with what is in memory before it is made in a transaction of its own."""
 
 T = TypeVar("T")
 TargetsOf = Callable[[Version, Space], Sequence[Target]]
@@ -65,15 +65,14 @@ class Versions:
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
         """Return an answer from the current version; arguments and errors as those of ``prepared``.
 
-        Raises BusyError where the catalog changes faster than what is not in memory can be read.
+        What is not in memory is read of the version's own state, also where others write all the time.
         """
         for _ in range(_ATTEMPTS):
             checkpoint()
-            try:
+            with suppress(StaleError):
                 return answer(*self.prepared(name, targets_of))
-            except StaleError:
-                continue
-        raise BusyError("the collection changes faster than it can be read; try again in a moment")
+        with self._held_version() as version:
+            return answer(version, self._space_of(version, name, targets_of))
 
     def prepared(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace]:
         """Return the current version and a space of it, by default the active one, with the indexes of some targets.
@@ -155,6 +154,27 @@ class Versions:
                     saved = known.saved({target: space.indexes[target].unsaved for target in tokens})
                     self._latest = None, replace(version, spaces={**version.spaces, name: saved})
 
+    @contextmanager
+    def _held_version(self) -> Iterator[Version]:
+        """Give the current version, with a transaction that sees its state whatever is written during the block."""
+        with ExitStack() as stack:
+            with held(self._changing):
+                counter = self._catalog.counter()
+                tx = stack.enter_context(self._catalog.read())
+                version = self._made(counter, tx)
+            yield replace(version, transaction=tx)
+
+    def _space_of(self, version: Version, name: str, targets_of: TargetsOf) -> IndexedSpace:
+        """Return a space of a version that is held, with the indexes of some targets."""
+        space = version.space(name) or self._loaded_space(version, name)
+        lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
+        with held(self._loading), version.read() as tx:
+            for target in lacking:
+                space = space.with_target(tx, self.indexes, target)
+        with suppress(StaleError):
+            self._with(replace(space, indexes={target: space.indexes[target] for target in lacking}))
+        return space
+
     def _loaded_space(self, version: Version, name: str) -> IndexedSpace:
         name = name or version.default_space
         identity = version.identity(name)
@@ -187,7 +207,11 @@ class Versions:
         """Return the version of the state that the catalog is in; the caller holds the lock on changes."""
         counter = self._catalog.counter()
         with self._catalog.read() as tx:
-            version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
+            return self._made(counter, tx)
+
+    def _made(self, counter: int | None, tx: Transaction) -> Version:
+        """Make the version of the state that a transaction sees, which is no earlier one than the latest version's."""
+        version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
         self._spaces.of_history(version.history)
         self._latest = counter, version
         self._keep_up(version)

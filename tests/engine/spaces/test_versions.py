@@ -140,6 +140,31 @@ def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
     assert keys(items.search(request(59, k=1))) == ["item/010"]
 
 
+@pytest.mark.parametrize("kind", ["new", "key", "filter"])
+def test_a_search_ends_although_others_write_before_everything_that_it_reads(items, monkeypatch, kind):
+    """It is answered from one state, of those there were meanwhile."""
+    real, written = module.Version.read, []
+
+    def overtaken(self):
+        if self.transaction is None:
+            written.append(len(written))
+            items.put_vectors("v", ["item/039"], row(100 + len(written))[None])
+        return real(self)
+
+    if kind != "new":
+        items.search(request())
+    monkeypatch.setattr(module.Version, "read", overtaken)
+    if kind == "new":
+        assert keys(items.search(request(k=1))) == ["item/010"]
+    elif kind == "key":
+        (found,) = items.search(SearchRequest([Query("v", key="item/010")], k=50))
+        distances = {hit.key: hit.distance / np.sqrt(DIM) for hit in found.hits}
+        assert round(distances["item/039"]) + 10 in range(100, 102 + len(written))
+    else:
+        assert len(items.search(request(k=50, filter=Filter(labels=("even",))))[0].hits) == 20
+    assert len(written) <= 4
+
+
 def test_what_changed_much_is_saved_while_the_collection_is_open(items, monkeypatch):
     """So that a process that is killed after weeks leaves little to build again."""
     monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
