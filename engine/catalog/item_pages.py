@@ -1,4 +1,4 @@
-"""What hits show of items, by id, in memory: pages of items that are read when first needed."""
+"""What hits show of items, by id, in memory: read when it is first needed, and kept in pages."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -39,33 +39,22 @@ class Shown(NamedTuple):
         )
 
 
-Page = Mapping[int, Shown]
+Page = dict[int, Shown]
 
 
 class ItemPages:
-    """The live items of one state of the catalog, as far as they have been read; pages are shared with later states.
+    """The live items of one state of the catalog, as far as they have been read.
 
-    Methods may be called from several threads.
+    Pages without a change are shared with later states: what is read in one of them is known in all. Methods may be
+    called from several threads.
     """
 
-    def __init__(self, pages: Mapping[int, Page] | None = None) -> None:
+    def __init__(self, pages: Mapping[int, Page] | None = None, held: int = 0) -> None:
         self._pages = dict(pages or {})
-
-    def lacking(self, ids: Iterable[int]) -> set[int]:
-        """Return the numbers of the pages that some ids are on and that have not been read."""
-        return {item // ITEMS_A_PAGE for item in ids} - self._pages.keys()
-
-    def read(self, tx: Transaction, numbers: Iterable[int]) -> None:
-        """Read pages in a transaction that sees this state."""
-        for number in numbers:
-            first = number * ITEMS_A_PAGE
-            found = tx.items.shown(range(first, first + ITEMS_A_PAGE))
-            self._pages[number] = {item: Shown(*columns) for item, columns in found.items()}
-        while len(self._pages) > MOST_ITEMS // ITEMS_A_PAGE:
-            self._pages.pop(next(iter(self._pages)), None)
+        self._held = held
 
     def known(self, ids: Iterable[int]) -> dict[int, Shown]:
-        """Return those of some items whose pages have been read."""
+        """Return those of some items that have been read."""
         pages = self._pages
         return {
             item: shown
@@ -73,19 +62,26 @@ class ItemPages:
             if (page := pages.get(item // ITEMS_A_PAGE)) is not None and (shown := page.get(item)) is not None
         }
 
-    def after(self, tx: Transaction, changes: Changes) -> "ItemPages":
-        """Return the pages of the state that a transaction sees, which these changes lead to."""
-        pages = dict(self._pages)
-        changed: dict[int, list[int]] = {}
+    def read(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Shown]:
+        """Return items that a transaction that sees this state reads, and keep them."""
+        found = {item: Shown(*columns) for item, columns in tx.items.shown(sorted(ids)).items()}
+        for item, shown in found.items():
+            self._pages.setdefault(item // ITEMS_A_PAGE, {})[item] = shown
+        self._held += len(found)
+        while self._held > MOST_ITEMS and self._pages:
+            self._held -= len(self._pages.pop(next(iter(self._pages)), ()))
+        return found
+
+    def after(self, changes: Changes) -> "ItemPages":
+        """Return the pages of the state that these changes lead to, without the items that changed."""
+        pages, copied, held = dict(self._pages), set[int](), self._held
         for item in (*changes.live, *changes.deleted):
-            if item // ITEMS_A_PAGE in pages:
-                changed.setdefault(item // ITEMS_A_PAGE, []).append(item)
-        live = set(changes.live)
-        for number, ids in changed.items():
-            if len(ids) > ITEMS_A_PAGE // 4:
-                del pages[number]
+            number = item // ITEMS_A_PAGE
+            if item not in pages.get(number, ()):
                 continue
-            page = {item: shown for item, shown in pages[number].items() if item not in ids}
-            found = tx.items.shown([item for item in ids if item in live])
-            pages[number] = page | {item: Shown(*columns) for item, columns in found.items()}
-        return ItemPages(pages)
+            if number not in copied:
+                copied.add(number)
+                pages[number] = dict(pages[number])
+            del pages[number][item]
+            held -= 1
+        return ItemPages(pages, held)

@@ -66,7 +66,7 @@ class Items:
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
-        other_forms = self._connection.scalar(sa.select(sa.exists().where(_live, items.c.normal_key.is_not(None))))
+        other_forms = self._connection.scalar(sa.select(sa.exists().where(_live, _in_another_form)))
         for batch in batches(keys):
             forms = {key: normal(key) for key in batch}
             exact = self._by(items.c.key, {*forms, *forms.values()})
@@ -98,7 +98,7 @@ class Items:
 
     def in_other_forms(self) -> list[str]:
         """Return the keys that are not in normal form."""
-        query = sa.select(items.c.key).where(_live, items.c.normal_key.is_not(None)).order_by(items.c.id)
+        query = sa.select(items.c.key).where(_live, _in_another_form).order_by(items.c.id)
         return list(self._connection.scalars(query))
 
     def with_given_labels(self, ids: Sequence[int]) -> set[int]:
@@ -179,9 +179,11 @@ class Items:
 
     def changed_since(self, sequence: int) -> Changes:
         """Return the items whose last change is after ``sequence``."""
-        query = sa.select(items.c.id, items.c.deleted).where(items.c.sequence > sequence).order_by(items.c.id)
-        found = self._connection.execute(query).all()
-        return Changes([r.id for r in found if not r.deleted], [r.id for r in found if r.deleted])
+        query = sa.select(items.c.id, items.c.deleted).where(items.c.sequence > sequence)
+        found = sorted(
+            tuple(row) for row in self._connection.execute(query)
+        )  # asked for in this order, all items would be read
+        return Changes([item for item, deleted in found if not deleted], [item for item, deleted in found if deleted])
 
     def attributes(self, ids: Sequence[int]) -> dict[int, Attributes]:
         """Return the attributes of items by id."""
@@ -209,6 +211,7 @@ class Items:
 
 
 _live = items.c.deleted.is_(False)
+_in_another_form = items.c.normal_key > ""  # not "is not null", for which SQLite does not look into an index
 
 
 def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:

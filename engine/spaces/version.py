@@ -94,12 +94,7 @@ class Version:
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return what hits show of items."""
         found = self.pages.known(ids)
-        if len(found) == len(ids):
-            return found
-        with self.read() as tx:
-            self.pages.read(tx, self.pages.lacking(ids))
-            found = self.pages.known(ids)
-            if len(found) == len(ids):
-                return found
-            # a page went again: more were read than are kept
-            return {item: Shown(*columns) for item, columns in tx.items.shown(sorted(ids)).items()}
+        if len(found) < len(ids):
+            with self.read() as tx:
+                found |= self.pages.read(tx, ids - found.keys())
+        return found

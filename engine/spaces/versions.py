@@ -296,6 +296,6 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) ->
             for name, space in version.spaces.items()
             if identities.get(name) == space.identity
         },
-        pages=version.pages.after(tx, changes[version.sequence]) if version.sequence < made.sequence else version.pages,
+        pages=version.pages.after(changes[version.sequence]) if version.sequence < made.sequence else version.pages,
         filters=version.filters,
     )

@@ -128,6 +128,41 @@ def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkey
         assert items.search(request(k=40)) == expected
 
 
+def test_no_write_and_no_search_after_it_reads_all_items(items):
+    """Every statement finds what it is for by an index, so that what it costs does not grow with the collection."""
+    items.search(request())
+    engine, sent = items._catalog._database._engine, []
+
+    def note(_connection, cursor, statement: str, parameters, *_) -> None:
+        if statement.startswith(("SELECT", "UPDATE", "DELETE")):
+            sent.append((statement, parameters))
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    writes = (
+        lambda: items.put_vectors("v", ["item/010"], row(3)[None]),
+        lambda: items.import_items(numbered(50, labels=("new",))),
+        lambda: items.update_items([ItemUpdate("item/010", labels=("other",))]),
+        lambda: items.delete_items(["item/011"]),
+    )
+    for write in writes:
+        write()
+        items.search(request())
+    sa.event.remove(engine, "before_cursor_execute", note)
+    with engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        plans = {
+            statement: driver.execute(f"EXPLAIN QUERY PLAN {statement}", given).fetchall() for statement, given in sent
+        }
+    scans = {
+        statement: found[3]
+        for statement, plan in plans.items()
+        for found in plan
+        if found[3].startswith(("SCAN items", "SCAN rows", "SCAN labels"))
+    }
+    assert scans == {}
+    assert len(plans) > 10
+
+
 def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
     """In the background, while it is asked and written."""
     for number in range(60):
