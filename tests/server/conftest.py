@@ -47,14 +47,23 @@ def server(home: Home) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def channel(server: RunningServer) -> Iterator[grpc.Channel]:
+def nothing_stays(server: RunningServer) -> Iterator[None]:
+    """What a test makes in the home that all share goes with it, so that tests may come in any order."""
+    yield
+    for name in server.collections.home.names():
+        if name != "drawn":
+            server.collections.delete(name)
+
+
+@pytest.fixture
+def channel(server: RunningServer, nothing_stays: None) -> Iterator[grpc.Channel]:
     options = [("grpc.max_send_message_length", 2 * MESSAGE_BYTES)]
     with grpc.insecure_channel(server.address, options=options) as opened:
         yield opened
 
 
 @pytest.fixture(params=["local", "remote"])
-def backend(request: pytest.FixtureRequest, server: RunningServer) -> Iterator[Backend]:
+def backend(request: pytest.FixtureRequest, server: RunningServer, nothing_stays: None) -> Iterator[Backend]:
     """The same home, opened here and through the server."""
     if request.param == "local":
         yield server.collections.home
