@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from benchmarks.store.data import DIM, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Seconds, figure
@@ -23,11 +24,9 @@ from engine.collection import Collection
 from engine.home import Home
 from engine.item import NewItem
 from engine.query import Query, SearchRequest
-from server.commands.serve import SWITCH_SECONDS
-from server.demo.pictures import write_pictures
 
 NAME, WRITERS, A_SECOND = "crowded", 8, 20
-PICTURE_VIEW, PICTURES_PER_CLASS = "gist", 40
+PICTURE_VIEW, PICTURES = "gist", 400
 TRAINED_ON = 2_000
 """Items with a label, which the training learns from."""
 TASK = f"searches beside {WRITERS} writers, a training and an indexing"
@@ -37,8 +36,8 @@ Figures = list[dict[str, Any]]
 
 def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
     """Returns the figures of searches and writes of a collection of all vectors; pictures are written to a folder."""
-    sys.setswitchinterval(SWITCH_SECONDS)  # as in a server
-    write_pictures(folder, PICTURES_PER_CLASS)
+    sys.setswitchinterval(0.001)  # as in a server
+    _draw(folder)
     with home.create(NAME, [f"{VIEW}=vectors:dim={DIM}", PICTURE_VIEW]) as collection:
         _fill(collection, data)
         alone = _searches(collection, data, lambda: False)
@@ -64,6 +63,13 @@ def _fill(collection: Collection, data: Data) -> None:
         given = zip_longest(keys(start, start + len(rows)), rows, labels)
         items = [NewItem(key, rows={VIEW: row}, labels=() if label is None else (label,)) for key, row, label in given]
         collection.import_items(items)
+
+
+def _draw(folder: Path) -> None:
+    folder.mkdir()
+    random = np.random.default_rng(0)
+    for number in range(PICTURES):
+        Image.fromarray(random.integers(256, size=(240, 320, 3), dtype=np.uint8)).save(folder / f"{number:03}.jpg")
 
 
 def _started(home: Home, *arguments: str) -> "subprocess.Popen[bytes]":

@@ -8,7 +8,7 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.items import Changes
 from engine.query import Hit
 
-ITEMS_A_PAGE = 256
+ITEMS_A_PAGE, READ_AT_ONCE = 256, 16
 _parsed = json.JSONDecoder().raw_decode
 """Without the search for blanks around it, which takes as long."""
 MOST_ITEMS = 1 << 20
@@ -63,8 +63,10 @@ class ItemPages:
         }
 
     def read(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Shown]:
-        """Return items that a transaction that sees this state reads, and keep them."""
-        found = {item: Shown(*columns) for item, columns in tx.items.shown(sorted(ids)).items()}
+        """Return items that a transaction that sees this state reads, with some beside them, and keep them."""
+        firsts = {item // READ_AT_ONCE * READ_AT_ONCE for item in ids}
+        wanted = [item for first in sorted(firsts) for item in range(first, first + READ_AT_ONCE)]
+        found = {item: Shown(*columns) for item, columns in tx.items.shown(wanted).items()}
         for item, shown in found.items():
             self._pages.setdefault(item // ITEMS_A_PAGE, {})[item] = shown
         self._held += len(found)

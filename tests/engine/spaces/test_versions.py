@@ -115,7 +115,7 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items):
 
 
 def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkeypatch):
-    """With room for one page, and for none."""
+    """With room for a few, and for none."""
     from engine.catalog import item_pages
 
     expected = items.search(request(k=40))
