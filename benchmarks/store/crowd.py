@@ -4,6 +4,7 @@ The writers are threads of the searching process; each writes an item at a time,
 the indexing are commands, which give way to what people wait for.
 """
 
+import struct
 import subprocess
 import sys
 import threading
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from benchmarks.store.data import DIM, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Seconds, figure
@@ -66,10 +66,12 @@ def _fill(collection: Collection, data: Data) -> None:
 
 
 def _draw(folder: Path) -> None:
+    """Pictures of 320 x 240 pixels by chance, BMP."""
     folder.mkdir()
     random = np.random.default_rng(0)
     for number in range(PICTURES):
-        Image.fromarray(random.integers(256, size=(240, 320, 3), dtype=np.uint8)).save(folder / f"{number:03}.jpg")
+        head = struct.pack("<2sIIIIiiHHIIiiII", b"BM", 230_454, 0, 54, 40, 320, 240, 1, 24, 0, 230_400, 0, 0, 0, 0)
+        (folder / f"{number:03}.bmp").write_bytes(head + random.bytes(230_400))
 
 
 def _started(home: Home, *arguments: str) -> "subprocess.Popen[bytes]":
