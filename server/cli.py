@@ -94,7 +94,7 @@ for name, command in COMMANDS.items():
 
 def main() -> None:
     """Runs the command line."""
-    if sys.argv[1:2] and sys.argv[1] in _LONG:
+    if next((word for word in sys.argv[1:] if not word.startswith("-")), "") in _LONG:
         give_way()
     app()
 

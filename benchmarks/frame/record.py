@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -121,8 +122,11 @@ def _brief(value: Any) -> Any:
 
 
 def _git(*arguments: str) -> str:
+    program = shutil.which("git")
+    if program is None:
+        return ""
     try:
-        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607  # found as the shell finds it
+        done = subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return done.stdout

@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 
-import metric_learn  # type: ignore[import-not-found]  # only in the other interpreter
+import metric_learn
 import numpy as np
 
 

@@ -83,7 +83,7 @@ class Milvus:
     """Milvus Lite, with its flat index."""
 
     def __init__(self, folder: Path, new: bool) -> None:
-        from pymilvus import DataType, MilvusClient  # type: ignore[import-not-found]
+        from pymilvus import DataType, MilvusClient
 
         self._client = MilvusClient(str(folder / "milvus.db"))
         if new:
@@ -118,7 +118,7 @@ class Lance:
     """LanceDB, without an index of vectors: its exact scan."""
 
     def __init__(self, folder: Path, new: bool) -> None:
-        import lancedb  # type: ignore[import-not-found]
+        import lancedb
 
         self._database = lancedb.connect(str(folder))
         self._table = None if new else self._database.open_table(NAME)
@@ -157,8 +157,8 @@ class Chroma:
     """Chroma, on its disk."""
 
     def __init__(self, folder: Path, new: bool) -> None:
-        import chromadb  # type: ignore[import-not-found]
-        from chromadb.config import Settings  # type: ignore[import-not-found]
+        import chromadb
+        from chromadb.config import Settings
 
         client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
         if new:
@@ -187,7 +187,7 @@ class Qdrant:
     """Qdrant's local mode."""
 
     def __init__(self, folder: Path, new: bool) -> None:
-        from qdrant_client import QdrantClient, models  # type: ignore[import-not-found]
+        from qdrant_client import QdrantClient, models
 
         self._client = QdrantClient(path=str(folder / "qdrant"))
         if new:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -101,7 +101,7 @@ class Database:
                 connection.exec_driver_sql(_IN_PIECES)
                 connection.exec_driver_sql("VACUUM")
                 return False
-            driver: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+            driver = cast(sqlite3.Connection, connection.connection.driver_connection)
             # As a script it runs to its end; as a statement, which has no columns, Python leaves it after one page.
             driver.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
             return _number(connection, "freelist_count") > 0

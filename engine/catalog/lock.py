@@ -64,7 +64,7 @@ class WriterLock:
                 _take(next_one, deadline)
                 _take(lock, deadline)
             note = json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv)[:200]}).encode().ljust(_NOTE)
-            # On a full disk, who waits is told less: a collection that is to be deleted must not be kept by that.
+            # The note is for messages only. A disk too full for it must not keep a collection from being deleted.
             with suppress(OSError):
                 if os.pread(lock, _NOTE, 0) != note:
                     os.pwrite(lock, note, 0)

@@ -35,44 +35,16 @@ def items(home: Path) -> dict[str, dict]:
 
 
 def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
-    """The whole story, command by command."""
+    """The whole story, step by step."""
     folders = sorted(folder.name for folder in photos.iterdir())
     done("create", "trip", "--views", "color,gist", home=home)
-
-    # Half of the folders by a glob, then all of them: each file once, under the key that it had first.
-    out = done("index", "trip", *(photos / name for name in folders[:5]), "--labels", "folder", home=home)
-    assert out.startswith("150 added, 0 updated, 0 unchanged, 0 could not be used")
-    (photos / "notes.txt").write_text("x")
-    (photos / folders[0] / "raw.nef").write_bytes(b"x")
-    out = done("index", "trip", photos, "--labels", "folder", home=home)
-    assert out.startswith("150 added, 0 updated, 150 unchanged")
-    assert "left out: 1 RAW, 1 other files" in out
+    index_in_two_steps(home, photos, folders)
     first = items(home)
     assert len(first) == 300
     assert all(item["labels"] == [Path(item["source"]).parent.name] for item in first.values())
-    assert told("index", "trip", photos / folders[3], photos / folders[7], home=home)["unchanged"] == 60
 
-    # Names in other alphabets and forms, and copies.
-    named = photos / folders[9] / unicodedata.normalize("NFD", "Été à Москва 北京.jpg")
-    shutil.copy(photos / folders[9] / Path(first[max(first)]["source"]).name, named)
-    copy = photos / folders[2] / "copy.jpg"
-    shutil.copy(named, copy)
-    assert told("index", "trip", photos, "--labels", "folder", home=home)["added"] == 2
-    sheet = tmp_path / "sheet.png"
-    hits = told("search", "trip", named, "--view", "color", "--targets", "color", "-k", 3, "--sheet", sheet, home=home)
-    best = hits["results"][0]["hits"]
-    assert {hit["source"] for hit in best} >= {str(named), str(copy)}
-    assert [hit["distance"] for hit in best] == [0, 0, 0]
-    assert sheet.read_bytes().startswith(b"\x89PNG")
-
-    # Relabelled by a CSV: paths below the root, keys, other Unicode forms; lines of nothing are shown.
-    table = tmp_path / "labels.csv"
-    renamed = unicodedata.normalize("NFC", f"{folders[9]}/{named.name}")
-    table.write_text(f"path,label,label,year\n{renamed},city,été,1999\n{folders[2]}/copy.jpg,,,\nnowhere.jpg,x,,\n")
-    out = done("label", "trip", "--from", table, home=home)
-    assert "2 updated" in out
-    assert "nowhere.jpg: " in out
-    assert "line 4" in out
+    named, copy = add_copies(home, photos, folders, tmp_path / "sheet.png")
+    relabel(home, tmp_path / "labels.csv", folders, named)
     now = items(home)
     changed = {item["source"]: item for key, item in now.items() if item["labels"] != first.get(key, item)["labels"]}
     assert changed == {}
@@ -81,24 +53,72 @@ def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
     assert by_source[str(named)]["attributes"] == {"year": 1999}
     assert by_source[str(copy)]["labels"] == []
 
-    # Deleted: it stays deleted by the ordinary command, and comes back by name.
-    gone = by_source[str(copy)]["key"]
-    done("delete", "trip", "--items", gone, home=home)
+    key = by_source[str(named)]["key"]
+    delete_and_bring_back(home, photos, by_source[str(copy)]["key"], copy)
+    assert items(home)[key]["labels"] == ["city", "été"]
+    move(home, photos, named, photos / folders[1] / "moved.jpg")
+    assert items(home)[key]["labels"] == ["city", "été"]
+    learn_and_measure(home, key)
+    assert len(items(home)) == 303
+
+
+def index_in_two_steps(home: Path, photos: Path, folders: list[str]) -> None:
+    """Half of the folders by name, then all of them: each file once, under the key that it had first."""
+    out = done("index", "trip", *(photos / name for name in folders[:5]), "--labels", "folder", home=home)
+    assert out.startswith("150 added, 0 updated, 0 unchanged, 0 could not be used")
+    (photos / "notes.txt").write_text("x")
+    (photos / folders[0] / "raw.nef").write_bytes(b"x")
+    out = done("index", "trip", photos, "--labels", "folder", home=home)
+    assert out.startswith("150 added, 0 updated, 150 unchanged")
+    assert "left out: 1 RAW, 1 other files" in out
+    assert told("index", "trip", photos / folders[3], photos / folders[7], home=home)["unchanged"] == 60
+
+
+def add_copies(home: Path, photos: Path, folders: list[str], sheet: Path) -> tuple[Path, Path]:
+    """A copy with a name in other alphabets and another Unicode form, and a copy of that; both are found."""
+    named = photos / folders[9] / unicodedata.normalize("NFD", "Été à Москва 北京.jpg")
+    first = items(home)
+    shutil.copy(photos / folders[9] / Path(first[max(first)]["source"]).name, named)
+    copy = photos / folders[2] / "copy.jpg"
+    shutil.copy(named, copy)
+    assert told("index", "trip", photos, "--labels", "folder", home=home)["added"] == 2
+    hits = told("search", "trip", named, "--view", "color", "--targets", "color", "-k", 3, "--sheet", sheet, home=home)
+    best = hits["results"][0]["hits"]
+    assert {hit["source"] for hit in best} >= {str(named), str(copy)}
+    assert [hit["distance"] for hit in best] == [0, 0, 0]
+    assert sheet.read_bytes().startswith(b"\x89PNG")
+    return named, copy
+
+
+def relabel(home: Path, table: Path, folders: list[str], named: Path) -> None:
+    """By a CSV of paths below the root, in another Unicode form; lines that name no item are shown."""
+    renamed = unicodedata.normalize("NFC", f"{folders[9]}/{named.name}")
+    table.write_text(f"path,label,label,year\n{renamed},city,été,1999\n{folders[2]}/copy.jpg,,,\nnowhere.jpg,x,,\n")
+    out = done("label", "trip", "--from", table, home=home)
+    assert "2 updated" in out
+    assert "nowhere.jpg: " in out
+    assert "line 4" in out
+
+
+def delete_and_bring_back(home: Path, photos: Path, key: str, path: Path) -> None:
+    """A deleted picture stays deleted by the ordinary command, and comes back by name."""
+    done("delete", "trip", "--items", key, home=home)
     out = done("index", "trip", photos, "--labels", "folder", home=home)
     assert out.startswith("0 added, 0 updated, 301 unchanged")
     assert "1 deleted from the collection earlier" in out
-    assert items(home)[by_source[str(named)]["key"]]["labels"] == ["city", "été"]
-    assert told("index", "trip", copy, home=home)["added"] == 1
+    assert told("index", "trip", path, home=home)["added"] == 1
 
-    # Moved: said, and the item with its labels stays.
-    key = by_source[str(named)]["key"]
-    named.rename(photos / folders[1] / "moved.jpg")
+
+def move(home: Path, photos: Path, path: Path, target: Path) -> None:
+    """A moved file is reported, with the command that deletes its item."""
+    path.rename(target)
     out = done("index", "trip", photos, home=home)
     assert "files that are gone: 1; their items stay" in out
     assert "crossview delete trip --items" in out
-    assert items(home)[key]["labels"] == ["city", "été"]
 
-    # Found by label and attribute; learned; measured beside the raw views.
+
+def learn_and_measure(home: Path, key: str) -> None:
+    """A space is found by attribute, measured beside the raw views, and deleted."""
     done("train", "trip", "--views", "color,gist", "--learner", "sqrt,cca", "--dim", 20, "--holdout", 0.2, home=home)
     query = ("search", "trip", "--key", key, "--view", "color", "-k", 5)
     found = told(*query, "--targets", "gist", "--filter-attribute", "year=1999", home=home)["results"][0]["hits"]
@@ -107,4 +127,3 @@ def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
     assert {row["space"] for row in rows["rows"]} == {"cca", "raw"}
     assert "needs --yes" in refused("delete", "trip", home=home)
     done("delete", "trip", "--space", "cca", "--yes", home=home)
-    assert len(items(home)) == 303

@@ -49,7 +49,7 @@ def spaces(stub, pb) -> list[str]:
 
 def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
     """Every call that was given up leaves nothing; every retry ends in one state."""
-    types, pb, pb_grpc, search_pb, search_grpc = stubs
+    types, pb, pb_grpc, _, search_grpc = stubs
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 8, ITEMS)
     rows = (np.eye(8, WIDTH)[groups] * 3 + generator.normal(0, 1, (ITEMS, WIDTH))).astype(np.float32)
@@ -63,52 +63,15 @@ def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
         imported = pb.ImportItemsRequest(parent="collections/rows", items=new)
         assert stub.ImportItems(imported).added == ITEMS
         assert stub.ImportItems(imported).added == 0  # a retry
-        train = pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"])
-        train.settings.update({"max_iter": 100000, "tol": 0})
 
-        # Past their deadlines, retried, cancelled: nothing is left, and nothing is active.
-        for _ in range(3):
-            with pytest.raises(grpc.RpcError) as late:
-                stub.Train(train, timeout=0.5)
-            assert late.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        call = stub.Train.future(train)
-        time.sleep(0.3)
-        call.cancel()
-        fantope = pb.TrainRequest(parent="collections/rows", learner="fantope", views=["clip"])
-        fantope.settings.update({"max_iter": 100000, "tol": 0})
-        with pytest.raises(grpc.RpcError):
-            stub.Train(fantope, timeout=0.5)
-        # The writer's lock is free again as soon as the last of them has noticed.
-        stub.DeleteItems(pb.DeleteItemsRequest(parent="collections/rows", keys=["item/399"]), timeout=30)
+        give_up_trainings(stub, pb)
         assert spaces(stub, pb) == []
         assert stub.GetCollection(pb.GetCollectionRequest(name="collections/rows")).active_space == "raw"
+        update_and_find(stub, searches, stubs, f"group {groups[1]}")
+        ask_for_what_cannot_be(stub, searches, stubs)
 
-        # Updates name what changes; a filter sees it at once.
-        update = pb.ItemUpdate(key="item/001")
-        update.attributes.update({"année": 1999})
-        assert stub.UpdateItems(pb.UpdateItemsRequest(parent="collections/rows", updates=[update])).updated == 1
-        item = stub.GetItem(pb.GetItemRequest(name="collections/rows/items/item/001"))
-        assert list(item.labels) == [f"group {groups[1]}"]
-        chosen = types.Filter()
-        chosen.attributes.update({"année": 1999})
-        request = search_pb.SearchRequest(collection="collections/rows", k=5, filter=chosen)
-        request.queries.add(view="clip", key="item/000")
-        (answer,) = searches.Search(request).results
-        assert [hit.key for hit in answer.hits] == ["item/001"]
-
-        # What cannot be is refused in words, and the server goes on.
-        bad = types.Vector(values=[1e38] * WIDTH)
-        query = search_pb.Query(view="clip", vector=bad)
-        refused = [
-            (stub.Train, pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"], dim=1_000_000)),
-            (searches.Search, search_pb.SearchRequest(collection="collections/rows", queries=[query])),
-        ]
-        for method, message in refused:
-            with pytest.raises(grpc.RpcError) as wrong:
-                method(message, timeout=30)
-            assert wrong.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-
-        train.settings.update({"max_iter": 20})
+        train = pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"])
+        train.settings.update({"max_iter": 20, "tol": 0})
         assert stub.Train(train).generation == 1
         assert spaces(stub, pb) == ["collections/rows/spaces/lmnn"]
         assert told("show", "rows", "--server", address, home=home)["active_space"] == "lmnn"
@@ -117,3 +80,51 @@ def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
     assert "Train" in log
     assert "DEADLINE_EXCEEDED" in log or "CANCELLED" in log
     assert "Traceback" not in log
+
+
+def give_up_trainings(stub, pb) -> None:
+    """Trainings past their deadlines, retried, and cancelled; the next writer waits for none of them for long."""
+    train = pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"])
+    train.settings.update({"max_iter": 100000, "tol": 0})
+    for _ in range(3):
+        with pytest.raises(grpc.RpcError) as late:
+            stub.Train(train, timeout=0.5)
+        assert late.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    call = stub.Train.future(train)
+    time.sleep(0.3)
+    call.cancel()
+    fantope = pb.TrainRequest(parent="collections/rows", learner="fantope", views=["clip"])
+    fantope.settings.update({"max_iter": 100000, "tol": 0})
+    with pytest.raises(grpc.RpcError):
+        stub.Train(fantope, timeout=0.5)
+    stub.DeleteItems(pb.DeleteItemsRequest(parent="collections/rows", keys=["item/399"]), timeout=30)
+
+
+def update_and_find(stub, searches, stubs, label: str) -> None:
+    """An update changes what it names, and a filter sees it at once."""
+    types, pb, _, search_pb, _ = stubs
+    update = pb.ItemUpdate(key="item/001")
+    update.attributes.update({"année": 1999})
+    assert stub.UpdateItems(pb.UpdateItemsRequest(parent="collections/rows", updates=[update])).updated == 1
+    item = stub.GetItem(pb.GetItemRequest(name="collections/rows/items/item/001"))
+    assert list(item.labels) == [label]
+    chosen = types.Filter()
+    chosen.attributes.update({"année": 1999})
+    request = search_pb.SearchRequest(collection="collections/rows", k=5, filter=chosen)
+    request.queries.add(view="clip", key="item/000")
+    (answer,) = searches.Search(request).results
+    assert [hit.key for hit in answer.hits] == ["item/001"]
+
+
+def ask_for_what_cannot_be(stub, searches, stubs) -> None:
+    """Both requests are refused as arguments that are not valid."""
+    types, pb, _, search_pb, _ = stubs
+    query = search_pb.Query(view="clip", vector=types.Vector(values=[1e38] * WIDTH))
+    refused = [
+        (stub.Train, pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"], dim=1_000_000)),
+        (searches.Search, search_pb.SearchRequest(collection="collections/rows", queries=[query])),
+    ]
+    for method, message in refused:
+        with pytest.raises(grpc.RpcError) as wrong:
+            method(message, timeout=30)
+        assert wrong.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -23,20 +23,20 @@ def groups(home):
         yield made
 
 
-def test_what_does_best_is_chosen_and_everything_tried_is_told(groups):
+def test_what_does_best_is_chosen_and_everything_tried_is_listed(groups):
     values = {"power": (0.0, 2.0), "shrinkage": (0.1, 0.9, [0.1, 0.2, 0.3])}
     info = groups.train(Recipe(spec="cca", views=BOTH, settings={"n_components": 4}, tune=Tune(values), holdout=0.2))
-    told = info.tuning
-    assert (told.measure, told.folds, told.items, told.database) == ("map", 3, info.trained_items, "unseen")
-    assert len(told.tried) == 1 + 2 + 1 + 2  # the usual kernels but the first, and the other values
-    scores = [trial.score for trial in told.tried if trial.score is not None]
-    assert told.score == max(scores)
-    (refused,) = [trial for trial in told.tried if trial.score is None]
+    tuning = info.tuning
+    assert (tuning.measure, tuning.folds, tuning.items, tuning.database) == ("map", 3, info.trained_items, "unseen")
+    assert len(tuning.tried) == 1 + 2 + 1 + 2  # the usual kernels but the first, and the other values
+    scores = [trial.score for trial in tuning.tried if trial.score is not None]
+    assert tuning.score == max(scores)
+    (refused,) = [trial for trial in tuning.tried if trial.score is None]
     assert refused.settings["shrinkage"] == [0.1, 0.2, 0.3]
     assert "has 3 numbers: give one, or one for each view" in refused.error
-    assert set(told.chosen) == {KERNEL, "power", "shrinkage"}
+    assert set(tuning.chosen) == {KERNEL, "power", "shrinkage"}
     assert {name: info.settings[name] for name in ("power", "shrinkage")} == {
-        name: told.chosen[name] for name in ("power", "shrinkage")
+        name: tuning.chosen[name] for name in ("power", "shrinkage")
     }
     assert info.settings["n_components"] == 4
     assert groups.spaces()[0] == info  # it is stored
@@ -70,10 +70,10 @@ def test_the_kernel_itself_is_tuned_too(groups):
 
 
 def test_a_space_that_keeps_views_apart_is_tuned_within_them(groups):
-    told = groups.train(
+    tuning = groups.train(
         Recipe(spec="pca", views=BOTH, tune=Tune({"n_components": (1, 2, 5)}, measure="accuracy", folds=2))
     ).tuning
-    assert (told.measure, told.folds, told.score) == ("accuracy", 2, 1.0)
+    assert (tuning.measure, tuning.folds, tuning.score) == ("accuracy", 2, 1.0)
 
 
 def test_progress_counts_candidates_and_then_steps(groups):
@@ -164,23 +164,23 @@ def test_what_is_far_behind_after_a_fold_is_given_up():
         _check_hope(behind, first, "1 of 3 folds")
 
 
-def test_a_candidate_that_is_given_up_is_told(home):
+def test_a_candidate_that_is_given_up_is_listed_with_the_reason(home):
     """As one that cannot be used, with the reason."""
     items = [item(group, number) for group, number in each(60)]
     with fill(home, "many", items) as many:
         noise = ("standardize,pca:1,semantic,dot",)
         recipe = Recipe(views=BOTH, tune=Tune({LEARNER: ("posteriors,dot", *noise)}))
-        told = many.train(recipe).tuning
-    assert told.tried[0].score is not None
-    assert "given up after 1 of 3 folds" in told.tried[1].error
+        tuning = many.train(recipe).tuning
+    assert tuning.tried[0].score is not None
+    assert "given up after 1 of 3 folds" in tuning.tried[1].error
 
 
 def test_classes_of_two_are_tuned_among_what_was_learned_from(home):
     """No fold of three has two items of such a class, and the result says where they were looked for."""
     rows = [item("cat", number, labels=(f"class {number // 2}",)) for number in range(16)]
     with fill(home, "small", rows) as made:
-        told = made.train(Recipe(spec="cca", views=BOTH, tune=Tune({"power": (0.0, 1.0)}))).tuning
-    assert told.database == "trained"
+        tuning = made.train(Recipe(spec="cca", views=BOTH, tune=Tune({"power": (0.0, 1.0)}))).tuning
+    assert tuning.database == "trained"
 
 
 def test_classes_smaller_than_the_folds_are_spread_over_them(groups):
@@ -210,8 +210,8 @@ def test_pairs_can_be_tuned_by(home):
     pairs = [Pair(f"{group}/{n:02}", f"{group}/{m:02}") for group, m in each() for n in range(m)]
     with fill(home, "paired", items) as paired:
         grid = {KERNEL: ("none",), "eta": (1e-6, 1e-2), "max_iter": (0, 1), "gamma": (1e-6,)}
-        told = paired.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs, tune=Tune(grid))).tuning
-        assert len(told.tried) == 3
-        assert told.score > 0.8
+        tuning = paired.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs, tune=Tune(grid))).tuning
+        assert len(tuning.tried) == 3
+        assert tuning.score > 0.8
         with pytest.raises(InvalidInputError, match="tune by map"):
             paired.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs, tune=Tune(grid, measure="accuracy")))
