@@ -1,6 +1,7 @@
 """Statements for many rows at once, by the driver's own parameters: no object for each row, cell or parameter."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -46,10 +47,16 @@ def select_among(
     connection: sa.Connection, query: "sa.Select[Any]", column: "sa.ColumnElement[Any]", values: Iterable[Any]
 ) -> Iterator[Sequence[Any]]:
     """Yield the rows of a query, one without parameters, whose column is among values."""
-    text, name = (part.compile(dialect=connection.dialect) for part in (query, column))
+    text, name = _text(query, connection.dialect), _text(column, connection.dialect)
+    join = "WHERE" if query.whereclause is None else "AND"
     for batch in batches(values, SIZE):
-        where = f"{text} AND {name} IN ({_marks(connection, len(batch))})"
-        yield from connection.exec_driver_sql(where, tuple(batch))
+        where = f"{text} {join} {name} IN ({_marks(connection, len(batch))})"
+        yield from connection.exec_driver_sql(where, tuple(batch)).all()
+
+
+@lru_cache(maxsize=32)  # known by identity: queries that are constants are compiled once
+def _text(part: "sa.Select[Any] | sa.ColumnElement[Any]", dialect: sa.Dialect) -> str:
+    return str(part.compile(dialect=dialect))
 
 
 def _marks(connection: sa.Connection, count: int) -> str:

@@ -8,7 +8,7 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.items import Changes
 from engine.query import Hit
 
-ITEMS_A_PAGE, READ_AT_ONCE = 256, 16
+ITEMS_A_PAGE, READ_AT_ONCE = 256, 4
 _parsed = json.JSONDecoder().raw_decode
 """Without the search for blanks around it, which takes as long."""
 MOST_ITEMS = 1 << 20

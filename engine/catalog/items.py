@@ -153,12 +153,11 @@ class Items:
 
     def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
         """Return what hits show of the live items among the ids: key, labels, attributes as JSON, source, text."""
-        tags = self.labels(ids)
-        attributes = sa.type_coerce(items.c.attributes, sa.Text()).label("json")
-        begins = sa.func.substr(items.c.text, 1, TEXT_SHOWN).label("begins")
-        query = sa.select(items.c.id, items.c.key, attributes, items.c.source, begins).where(_live)
-        found = self._among(query, ids)
-        return {row.id: (row.key, tags.get(row.id, ()), row.json, row.source, row.begins) for row in found}
+        tags: dict[int, list[str]] = defaultdict(list)
+        for item, label in select_among(self._connection, _TAGS, labels.c.item_id, ids):
+            tags[item].append(label)
+        found = select_among(self._connection, _SHOWN, items.c.id, ids)
+        return {item: (key, tuple(sorted(tags.get(item, ()))), *others) for item, key, *others in found}
 
     def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
         """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
@@ -211,6 +210,10 @@ class Items:
 
 
 _live = items.c.deleted.is_(False)
+_attributes_as_text = sa.type_coerce(items.c.attributes, sa.Text())
+_TAGS = sa.select(labels.c.item_id, labels.c.label)
+_opening = sa.func.substr(items.c.text, sa.literal_column("1"), sa.literal_column(str(TEXT_SHOWN)))
+_SHOWN = sa.select(items.c.id, items.c.key, _attributes_as_text, items.c.source, _opening).where(_live)
 _in_another_form = items.c.normal_key > ""  # not "is not null", for which SQLite does not look into an index
 
 
@@ -265,9 +268,8 @@ def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
     Raises TypeError for a value that is no string, number, boolean or None.
     """
     # Not by a JSON path: no quoting lets every name through, and SQLite compares it with the name as JSON escapes it.
-    text = sa.type_coerce(items.c.attributes, sa.Text())
     # NaN, which earlier versions let in, is no JSON and would stop the statement.
-    readable = sa.case((sa.func.json_valid(text) == 1, text), else_="{}")
+    readable = sa.case((sa.func.json_valid(_attributes_as_text) == 1, _attributes_as_text), else_="{}")
     each = sa.func.json_each(readable).table_valued("key", "type", "value").alias()
     match value:
         case None:
