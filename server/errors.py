@@ -17,3 +17,17 @@ class DeadlineExceededError(CrossviewError, TimeoutError):
 
 class ServerFaultError(CrossviewError, RuntimeError):
     """The server failed unexpectedly; the message gives the id of the error in the server's log."""
+
+
+class OverloadedError(CrossviewError, RuntimeError):
+    """The server has more to do than it takes on; nothing of the call was done.
+
+    ``retry_seconds`` is after how long another try is worth it.
+    """
+
+    def __init__(self, message: str, retry_seconds: float) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
+
+    def __reduce__(self) -> tuple[type, tuple[str, float]]:
+        return type(self), (str(self), self.retry_seconds)

@@ -1,10 +1,12 @@
-"""The running server: services, health and reflection on one port."""
+"""The running server: services, health and reflection on one port, on an event loop in a thread of its own."""
 
+import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import Self
+from collections.abc import Coroutine
+from typing import Any, Self, TypeVar
 
 import grpc
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -14,15 +16,21 @@ from engine.ingest import importing  # noqa: F401  # loaded now, not during the 
 from engine.spaces import search  # noqa: F401
 from engine.training import evaluator, trainer  # noqa: F401
 from server.cache import OpenCollections
+from server.calls import Calls, Method
 from server.collection_service import CollectionService
-from server.interceptors import CancellationInterceptor, RequestInterceptor
-from server.pb.crossview.v1 import collections_pb2, collections_pb2_grpc, search_pb2, search_pb2_grpc
+from server.pb.crossview.v1 import collections_pb2, search_pb2
+from server.rooms import Rooms
 from server.search_service import SearchService
 from server.settings import ServerSettings
 
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle."""
+_KEEPALIVE_SECONDS = 60
+"""After which a client that says nothing is asked whether it is still there."""
+_STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}
+"""Methods that answer each message of a stream as another method would; how many of them at once."""
 SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService")
+T = TypeVar("T")
 
 
 class RunningServer:
@@ -34,43 +42,66 @@ class RunningServer:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds)
-        self._health = health.HealthServicer()
-        self._cancellation = CancellationInterceptor()
-        self._server = grpc.server(
-            ThreadPoolExecutor(settings.threads),
-            interceptors=[RequestInterceptor(), self._cancellation],  # from the outermost: it reports every error
+        self._rooms = Rooms(settings)
+        self._calls = Calls(self._rooms)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
+        self._thread.start()
+        try:
+            self.port: int = self._run(self._start())
+        except BaseException:
+            self._end_loop()
+            raise
+        self.address = f"{settings.host}:{self.port}"
+        self._stopping = threading.Event()
+        self._upkeep = threading.Thread(target=self._close_idle, name="upkeep", daemon=True)
+        self._upkeep.start()
+
+    async def _start(self) -> int:
+        settings = self.settings
+        self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
                 ("grpc.so_reuseport", 0),  # a second server on the same port is an error, not a silent rival
+                ("grpc.keepalive_time_ms", 1000 * _KEEPALIVE_SECONDS),
             ),
+            maximum_concurrent_rpcs=settings.calls,
         )
+        self._health = health.aio.HealthServicer()
         self._add_services()
-        self.port = self._bind()
-        self.address = f"{settings.host}:{self.port}"
-        self._server.start()
-        self._stopping = threading.Event()
-        self._upkeep = threading.Thread(target=self._close_idle, name="upkeep", daemon=True)
-        self._upkeep.start()
-        for service in ("", *SERVICES):
-            self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-
-    def _add_services(self) -> None:
-        search_pb2_grpc.add_SearchServiceServicer_to_server(SearchService(self.collections), self._server)
-        collections_pb2_grpc.add_CollectionServiceServicer_to_server(
-            CollectionService(self.collections, self.settings.workers), self._server
-        )
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        described = (search_pb2.DESCRIPTOR, collections_pb2.DESCRIPTOR, health_pb2.DESCRIPTOR)
-        names = [service.full_name for file in described for service in file.services_by_name.values()]
-        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self._server)
-
-    def _bind(self) -> int:
-        host, port = self.settings.host, self.settings.port
+        host, port = settings.host, settings.port
         try:
-            return self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            bound: int = self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         except RuntimeError as error:
             raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?") from error
+        await self._server.start()
+        for service in ("", *SERVICES):
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        return bound
+
+    def _add_services(self) -> None:
+        described = search_pb2.DESCRIPTOR, collections_pb2.DESCRIPTOR
+        services = SearchService(self.collections), CollectionService(self.collections, self.settings.workers)
+        for file, servicer in zip(described, services, strict=True):
+            (service,) = file.services_by_name.values()
+            handlers = {method.name: self._handler(service.full_name, method, servicer) for method in service.methods}
+            self._server.add_generic_rpc_handlers(
+                (grpc.method_handlers_generic_handler(service.full_name, handlers),)
+            )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        files = (*described, health_pb2.DESCRIPTOR)
+        names = [service.full_name for file in files for service in file.services_by_name.values()]
+        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self._server)
+
+    def _handler(self, service: str, method: Any, servicer: object) -> Any:
+        """Returns what serves a method, by its descriptor."""
+        answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
+        decode = GetMessageClass(method.input_type).FromString
+        served = Method(service, method.name, decode, getattr(servicer, answered_by))
+        if ahead:
+            return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
+        return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)
 
     def stop(self, grace: float | None = None) -> bool:
         """Takes no more calls, lets those under way end, and closes the collections.
@@ -79,15 +110,29 @@ class RunningServer:
         are given up and answered with ServerStoppedError. Returns False where a call still uses a collection: a thread
         cannot be ended, so the call ends with the process.
         """
-        self._health.enter_graceful_shutdown()
-        self._stopping.set()
-        seconds = self.settings.grace_seconds if grace is None else grace
-        stopped = self._server.stop(seconds + self.settings.answer_seconds)
-        if not stopped.wait(seconds):
-            self._cancellation.stop_calls()
-            stopped.wait()
-        self._upkeep.join()
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._run(self._stop(self.settings.grace_seconds if grace is None else grace))
+            self._end_loop()
+            self._rooms.close()
+            self._upkeep.join()
         return self.collections.close()
+
+    async def _stop(self, seconds: float) -> None:
+        await self._health.enter_graceful_shutdown()
+        self._calls.drain()
+        stopped = asyncio.ensure_future(self._server.stop(seconds + self.settings.answer_seconds))
+        await asyncio.wait({stopped}, timeout=seconds)
+        self._calls.stop()
+        await stopped
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _close_idle(self) -> None:
         seconds = self.settings.idle_seconds

@@ -12,6 +12,9 @@ _RANGES = {
     "port": (0, 65_535),
     "workers": (1, math.inf),
     "threads": (1, math.inf),
+    "writers": (1, math.inf),
+    "waiting": (1, math.inf),
+    "calls": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
@@ -32,8 +35,14 @@ class ServerSettings:
     """0 takes a free port."""
     workers: int = 1
     """Processes that compute feature rows for one import."""
-    threads: int = 16
-    """Calls served at once; further ones wait."""
+    threads: int = 4
+    """Calls of one kind, such as searches, that are answered at once; further ones wait."""
+    writers: int = 16
+    """Writing calls that are prepared at once; their commits take turns."""
+    waiting: int = 128
+    """Calls of one kind that wait; further ones are refused at once."""
+    calls: int = 2048
+    """Calls of all kinds, streams as well; further ones are refused by gRPC itself."""
     message_bytes: int = MESSAGE_BYTES
     """Size of the largest message received or sent."""
     grace_seconds: float = 10.0

@@ -8,19 +8,35 @@ import errno
 import logging
 import sqlite3
 import uuid
-from typing import NoReturn, cast
+from dataclasses import dataclass
+from typing import cast
 
 import grpc
+from google.rpc import error_details_pb2, status_pb2
 
 from engine import errors
 from features import errors as image_errors
 from server import errors as server_errors
-from server.errors import DeadlineExceededError, ServerFaultError, ServerStoppedError, ServerUnavailableError
+from server.errors import (
+    DeadlineExceededError,
+    OverloadedError,
+    ServerFaultError,
+    ServerStoppedError,
+    ServerUnavailableError,
+)
 
 ERROR_KEY = "crossview-error"
 """Key of the trailing metadata that names the error's class, so that a client can raise the same one."""
-MESSAGE_LIMIT = 2000
-"""Bytes of a status message: percent encoding may triple it, and gRPC limits all metadata to 8 KiB."""
+MESSAGE_LIMIT = 1500
+"""Bytes of a status message, of which there are two: percent encoding triples one at worst, base64 makes the other a
+third longer, and gRPC limits all metadata to 8 KiB."""
+DOMAIN = "crossview"
+"""Of the names of errors in ``google.rpc.ErrorInfo``."""
+_DETAILS_KEY = "grpc-status-details-bin"
+_RETRY_BUSY = 1.0
+"""Seconds after which a collection that others write is worth another try."""
+_TOO_MANY = "Concurrent RPC limit"
+"""What gRPC itself says of a server with too many calls."""
 
 STATUSES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
     (errors.NotFoundError, grpc.StatusCode.NOT_FOUND),
@@ -29,6 +45,7 @@ STATUSES: tuple[tuple[type[Exception], grpc.StatusCode], ...] = (
     (image_errors.ImageError, grpc.StatusCode.INVALID_ARGUMENT),
     (errors.NotReadyError, grpc.StatusCode.FAILED_PRECONDITION),
     (errors.BusyError, grpc.StatusCode.ABORTED),
+    (OverloadedError, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (ServerStoppedError, grpc.StatusCode.UNAVAILABLE),
     (errors.CancelledError, grpc.StatusCode.CANCELLED),
     (errors.StorageError, grpc.StatusCode.INTERNAL),
@@ -44,8 +61,8 @@ _BY_NAME: dict[str, type[Exception]] = {
 _BY_CODE: dict[grpc.StatusCode, type[Exception]] = {
     grpc.StatusCode.UNAVAILABLE: ServerUnavailableError,
     grpc.StatusCode.INTERNAL: ServerFaultError,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.InvalidInputError,
     **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.InvalidInputError,
 }
 _NEVER_SENT = ("failed to connect", "resolving", "resolution")
 """Words of gRPC's message where it found no server. A connection that is cut during a call has the same status."""
@@ -79,7 +96,9 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
     code, message = call.code(), call.details() or ""
     named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
     if named in _BY_NAME:
-        return _BY_NAME[named](message)
+        return _raised(named, message, _retry_seconds(call))
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_MANY in message:
+        return OverloadedError(f"the server at {address} has more calls than it can take ({message}): try again later")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return DeadlineExceededError(
             f"{method} had no answer from {address} within {timeout:g} seconds. The server gives up its work and "
@@ -95,17 +114,71 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
     return _BY_CODE.get(code, ServerFaultError)(message or f"the server answered with status {code.name}")
 
 
-def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    """Ends a call with the status of an error: a client never gets a traceback, nor UNKNOWN."""
+@dataclass(frozen=True)
+class Refusal:
+    """How a call ends with an error: a client never gets a traceback, nor UNKNOWN."""
+
+    code: grpc.StatusCode
+    message: str
+    error_name: str
+    """The class that a client raises; "" where it knows none."""
+    retry_seconds: float | None
+
+    @property
+    def status(self) -> status_pb2.Status:
+        """The error as a message, with details for programs: what it is called, and when it is worth another try."""
+        found = status_pb2.Status(code=self.code.value[0], message=self.message)
+        if self.error_name:
+            found.details.add().Pack(error_details_pb2.ErrorInfo(reason=self.error_name, domain=DOMAIN))
+        if self.retry_seconds is not None:
+            after = error_details_pb2.RetryInfo()
+            after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
+            found.details.add().Pack(after)
+        return found
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        """The trailing metadata of a call that ends so."""
+        named = ((ERROR_KEY, self.error_name),) if self.error_name else ()
+        return (*named, (_DETAILS_KEY, self.status.SerializeToString()))
+
+
+def refusal(error: Exception) -> Refusal:
+    """Returns how a call ends with an error; one that no user can cause is logged, and told by its id only."""
     code = status_of(error)
-    if code is not None:
-        context.set_trailing_metadata(((ERROR_KEY, _known_name(type(error))),))
-        if code is grpc.StatusCode.INTERNAL:
-            _log.error("%s", error, exc_info=error)
-        context.abort(code, _short(str(error)))
-    error_id = uuid.uuid4().hex[:12]
-    _log.error("error %s", error_id, exc_info=error)
-    context.abort(grpc.StatusCode.INTERNAL, f"the server failed unexpectedly; its log explains error {error_id}")
+    if code is None:
+        error_id = uuid.uuid4().hex[:12]
+        _log.error("error %s", error_id, exc_info=error)
+        message = f"the server failed unexpectedly; its log explains error {error_id}"
+        return Refusal(grpc.StatusCode.INTERNAL, message, "", None)
+    if code is grpc.StatusCode.INTERNAL:
+        _log.error("%s", error, exc_info=error)
+    retry = _RETRY_BUSY if isinstance(error, errors.BusyError) else getattr(error, "retry_seconds", None)
+    return Refusal(code, _short(str(error)), _known_name(type(error)), retry)
+
+
+def error_in(status: status_pb2.Status) -> Exception:
+    """Returns the error that a message of a stream was answered with."""
+    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    name = next((info.reason for one in status.details if one.Unpack(info)), "")
+    delay = next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
+    if name in _BY_NAME:
+        return _raised(name, status.message, delay)
+    code = next(code for code in grpc.StatusCode if code.value[0] == status.code)
+    return _BY_CODE.get(code, ServerFaultError)(status.message)
+
+
+def _raised(name: str, message: str, retry_seconds: float | None) -> Exception:
+    if name == OverloadedError.__name__:
+        return OverloadedError(message, retry_seconds or 0.0)
+    return _BY_NAME[name](message)
+
+
+def _retry_seconds(call: grpc.Call) -> float | None:
+    """Returns after how many seconds the server asks to be called again, where it does."""
+    packed = {key: value for key, value in call.trailing_metadata() or ()}.get(_DETAILS_KEY, b"")
+    status, retry = status_pb2.Status.FromString(cast(bytes, packed)), error_details_pb2.RetryInfo()
+    return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
 
 
 def _known_name(cls: type[Exception]) -> str:

@@ -29,16 +29,17 @@ PACKAGES = {"": "The gRPC interface, generated from proto/ by tools/proto.py.", 
 
 def compile_protos(out: Path) -> None:
     """Runs protoc over every file of proto/ into ``out``; raises RuntimeError where it fails."""
+    from google.rpc import status_pb2
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
     sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
-    bundled = str(files("grpc_tools") / "_proto")
+    bundled, common = files("grpc_tools") / "_proto", Path(status_pb2.__file__).parents[2]
     outputs = [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
     plugins = [
         f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}"
         for name in ("mypy", "mypy_grpc")
     ]
-    if protoc.main(["protoc", f"-I{PROTO}", f"-I{bundled}", *plugins, *outputs, *sources]) != 0:
+    if protoc.main(["protoc", f"-I{PROTO}", f"-I{bundled}", f"-I{common}", *plugins, *outputs, *sources]) != 0:
         raise RuntimeError("protoc failed; its messages are above")
 
 

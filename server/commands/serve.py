@@ -36,7 +36,7 @@ def serve(
     """
     import logging
 
-    from server.interceptors import REQUEST_LOG
+    from server.calls import REQUEST_LOG
     from server.listen import RunningServer
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

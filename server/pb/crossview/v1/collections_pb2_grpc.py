@@ -72,6 +72,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
                 _registered_method=True)
+        self.StreamImportItems = channel.stream_stream(
+                '/crossview.v1.CollectionService/StreamImportItems',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.StreamImportItemsResponse.FromString,
+                _registered_method=True)
         self.PutVectors = channel.unary_unary(
                 '/crossview.v1.CollectionService/PutVectors',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.PutVectorsRequest.SerializeToString,
@@ -221,6 +226,14 @@ class CollectionServiceServicer:
     def ImportItems(self, request, context):
         """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
         in the response and does not stop the others.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamImportItems(self, request_iterator, context):
+        """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
+        was answered stays, however the stream ends.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -401,6 +414,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.ImportItems,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.SerializeToString,
+            ),
+            'StreamImportItems': grpc.stream_stream_rpc_method_handler(
+                    servicer.StreamImportItems,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.StreamImportItemsResponse.SerializeToString,
             ),
             'PutVectors': grpc.unary_unary_rpc_method_handler(
                     servicer.PutVectors,
@@ -693,6 +711,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/ImportItems',
             crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.ImportItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamImportItems(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/crossview.v1.CollectionService/StreamImportItems',
+            crossview_dot_v1_dot_collections__pb2.ImportItemsRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.StreamImportItemsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,10 @@ class CollectionServiceStub:
     """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
     in the response and does not stop the others.
     """
+    StreamImportItems: _grpc.StreamStreamMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.StreamImportItemsResponse]
+    """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
+    was answered stays, however the stream ends.
+    """
     PutVectors: _grpc.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]
     """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
     existing item changes.
@@ -112,6 +116,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ImportItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
     """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
     in the response and does not stop the others.
+    """
+    StreamImportItems: _aio.StreamStreamMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.StreamImportItemsResponse]  # type: ignore[assignment]
+    """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
+    was answered stays, however the stream ends.
     """
     PutVectors: _aio.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
     """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
@@ -214,6 +222,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
         """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
         in the response and does not stop the others.
+        """
+
+    @_abc_1.abstractmethod
+    def StreamImportItems(
+        self,
+        request_iterator: _MaybeAsyncIterator[_collections_pb2.ImportItemsRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_collections_pb2.StreamImportItemsResponse], _abc.AsyncIterator[_collections_pb2.StreamImportItemsResponse]]:
+        """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
+        was answered stays, however the stream ends.
         """
 
     @_abc_1.abstractmethod

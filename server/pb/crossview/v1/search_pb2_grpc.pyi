@@ -38,6 +38,8 @@ class SearchServiceStub:
     large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
     shrinks it.
     """
+    StreamSearch: _grpc.StreamStreamMultiCallable[_search_pb2.SearchRequest, _search_pb2.StreamSearchResponse]
+    """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream."""
     Embed: _grpc.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]
     """Returns the vector of every query for every target, which Search compares with the items' vectors."""
     SuggestLabels: _grpc.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]
@@ -55,6 +57,8 @@ class SearchServiceAsyncStub(SearchServiceStub):
     large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
     shrinks it.
     """
+    StreamSearch: _aio.StreamStreamMultiCallable[_search_pb2.SearchRequest, _search_pb2.StreamSearchResponse]  # type: ignore[assignment]
+    """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream."""
     Embed: _aio.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]  # type: ignore[assignment]
     """Returns the vector of every query for every target, which Search compares with the items' vectors."""
     SuggestLabels: _aio.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]  # type: ignore[assignment]
@@ -75,6 +79,14 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         large as the server's message limit (64 MiB by default), so a query may be a camera's photograph; the server
         shrinks it.
         """
+
+    @_abc_1.abstractmethod
+    def StreamSearch(
+        self,
+        request_iterator: _MaybeAsyncIterator[_search_pb2.SearchRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_search_pb2.StreamSearchResponse], _abc.AsyncIterator[_search_pb2.StreamSearchResponse]]:
+        """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream."""
 
     @_abc_1.abstractmethod
     def Embed(

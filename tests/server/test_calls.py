@@ -13,7 +13,7 @@ from engine.errors import InvalidInputError, NotFoundError
 from engine.home import Home
 from server.client import Client
 from server.errors import ServerStoppedError
-from server.interceptors import REQUEST_LOG
+from server.calls import REQUEST_LOG
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.settings import ServerSettings
@@ -91,7 +91,7 @@ def test_every_call_has_a_line(logged: RunningServer, caplog: pytest.LogCaptureF
 
 def test_a_call_that_is_given_up_has_a_line_too(logged: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     """The status of an error is decided outside of everything that may raise one."""
-    logged._cancellation.stop_calls()
+    logged._calls.stop()
     given_up = pytest.raises(ServerStoppedError, match="repeat it later")
     with caplog.at_level(logging.INFO, REQUEST_LOG), Client(logged.address) as client, given_up:
         client.open("rows")

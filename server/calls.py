@@ -1,0 +1,240 @@
+"""Every call of the server: decoded, answered in its room, with its status, its cancellation and its line of the log.
+
+The event loop only moves messages; what takes time is done in threads.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+
+from engine.errors import CancelledError, InvalidInputError
+from engine.learners.cancellation import cancellable, checkpoint
+from server.errors import ServerStoppedError
+from server.rooms import Rooms
+from server.status import Refusal, refusal
+
+REQUEST_LOG = "crossview.requests"
+"""The logger that has one line for each call, at level INFO; a stream has one for each message."""
+
+_DECODED_AT_ONCE = 1 << 16
+"""Bytes of a request that is decoded in the event loop, in less time than a thread takes to begin."""
+_COLLECTION = re.compile(r"(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})(?:/.*)?", re.DOTALL)
+_log = logging.getLogger(REQUEST_LOG)
+
+Context = Any  # grpc.aio.ServicerContext of bytes
+Answer = Callable[[Any, Any], Message]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a service.
+
+    ``answer`` takes a request (or an iterator over those of a stream of requests) and a context, which is None.
+    """
+
+    service: str
+    name: str
+    decode: Callable[[bytes], Message]
+    answer: Answer
+
+
+@dataclass
+class _Call:
+    """One call, or one message of a stream that is answered message by message."""
+
+    method: Method
+    stopping: Callable[[], bool]
+    left: bool = False
+    """Whether the caller has left, or ran out of time."""
+    collection: str = field(default="-", init=False)
+    received: int = field(default=0, init=False)
+    began: float = field(default_factory=time.monotonic, init=False)
+
+    def decoded(self, data: bytes) -> Message:
+        """Returns a request; raises InvalidInputError where it cannot be decoded."""
+        self.received += len(data)
+        try:
+            request = self.method.decode(data)
+        except DecodeError as error:
+            raise InvalidInputError(
+                f"the request of {self.method.name} cannot be decoded: text must be UTF-8, and the message as the "
+                ".proto files of this version define it"
+            ) from error
+        if self.collection == "-" and _log.isEnabledFor(logging.INFO):
+            self.collection = _collection(request)
+        return request
+
+    def answered(self, request: Any) -> Message:
+        """Returns the response to a request, encoded or not; its work ends at a checkpoint once nobody wants it."""
+        with cancellable(self._check):
+            checkpoint()
+            return self.method.answer(self.decoded(request) if isinstance(request, bytes) else request, None)
+
+    def _check(self) -> None:
+        if self.stopping():
+            raise ServerStoppedError("the server stopped during the call, and its work was given up; repeat it later")
+        if self.left:
+            raise CancelledError("the call was cancelled by its caller, or ran out of time")
+
+    def log(self, code: str, sent: int = 0) -> None:
+        """Writes the line of the call, which has ended."""
+        if _log.isEnabledFor(logging.INFO):
+            milliseconds = 1e3 * (time.monotonic() - self.began)
+            _log.info(
+                "%s collection=%s status=%s ms=%.1f request_bytes=%d response_bytes=%d",
+                *(self.method.name, self.collection, code, milliseconds, self.received, sent),
+            )
+
+
+class Calls:
+    """Answers the calls of a server's methods; ``stop`` ends the work of those under way with ServerStoppedError."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._stopped = False
+        self._draining = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ends the work of every call at its next checkpoint."""
+        self._stopped = True
+
+    def drain(self) -> None:
+        """Ends streams that are answered message by message, as soon as what they have sent is answered."""
+        self._draining.set()
+
+    def handler(self, method: Method) -> Any:
+        """Returns what grpc needs to serve a method with one request and one response."""
+        return grpc.unary_unary_rpc_method_handler(partial(self._unary, method))
+
+    def stream_handler(self, method: Method) -> Any:
+        """Returns what grpc needs to serve a method with a stream of requests and one response."""
+        return grpc.stream_unary_rpc_method_handler(partial(self._client_stream, method))
+
+    def duplex_handler(self, method: Method, wrap: Callable[..., Message], ahead: int) -> Any:
+        """Returns what grpc needs to serve a method that answers each message of a stream, in order.
+
+        ``wrap`` makes the response of ``response`` or ``error``; up to ``ahead`` messages are answered at once.
+        """
+        return grpc.stream_stream_rpc_method_handler(partial(self._duplex, method, wrap, ahead))
+
+    async def _unary(self, method: Method, data: bytes, context: Context) -> bytes:
+        call = _Call(method, lambda: self._stopped)
+        try:
+            request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
+            return await self._ended(call, request)
+        except Exception as error:  # noqa: BLE001 - every error becomes a status
+            return await _refuse(call, context, error)
+
+    async def _client_stream(self, method: Method, _requests: Any, context: Context) -> bytes:
+        call = _Call(method, lambda: self._stopped)
+        try:
+            return await self._ended(call, _messages(call, context, asyncio.get_running_loop()))
+        except Exception as error:  # noqa: BLE001 - as above
+            return await _refuse(call, context, error)
+
+    async def _ended(self, call: _Call, request: Any) -> bytes:
+        """Returns the encoded response, and logs the call."""
+        room = self._rooms.of(call.method.service, call.method.name, request if isinstance(request, Message) else None)
+        try:
+            response = await room.run(lambda: call.answered(request).SerializeToString())
+        except asyncio.CancelledError:
+            call.left = True
+            call.log(grpc.StatusCode.CANCELLED.name)
+            raise
+        call.log(grpc.StatusCode.OK.name, len(response))
+        return response
+
+    async def _duplex(
+        self, method: Method, wrap: Callable[..., Message], ahead: int, _requests: Any, context: Context
+    ) -> None:
+        """Reads on while earlier messages are answered; a message's error is the answer to that message alone."""
+        answers: asyncio.Queue[asyncio.Task[Message] | None] = asyncio.Queue(ahead)
+
+        async def write() -> None:
+            while (answer := await answers.get()) is not None:
+                await context.write((await answer).SerializeToString())
+
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(write())
+            async for data in self._until_draining(context):
+                await answers.put(group.create_task(self._one(method, wrap, data)))
+            await answers.put(None)
+            await writer
+        if self._draining.is_set():
+            stopped = ServerStoppedError("the server stops: what the stream had sent is answered; connect again")
+            await _abort(context, refusal(stopped))
+
+    async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> Message:
+        call = _Call(method, lambda: self._stopped)
+        room = self._rooms.of(method.service, method.name, None)
+        try:
+            request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
+            room = self._rooms.of(method.service, method.name, request if isinstance(request, Message) else None)
+            response = wrap(response=await room.run(partial(call.answered, request)))
+        except asyncio.CancelledError:
+            call.left = True
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            refused = refusal(error)
+            call.log(refused.code.name)
+            return wrap(error=refused.status)
+        call.log(grpc.StatusCode.OK.name, response.ByteSize())
+        return response
+
+    async def _until_draining(self, context: Context) -> AsyncIterator[bytes]:
+        """Yields the messages of a stream, to its end or until the server stops."""
+        draining = asyncio.ensure_future(self._draining.wait())
+        reading: asyncio.Future[Any] | None = None
+        try:
+            while not draining.done():
+                reading = asyncio.ensure_future(context.read())
+                await asyncio.wait({reading, draining}, return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done() or reading.result() is grpc.aio.EOF:
+                    return
+                yield reading.result()
+        finally:
+            for one in (draining, reading):
+                if one is not None:
+                    one.cancel()
+
+
+def _messages(call: _Call, context: Context, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
+    """Yields the requests of a stream, in a thread; raises CancelledError for a stream that was cut."""
+    while True:
+        try:
+            data = asyncio.run_coroutine_threadsafe(context.read(), loop).result()
+        except (grpc.RpcError, asyncio.CancelledError, grpc.aio.BaseError) as error:
+            raise CancelledError("the caller's stream of requests was cut") from error
+        if data is grpc.aio.EOF:
+            checkpoint()
+            return
+        yield call.decoded(data)
+
+
+async def _refuse(call: _Call, context: Context, error: Exception) -> bytes:
+    """Ends a call with the status of an error."""
+    refused = refusal(error)
+    call.log(refused.code.name)
+    await _abort(context, refused)
+    return b""
+
+
+async def _abort(context: Context, refused: Refusal) -> None:
+    await context.abort(refused.code, refused.message, refused.metadata)
+
+
+def _collection(request: Message) -> str:
+    """Returns the collection that a request names, else "-". Only a valid name is logged: it cannot break the line."""
+    for name in ("collection", "parent", "name", "collection_id"):
+        if match := _COLLECTION.fullmatch(getattr(request, name, "")):
+            return match[1]
+    return "-"
