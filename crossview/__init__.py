@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from engine.recipe import Pair as Pair
     from engine.recipe import Recipe as Recipe
     from engine.recipe import Tune as Tune
+    from server.async_client import AsyncClient as AsyncClient
     from server.client import Client as Client
     from server.errors import DeadlineExceededError as DeadlineExceededError
+    from server.errors import OverloadedError as OverloadedError
     from server.errors import ServerFaultError as ServerFaultError
     from server.errors import ServerStoppedError as ServerStoppedError
     from server.errors import ServerUnavailableError as ServerUnavailableError
@@ -60,8 +62,9 @@ _NAMES = {
     "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
     "engine.query": "Filter Hit HitList Query SearchRequest SuggestRequest",
     "engine.recipe": "Grouping Pair Recipe Tune",
+    "server.async_client": "AsyncClient",
     "server.client": "Client",
-    "server.errors": "DeadlineExceededError ServerFaultError ServerStoppedError ServerUnavailableError",
+    "server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError ServerUnavailableError",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

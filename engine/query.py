@@ -1,6 +1,6 @@
 """Searches: queries, filters, the requests that hold them, and what is found: hits, suggested labels, embeddings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -87,6 +87,8 @@ class Hit:
     """How the item's text begins, in 200 characters at most."""
     source: str = ""
     """Absolute path of the file that the item was read from, where there is one."""
+    stored: Hashable = field(default=None, repr=False, compare=False)
+    """Equal for hits of one item that differ in distance and target alone, so that the rest can be prepared once."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any

@@ -30,10 +30,10 @@ from server.convert_training import to_recipe
 from server.fields import to_message
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc, types_pb2
+from server.pb.crossview.v1 import types_pb2
 
 
-class CollectionService(collections_pb2_grpc.CollectionServiceServicer):
+class CollectionService:
     """Creates, fills, trains and describes the collections of a server.
 
     ``workers`` is how many processes compute feature rows for one import.

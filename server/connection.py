@@ -1,5 +1,6 @@
 """The connection to a server: its channel and stubs, and calls whose failures are raised as the engine's errors."""
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
@@ -10,10 +11,43 @@ from engine.errors import InvalidInputError
 from server import pages
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2_grpc
 from server.settings import MESSAGE_BYTES
-from server.status import error_of
+from server.status import error_in, error_of
 
-OPTIONS = (("grpc.max_receive_message_length", MESSAGE_BYTES), ("grpc.max_send_message_length", MESSAGE_BYTES))
+_READS = {
+    "crossview.v1.SearchService": ("Search", "Embed", "SuggestLabels"),
+    "crossview.v1.CollectionService": (
+        *("GetCollection", "ListCollections", "CheckCollection", "ListDeletedItems"),
+        *("GetItem", "ListItems", "CountItems", "GetThumbnail", "EmbedItems", "GetSpace", "ListSpaces"),
+    ),
+}
+"""Methods that change nothing: repeated where the server was gone, or refused them."""
+_RETRIED = {
+    "maxAttempts": 3,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "2s",
+    "backoffMultiplier": 4,
+    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+}
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {"name": [{"service": service, "method": name} for name in names], "retryPolicy": _RETRIED}
+        for service, names in _READS.items()
+    ],
+    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+}
+OPTIONS = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+)
 _Response = TypeVar("_Response")
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    """Returns the timeout of calls in seconds, None for any time; raises InvalidInputError for what cannot be one."""
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
+    return timeout
 
 
 class Connection:
@@ -29,10 +63,8 @@ class Connection:
     """
 
     def __init__(self, address: str, timeout: float | None = None) -> None:
-        if timeout is not None and not 0 < timeout < math.inf:
-            raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
         self.address = address
-        self.timeout = timeout
+        self.timeout = check_timeout(timeout)
         self.channel = grpc.insecure_channel(address, options=OPTIONS)
         self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
         self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
@@ -43,6 +75,33 @@ class Connection:
             return method(request, timeout=self.timeout)
         except grpc.RpcError as failure:
             raise error_of(failure, self.address, self._name_of(method), self.timeout) from failure
+
+    def stream(self, method: Callable[..., Iterator[Any]], requests: Iterator[Any]) -> Iterator[Any]:
+        """Yields the response to each request of a stream, in order, as it comes; raises what ``call`` raises.
+
+        Requests are taken as the server answers; what their iterator raises is raised here. The timeout is that of the
+        whole stream.
+        """
+        broken: list[Exception] = []
+
+        def taken() -> Iterator[Any]:
+            try:
+                yield from requests
+            except Exception as error:
+                broken.append(error)
+                raise
+
+        responses: Any = method(taken(), timeout=self.timeout)
+        try:
+            for answer in responses:
+                if answer.HasField("error"):
+                    raise error_in(answer.error)
+                yield answer.response
+        except grpc.RpcError as failure:
+            error = broken[0] if broken else error_of(failure, self.address, self._name_of(method), self.timeout)
+            raise error from failure
+        finally:
+            responses.cancel()
 
     def pages(self, method: Callable[..., _Response], request: Any) -> Iterator[_Response]:
         """Yields the largest pages of a list, one after the other; raises what ``call`` raises."""

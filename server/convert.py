@@ -3,7 +3,7 @@
 ``to_...`` returns the engine's value of a message, ``from_...`` the message of the engine's value.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -134,3 +134,20 @@ def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
     """The message of what an import did."""
     failures = [to_message(types_pb2.Failure, failure) for failure in report.failures]
     return to_message(collections_pb2.ImportItemsResponse, report, failures=failures)
+
+
+def messages_of(
+    entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
+) -> Iterator[_Message]:
+    """Yields the messages of items; those that no message can hold join ``failures``."""
+    from engine.ingest.updating import check_entry
+
+    for entry in entries:
+        checked = check_entry(entry)
+        if isinstance(checked, Failure):
+            failures.append(checked)
+            continue
+        try:
+            yield convert(checked)
+        except InvalidInputError as error:
+            failures.append(Failure(entry.key, str(error)))

@@ -1,11 +1,12 @@
 """Searches: requests, hits, suggested labels and the vectors of queries as messages and back."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
 from engine.errors import InvalidInputError
 from engine.query import (
+    EVERY_ITEM,
     Embedding,
     Hit,
     HitList,
@@ -31,7 +32,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
         message,
         queries=[to_query(query) for query in message.queries],
         k=message.k if message.HasField("k") else SearchRequest.k,
-        filter=to_filter(message.filter),
+        filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
     )
 
 
@@ -79,11 +80,33 @@ def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
 
 def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
     """The response to a search in a collection."""
+    response = search_pb2.SearchResponse()
+    for one in results:
+        hits = response.results.add(query=one.query, target=one.target).hits
+        for hit in one.hits:
+            message = hits.add()
+            message.MergeFromString(_encoded(collection, hit))
+            message.distance, message.target = hit.distance, hit.target
+    return response
 
-    def hits(one: HitList) -> list[search_pb2.Hit]:
-        return [to_message(search_pb2.Hit, hit, item=item_name(collection, hit.key)) for hit in one.hits]
 
-    return search_pb2.SearchResponse(results=[to_message(search_pb2.HitList, one, hits=hits(one)) for one in results])
+_known: dict[tuple[str, Hashable], bytes] = {}
+_MOST_KNOWN = 1 << 16
+"""Items, some 300 bytes each beside their texts and attributes."""
+
+
+def _encoded(collection: str, hit: Hit) -> bytes:
+    """What hits of an item have in common, as a message: an item is found by many searches."""
+    place = collection, hit.stored
+    found = _known.get(place)
+    if found is None:
+        name = item_name(collection, hit.key)
+        found = to_message(search_pb2.Hit, hit, item=name, distance=0.0, target="").SerializeToString()
+        if hit.stored is not None:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[place] = found
+    return found
 
 
 def to_suggestions(message: search_pb2.SuggestLabelsResponse) -> Suggestions:

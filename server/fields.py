@@ -3,8 +3,10 @@
 Repeated fields are tuples, maps dicts in the order of keys, structs JSON values, and absent optional fields None.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import fields
+from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
@@ -22,9 +24,30 @@ def to_value(kind: type[_Value], message: Message, **others: Any) -> _Value:
     ``others`` are the fields of other names or meanings, and those that are messages themselves. Raises
     InvalidInputError for a struct of what is no JSON.
     """
-    names = {one.name for one in fields(cast(Any, kind))} - others.keys()
-    same = {one.name: _value(message, one) for one in message.DESCRIPTOR.fields if one.name in names}
+    same = {
+        name: read(message) for name, read in _readers(cast(Hashable, kind), message.DESCRIPTOR) if name not in others
+    }
     return cast(Callable[..., _Value], kind)(**same, **others)
+
+
+@cache
+def _readers(kind: Any, descriptor: Any) -> tuple[tuple[str, Callable[[Message], Any]], ...]:
+    """The fields that a dataclass and a message have in common, and what reads each of the message."""
+    names = {one.name for one in fields(kind)}
+    return tuple((one.name, _reader(one)) for one in descriptor.fields if one.name in names)
+
+
+def _reader(field: Any) -> Callable[[Message], Any]:
+    get = attrgetter(field.name)
+    if _is_struct(field):
+        return lambda message: from_struct(get(message))
+    if field.is_repeated and field.message_type:
+        return lambda message: dict(sorted(get(message).items()))
+    if field.is_repeated:
+        return lambda message: tuple(get(message))
+    if field.has_presence:
+        return lambda message: get(message) if message.HasField(field.name) else None
+    return get
 
 
 def to_message(kind: type[_Message], value: object, **others: Any) -> _Message:
@@ -39,12 +62,3 @@ def to_message(kind: type[_Message], value: object, **others: Any) -> _Message:
 
 def _is_struct(field: Any) -> bool:
     return field.message_type is Struct.DESCRIPTOR
-
-
-def _value(message: Message, field: Any) -> Any:
-    value = getattr(message, field.name)
-    if _is_struct(field):
-        return from_struct(value)
-    if field.is_repeated:
-        return dict(sorted(value.items())) if field.message_type else tuple(value)
-    return None if field.has_presence and not message.HasField(field.name) else value

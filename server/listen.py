@@ -63,7 +63,7 @@ class RunningServer:
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
-                ("grpc.so_reuseport", 0),  # a second server on the same port is an error, not a silent rival
+                ("grpc.so_reuseport", int(settings.processes > 1)),  # else a second server would be a silent rival
                 ("grpc.keepalive_time_ms", 1000 * _KEEPALIVE_SECONDS),
             ),
             maximum_concurrent_rpcs=settings.calls,
@@ -82,13 +82,14 @@ class RunningServer:
 
     def _add_services(self) -> None:
         described = search_pb2.DESCRIPTOR, collections_pb2.DESCRIPTOR
-        services = SearchService(self.collections), CollectionService(self.collections, self.settings.workers)
+        services = (
+            SearchService(self.collections, self.settings),
+            CollectionService(self.collections, self.settings.workers),
+        )
         for file, servicer in zip(described, services, strict=True):
             (service,) = file.services_by_name.values()
             handlers = {method.name: self._handler(service.full_name, method, servicer) for method in service.methods}
-            self._server.add_generic_rpc_handlers(
-                (grpc.method_handlers_generic_handler(service.full_name, handlers),)
-            )
+            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         files = (*described, health_pb2.DESCRIPTOR)
         names = [service.full_name for file in files for service in file.services_by_name.values()]

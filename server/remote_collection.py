@@ -1,13 +1,11 @@
 """A collection on a server, with the methods of ``engine.collection.Collection``."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import CollectionInfo, SpaceInfo, ViewInfo
 from engine.item import (
@@ -28,7 +26,16 @@ from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from server import pages
 from server.batches import batches, merged
 from server.connection import Connection
-from server.convert import from_filter, from_new_item, from_picture, from_row, from_update, to_item, to_report
+from server.convert import (
+    from_filter,
+    from_new_item,
+    from_picture,
+    from_row,
+    from_update,
+    messages_of,
+    to_item,
+    to_report,
+)
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import from_evaluation_request, to_evaluation
 from server.convert_info import to_collection, to_space
@@ -47,8 +54,6 @@ from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import search_pb2
 
 ROWS_AT_ONCE = 1_000
-_Entry = TypeVar("_Entry", NewItem, ItemUpdate)
-_Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
 
 
 class RemoteCollection:
@@ -103,7 +108,7 @@ class RemoteCollection:
         """Changes labels, attributes and texts of items, in batches below the message limit."""
         failures: list[Failure] = []
         reports = []
-        for batch in batches(_messages(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
+        for batch in batches(messages_of(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
             request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
             reports.append(to_report(self.connection.call(self._stub.UpdateItems, request)))
         return merged([*reports, ImportReport(failures=tuple(failures))])
@@ -159,10 +164,22 @@ class RemoteCollection:
         """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
         failures: list[Failure] = []
         reports = []
-        for batch in batches(_messages(items, from_new_item, failures), pb.NewItem.ByteSize):
+        for batch in batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize):
             request = pb.ImportItemsRequest(parent=self.resource, items=batch)
             reports.append(to_report(self.connection.call(self._stub.ImportItems, request)))
         return merged([*reports, ImportReport(failures=tuple(failures))])
+
+    def import_stream(self, items: Iterable[NewItem]) -> Iterator[ImportReport]:
+        """Adds or updates items, and yields a report for each batch that is on disk, in one stream.
+
+        Items are taken as the server writes them. One that cannot be sent is a failure of the last report.
+        """
+        failures: list[Failure] = []
+        sent = batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize)
+        requests = (pb.ImportItemsRequest(parent=self.resource, items=batch) for batch in sent)
+        yield from map(to_report, self.connection.stream(self._stub.StreamImportItems, requests))
+        if failures:
+            yield ImportReport(failures=tuple(failures))
 
     def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Items in the order of keys, those above ``after``."""
@@ -245,6 +262,18 @@ class RemoteCollection:
         message.collection = self.resource
         return to_hit_lists(self.connection.call(self.connection.searches.Search, message))
 
+    def search_stream(self, requests: Iterable[SearchRequest]) -> Iterator[list[HitList]]:
+        """Yields the answer to each of many searches, in order: one stream costs less than as many calls."""
+
+        def messages() -> Iterator[search_pb2.SearchRequest]:
+            for request in requests:
+                message = from_search_request(request)
+                message.collection = self.resource
+                yield message
+
+        for response in self.connection.stream(self.connection.searches.StreamSearch, messages()):
+            yield to_hit_lists(response)
+
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Labels for every query, by vote of the nearest labelled items."""
         message = from_suggest_request(request)
@@ -280,20 +309,3 @@ class RemoteCollection:
 
     def close(self) -> None:
         """Does nothing: the collection stays open on the server."""
-
-
-def _messages(
-    entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
-) -> Iterator[_Message]:
-    """The messages of items; those that no message can hold join ``failures``."""
-    from engine.ingest.updating import check_entry
-
-    for entry in entries:
-        checked = check_entry(entry)
-        if isinstance(checked, Failure):
-            failures.append(checked)
-            continue
-        try:
-            yield convert(checked)
-        except InvalidInputError as error:
-            failures.append(Failure(entry.key, str(error)))

@@ -2,9 +2,12 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, TypeVar, cast
 
 from server.errors import OverloadedError
 from server.settings import ServerSettings
@@ -14,34 +17,86 @@ _LONG = {"Train", "ExtendSpace", "AssignLabel", "Evaluate", "FitViews", "WaitOpe
 _READING = ("Get", "List", "Count", "Check", "Embed")
 
 
+@dataclass(eq=False)
+class _Task:
+    """Work of a thread, and the future of the event loop that waits for it."""
+
+    work: Callable[[], Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self.work()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work is awaited
+            self.error = error
+
+    def deliver(self) -> None:
+        if self.future.done():  # nobody waits any more
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
 class Room:
     """Threads that answer one kind of call, and as many more places for calls that wait for a thread.
 
-    ``retry_seconds`` is after how long a call that is refused had better come again.
+    ``retry_seconds`` is after how long a call that is refused had better come again. Unlike an executor's, the threads
+    wake the event loop once for all that has ended by then: under load, this is most of what a call costs there.
     """
 
     def __init__(self, kind: str, threads: int, waiting: int, retry_seconds: float) -> None:
         self._kind, self._retry_seconds = kind, retry_seconds
-        self._threads = ThreadPoolExecutor(threads, kind)
-        self._places = threading.BoundedSemaphore(threads + waiting)
+        self._most_threads, self._places = threads, threads + waiting
+        self._threads: list[threading.Thread] = []
+        self._taken = 0
+        """Changed by the event loop alone, as are the threads."""
+        self._todo: SimpleQueue[_Task | None] = SimpleQueue()
+        self._ended: deque[_Task] = deque()
+        self._loop_knows = False
 
     async def run(self, work: Callable[[], T]) -> T:
         """Returns what the work returns, done in a thread; work that nobody awaits any more is not begun.
 
         Raises OverloadedError at once where every place is taken, else what the work raises.
         """
-        if not self._places.acquire(blocking=False):
+        if self._taken >= self._places:
             raise OverloadedError(
                 f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s",
                 self._retry_seconds,
             )
-        future = self._threads.submit(work)
-        future.add_done_callback(lambda _: self._places.release())
-        return await asyncio.wrap_future(future)
+        loop = asyncio.get_running_loop()
+        if self._taken >= len(self._threads) < self._most_threads:
+            self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
+            self._threads[-1].start()
+        self._taken += 1
+        task = _Task(work, loop.create_future())
+        self._todo.put(task)
+        return cast(T, await task.future)
 
     def close(self) -> None:
         """Lets the threads end; what they work on goes on."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for _ in self._threads:
+            self._todo.put(None)
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        while (task := self._todo.get()) is not None:
+            if not task.future.cancelled():
+                task.run()
+            self._ended.append(task)
+            if not self._loop_knows:
+                self._loop_knows = True
+                with suppress(RuntimeError):  # it is closed: nobody waits
+                    loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._loop_knows = False
+        while self._ended:
+            self._taken -= 1
+            self._ended.popleft().deliver()
 
 
 class Rooms:

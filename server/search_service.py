@@ -1,7 +1,10 @@
 """The search service: one request, one call of the engine, one response."""
 
+from typing import Any
+
 import grpc
 
+from engine.errors import InvalidInputError
 from server.cache import OpenCollections
 from server.convert_search import (
     from_embeddings,
@@ -12,19 +15,22 @@ from server.convert_search import (
     to_suggest_request,
 )
 from server.names import parse_collection
-from server.pb.crossview.v1 import search_pb2, search_pb2_grpc
+from server.pb.crossview.v1 import search_pb2
+from server.settings import ServerSettings
 
 
-class SearchService(search_pb2_grpc.SearchServiceServicer):
+class SearchService:
     """Answers searches in the collections of a server."""
 
-    def __init__(self, collections: OpenCollections) -> None:
+    def __init__(self, collections: OpenCollections, settings: ServerSettings) -> None:
         self.collections = collections
+        self._settings = settings
 
     def Search(  # noqa: N802 - the name of the rpc
         self, request: search_pb2.SearchRequest, context: grpc.ServicerContext
     ) -> search_pb2.SearchResponse:
         """Nearest items of every query in every target."""
+        self._check(request, request.k)
         name = parse_collection(request.collection)
         with self.collections.use(name) as collection:
             return from_hit_lists(name, collection.search(to_search_request(request)))
@@ -33,6 +39,7 @@ class SearchService(search_pb2_grpc.SearchServiceServicer):
         self, request: search_pb2.EmbedRequest, context: grpc.ServicerContext
     ) -> search_pb2.EmbedResponse:
         """The vector of every query for every target."""
+        self._check(request)
         with self.collections.use(parse_collection(request.collection)) as collection:
             queries = [to_query(query) for query in request.queries]
             return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))
@@ -41,5 +48,18 @@ class SearchService(search_pb2_grpc.SearchServiceServicer):
         self, request: search_pb2.SuggestLabelsRequest, context: grpc.ServicerContext
     ) -> search_pb2.SuggestLabelsResponse:
         """Labels for every query, by vote of the nearest labelled items."""
+        self._check(request, request.k)
         with self.collections.use(parse_collection(request.collection)) as collection:
             return from_suggestions(collection.suggest(to_suggest_request(request)))
+
+    def _check(self, request: Any, k: int = 1) -> None:
+        """Raises InvalidInputError for a request of more than a server answers at once, before room is made for it."""
+        queries, most = len(request.queries), self._settings
+        if queries > most.queries:
+            raise InvalidInputError(f"{queries:,} queries are more than one request may have: send {most.queries:,}")
+        hits = queries * max(k, 1) * max(len(request.targets), 1)
+        if hits > most.hits:
+            raise InvalidInputError(
+                f"one request may ask for {most.hits:,} hits, not {hits:,} (queries x k x targets): lower k, or send "
+                "fewer queries at a time"
+            )

@@ -15,6 +15,9 @@ _RANGES = {
     "writers": (1, math.inf),
     "waiting": (1, math.inf),
     "calls": (1, math.inf),
+    "queries": (1, math.inf),
+    "hits": (1, math.inf),
+    "processes": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
@@ -45,6 +48,14 @@ class ServerSettings:
     """Calls of all kinds, streams as well; further ones are refused by gRPC itself."""
     message_bytes: int = MESSAGE_BYTES
     """Size of the largest message received or sent."""
+    queries: int = 10_000
+    """Most queries of one request."""
+    hits: int = 100_000
+    """Most hits that one request may ask for: queries, times k, times the targets that it names."""
+    processes: int = 1
+    """Processes that share the port, each with its own indexes in memory; a connection stays with one of them."""
+    log_requests: bool = False
+    """Whether each call has a line in the log."""
     grace_seconds: float = 10.0
     """How long calls under way may continue when the server stops."""
     answer_seconds: float = 2.0

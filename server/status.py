@@ -98,7 +98,9 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
     if named in _BY_NAME:
         return _raised(named, message, _retry_seconds(call))
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_MANY in message:
-        return OverloadedError(f"the server at {address} has more calls than it can take ({message}): try again later")
+        return OverloadedError(
+            f"the server at {address} has more calls than it can take ({message}): try again later", 1.0
+        )
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return DeadlineExceededError(
             f"{method} had no answer from {address} within {timeout:g} seconds. The server gives up its work and "
@@ -159,11 +161,10 @@ def refusal(error: Exception) -> Refusal:
 
 def error_in(status: status_pb2.Status) -> Exception:
     """Returns the error that a message of a stream was answered with."""
-    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    info = error_details_pb2.ErrorInfo()
     name = next((info.reason for one in status.details if one.Unpack(info)), "")
-    delay = next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
     if name in _BY_NAME:
-        return _raised(name, status.message, delay)
+        return _raised(name, status.message, _delay(status))
     code = next(code for code in grpc.StatusCode if code.value[0] == status.code)
     return _BY_CODE.get(code, ServerFaultError)(status.message)
 
@@ -176,8 +177,12 @@ def _raised(name: str, message: str, retry_seconds: float | None) -> Exception:
 
 def _retry_seconds(call: grpc.Call) -> float | None:
     """Returns after how many seconds the server asks to be called again, where it does."""
-    packed = {key: value for key, value in call.trailing_metadata() or ()}.get(_DETAILS_KEY, b"")
-    status, retry = status_pb2.Status.FromString(cast(bytes, packed)), error_details_pb2.RetryInfo()
+    packed = next((value for key, value in call.trailing_metadata() or () if key == _DETAILS_KEY), b"")
+    return _delay(status_pb2.Status.FromString(cast(bytes, packed)))
+
+
+def _delay(status: status_pb2.Status) -> float | None:
+    retry = error_details_pb2.RetryInfo()
     return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
 
 

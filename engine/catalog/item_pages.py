@@ -36,6 +36,7 @@ class Shown(NamedTuple):
             attributes={} if self.attributes == "{}" else _parsed(self.attributes)[0],
             text=self.text,
             source=self.source,
+            stored=self,
         )
 
 

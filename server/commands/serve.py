@@ -3,17 +3,14 @@
 import ipaddress
 import os
 import signal
-import sys
 import threading
 from typing import Annotated
 
 import typer
 
+from engine.home import Home
 from server.commands.connection import HomeOption
 from server.settings import ServerSettings
-
-SWITCH_SECONDS = 0.001
-"""How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
 
 
 def serve(
@@ -25,6 +22,13 @@ def serve(
         int | None,
         typer.Option(min=1, help="Processes that compute the features of imported pictures (default: one per core)."),
     ] = None,
+    processes: Annotated[
+        int,
+        typer.Option(min=1, help="Server processes that share the port, each with its own indexes in memory."),
+    ] = ServerSettings.processes,
+    grace: Annotated[
+        float, typer.Option(min=0, help="Seconds that calls under way may take when the server stops.")
+    ] = ServerSettings.grace_seconds,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
     ] = False,
@@ -34,28 +38,35 @@ def serve(
 
     Runs until SIGTERM or Ctrl-C. A message may be as large as 64 MiB, so photographs can be sent as they are.
     """
-    import logging
-
-    from server.calls import REQUEST_LOG
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.
+        os.environ.setdefault(name, "1")
     from server.listen import RunningServer
+    from server.processes import Processes, prepare_process
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if log_requests:
-        logging.getLogger(REQUEST_LOG).setLevel(logging.INFO)
-    settings = ServerSettings(home=home, host=host, port=port, workers=workers or os.cpu_count() or 1)
+    settings = ServerSettings(
+        home=home,
+        host=host,
+        port=port,
+        workers=workers or os.cpu_count() or 1,
+        processes=processes,
+        grace_seconds=grace,
+        log_requests=log_requests,
+    )
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
-    sys.setswitchinterval(SWITCH_SECONDS)
+    prepare_process(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    running = RunningServer(settings)
-    served = running.collections.home
+    running = RunningServer(settings) if processes == 1 else Processes(settings)
+    served = Home(home)
     if not served.names():
         typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
     typer.echo(f"crossview serves {served.path} on {running.address}")
     while not stopping.wait(1.0):
-        pass
+        if isinstance(running, Processes):
+            running.replace_dead()
     typer.echo(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
     if not running.stop():
         typer.echo("stopped during a call; every acknowledged change is kept", err=True)

@@ -11,9 +11,9 @@ from terminal import fill_rows
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.home import Home
+from server.calls import REQUEST_LOG
 from server.client import Client
 from server.errors import ServerStoppedError
-from server.calls import REQUEST_LOG
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.settings import ServerSettings

@@ -1,0 +1,132 @@
+"""Several server processes on one port, started and watched by one that serves nothing itself."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from engine.errors import StorageError
+from server.settings import ServerSettings
+
+SWITCH_SECONDS = 0.001
+"""How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
+_SOONEST = 1.0
+"""Seconds between two starts of a process that ends at once."""
+_PATIENCE = 10.0
+"""Seconds that a process has to end after its calls."""
+_log = logging.getLogger("crossview.server")
+
+
+def prepare_process(settings: ServerSettings) -> None:
+    """Lets this process, which serves, take turns among its threads often, and log to the standard error."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if settings.log_requests:
+        logging.getLogger("crossview.requests").setLevel(logging.INFO)
+
+
+@dataclass
+class _Child:
+    process: SpawnProcess
+    ready: Connection
+    """Tells the address once the process serves."""
+    started: float
+
+
+class Processes:
+    """Server processes that share a port; the system gives each new connection to one of them.
+
+    Raises StorageError where another program has the port, or a process does not come to serve.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._reserved = _reserved(settings.host, settings.port)
+        self._settings = replace(settings, port=self._reserved.getsockname()[1])
+        self.address = f"{settings.host}:{self._settings.port}"
+        self._children: list[_Child] = []
+        for _ in range(settings.processes):
+            self._start()
+        try:
+            for child in self._children:
+                child.ready.recv()
+        except EOFError as error:
+            self.stop()
+            raise StorageError("a server process ended before it served; its message is above") from error
+
+    def replace_dead(self) -> None:
+        """Starts another process in place of each that has died."""
+        for child in [child for child in self._children if not child.process.is_alive()]:
+            _log.error("a server process ended with code %s; another one is started", child.process.exitcode)
+            time.sleep(max(0.0, child.started + _SOONEST - time.monotonic()))
+            self._children.remove(child)
+            self._start()
+
+    def stop(self) -> bool:
+        """Lets every process end its calls; returns whether all did so in time."""
+        for child in self._children:
+            child.process.terminate()
+        patience = self._settings.grace_seconds + self._settings.answer_seconds + _PATIENCE
+        for child in self._children:
+            child.process.join(patience)
+            child.process.kill()
+            child.process.join()
+        self._reserved.close()
+        before_it_served = -signal.SIGTERM
+        return all(child.process.exitcode in (0, before_it_served) for child in self._children)
+
+    def _start(self) -> None:
+        parents, childs = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_serve, args=(self._settings, childs))
+        process.start()
+        childs.close()
+        self._children.append(_Child(process, parents, time.monotonic()))
+
+
+def _serve(settings: ServerSettings, pipe: Connection) -> None:
+    """Serves until SIGTERM, or until the parent is gone."""
+    from server.listen import RunningServer
+
+    stopping = threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which tells its processes
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
+
+    prepare_process(settings)
+    running = RunningServer(settings)
+    pipe.send(running.address)
+    pipe.close()
+    while not stopping.wait(1.0):
+        pass
+    os._exit(0 if running.stop() else 1)  # a call that has not ended would keep the process alive
+
+
+def _stop_with_parent(stopping: threading.Event) -> None:
+    parent = multiprocessing.parent_process()
+    wait([parent.sentinel] if parent else [])
+    stopping.set()
+
+
+def _reserved(host: str, port: int) -> socket.socket:
+    """Returns a socket that keeps a port, 0 for a free one, for processes that share it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    shared = socket.socket(family)
+    try:
+        if port:
+            with closing(socket.socket(family)) as alone:  # fails where somebody listens, sharing the port or not
+                alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                alone.bind((host, port))
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        shared.bind((host, port))
+    except OSError as error:
+        shared.close()
+        raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?") from error
+    return shared

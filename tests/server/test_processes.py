@@ -1,0 +1,120 @@
+"""Several server processes on one port."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from terminal import fill_rows
+
+from engine.errors import StorageError
+from engine.home import Home
+from engine.item import ItemUpdate
+from engine.query import Query, SearchRequest
+from server.client import Client
+from server.errors import ServerUnavailableError
+from server.listen import RunningServer
+from server.processes import Processes
+from server.settings import ServerSettings
+
+NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    fill_rows(made, 10)
+    return made
+
+
+@contextmanager
+def serving(home: Home, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The command with two processes, and its address."""
+    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--home", str(home.path), *options]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
+
+
+def children(process: "subprocess.Popen[str]") -> list[int]:
+    """The server processes: those that a port is shared by, without Python's own helper."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(one) for one in listed if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home) -> None:
+    """What one connection writes, every other sees at once; SIGTERM ends all."""
+    with serving(home, "--processes", "2") as (process, address):
+        assert len(children(process)) == 2
+        for number in range(8):  # the system chooses a process for each connection
+            with Client(address, timeout=60) as client:
+                rows = client.open("rows")
+                rows.update_items([ItemUpdate("cat/1", attributes={"n": number})])
+            with Client(address, timeout=60) as client:
+                (found,) = client.open("rows").search(NEAR)
+                assert [hit.attributes for hit in found.hits if hit.key == "cat/1"] in ([], [{"n": number}])
+                assert client.open("rows").item("cat/1").attributes == {"n": number}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        with pytest.raises(ServerUnavailableError), Client(address) as client:
+            client.names()
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_replaced(home: Home) -> None:
+    """And the others answer meanwhile."""
+    with serving(home, "--processes", "2") as (process, address):
+        before = children(process)
+        os.kill(before[0], signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while len(set(children(process)) - set(before)) < 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        for _ in range(6):
+            with Client(address, timeout=60) as client:
+                assert client.open("rows").count() == 20
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_one_that_started_them(home: Home) -> None:
+    """Killed, it cannot tell them."""
+    with serving(home, "--processes", "2") as (process, _):
+        left = children(process)
+        process.kill()
+        deadline = time.monotonic() + 60
+        while any(Path(f"/proc/{one}").exists() and not _is_dead(one) for one in left):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def _is_dead(process: int) -> bool:
+    try:
+        return re.search(r"State:\s+Z", Path(f"/proc/{process}/status").read_text()) is not None
+    except OSError:
+        return True
+
+
+def test_a_taken_port_is_an_error(home: Home) -> None:
+    """Sharing is among the processes of one server only, whoever came first."""
+    taken = pytest.raises(StorageError, match="is another server using the port")
+    with RunningServer(ServerSettings(home=home.path, port=0)) as first, taken:
+        Processes(ServerSettings(home=home.path, port=first.port, processes=2))
+    with serving(home, "--processes", "2") as (_, address):
+        port = int(address.rpartition(":")[2])
+        for processes in (1, 2):
+            settings = ServerSettings(home=home.path, port=port, processes=processes)
+            with pytest.raises(StorageError, match="is another server using the port"):
+                Processes(settings) if processes > 1 else RunningServer(settings)

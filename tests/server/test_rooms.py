@@ -1,0 +1,171 @@
+"""Rooms: one kind of call does not wait for another, and too many are refused at once."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from terminal import fill_rows
+
+from engine.errors import InvalidInputError
+from engine.home import Home
+from engine.item import ItemUpdate
+from engine.query import Query, SearchRequest
+from server.client import Client
+from server.errors import OverloadedError
+from server.listen import RunningServer
+from server.rooms import Room
+from server.settings import ServerSettings
+
+NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
+
+
+def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int = 2) -> Any:
+    """What a scene in a room of two threads and two waiting places gives."""
+
+    async def play() -> Any:
+        room = Room("tests", threads, waiting, 0.5)
+        try:
+            return await asyncio.wait_for(scene(room), 60)
+        finally:
+            room.close()
+
+    return asyncio.run(play())
+
+
+def test_results_and_errors_come_back_to_who_waits() -> None:
+    """Each its own."""
+
+    async def scene(room: Room) -> list[Any]:
+        calls = [room.run(lambda n=n: 1 // n) for n in range(4)]  # type: ignore[misc]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    error, *values = run(scene)
+    assert isinstance(error, ZeroDivisionError)
+    assert values == [1, 0, 0]
+
+
+def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:
+    """Refused means not begun; the error says when to come again."""
+
+    async def scene(room: Room) -> list[int]:
+        leave, begun = threading.Event(), []
+        held = [asyncio.ensure_future(room.run(lambda n=n: (leave.wait(60), begun.append(n)))) for n in range(4)]  # type: ignore[misc]
+        await asyncio.sleep(0)
+        with pytest.raises(OverloadedError, match=r"too many tests .* try again in 0\.5 s") as caught:
+            await room.run(lambda: begun.append(99))
+        assert caught.value.retry_seconds == 0.5
+        leave.set()
+        await asyncio.gather(*held)
+        await room.run(lambda: begun.append(4))
+        return sorted(begun)
+
+    assert run(scene) == [0, 1, 2, 3, 4]
+
+
+def test_what_nobody_waits_for_is_not_begun() -> None:
+    """A call that was given up in the queue takes no thread; its place is free again."""
+
+    async def scene(room: Room) -> list[str]:
+        leave, done = threading.Event(), list[str]()
+        first = asyncio.ensure_future(room.run(lambda: leave.wait(60)))
+        abandoned = [asyncio.ensure_future(room.run(lambda: done.append("abandoned"))) for _ in range(2)]
+        await asyncio.sleep(0)
+        for one in abandoned:
+            one.cancel()
+        leave.set()
+        await first
+        await asyncio.gather(*(room.run(lambda: done.append("wanted")) for _ in range(3)))
+        return done
+
+    assert run(scene, threads=1, waiting=2) == ["wanted"] * 3
+
+
+@contextmanager
+def full_of_writers(running: RunningServer, count: int) -> Iterator[None]:
+    """So many writes that wait for the collection's lock, and end when the block does."""
+    with Client(running.address) as client, ThreadPoolExecutor(count) as pool:
+        rows = client.open("rows")
+        with running.collections.use("rows") as collection, collection._folder.writer.hold():
+            waiting = [pool.submit(rows.update_items, [ItemUpdate("cat/0", attributes={"n": n})]) for n in range(count)]
+            yield
+        for one in waiting:
+            assert one.result(60).failures == ()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningServer]:
+    """A server with few threads, of the collection ``rows``."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 10)
+    with RunningServer(ServerSettings(home=home.path, port=0, threads=1, writers=2, waiting=6)) as made:
+        yield made
+
+
+def test_searches_and_health_go_on_while_writers_wait(running: RunningServer) -> None:
+    """However many: they have threads of their own."""
+    with full_of_writers(running, 8), Client(running.address, timeout=30) as client:
+        (found,) = client.open("rows").search(NEAR)
+        assert len(found.hits) == 3
+        answer = health_pb2_grpc.HealthStub(client.channel).Check(health_pb2.HealthCheckRequest(service=""))
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_a_refusal_tells_programs_when_to_come_again(running: RunningServer) -> None:
+    """RESOURCE_EXHAUSTED with the standard details, and as an error of the client."""
+    with full_of_writers(running, 8), Client(running.address, timeout=30) as client:
+        _until_refused(running)
+        with pytest.raises(OverloadedError) as caught:
+            client.open("rows").delete_items(["no-such"])
+        with pytest.raises(grpc.RpcError) as refused:
+            client.collections.DeleteItems(_delete("rows"))
+    assert caught.value.retry_seconds == 1.0
+    call: Any = refused.value
+    assert call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    (packed,) = [value for key, value in call.trailing_metadata() if key == "grpc-status-details-bin"]
+    status = status_pb2.Status.FromString(packed)
+    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    assert status.code == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+    assert status.details[0].Unpack(info)
+    assert (info.reason, info.domain) == ("OverloadedError", "crossview")
+    assert status.details[1].Unpack(retry)
+    assert retry.retry_delay.ToSeconds() == 1
+
+
+def _until_refused(running: RunningServer) -> None:
+    """Returns when every place is taken: the writers arrive in their own time."""
+    while True:
+        try:
+            with Client(running.address, timeout=0.2) as hasty:
+                hasty.open("rows").delete_items(["no-such"])
+        except OverloadedError:
+            return
+        except TimeoutError:
+            continue
+
+
+def _delete(name: str) -> Any:
+    from server.pb.crossview.v1 import collections_pb2
+
+    return collections_pb2.DeleteItemsRequest(parent=f"collections/{name}", keys=["no-such"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (SearchRequest([Query("color", key="cat/0")], k=100_001), "may ask for 100,000 hits, not 100,001"),
+        (SearchRequest([Query("color", key="cat/0")] * 101, k=1000), "not 101,000"),
+        (SearchRequest([Query("color", key="cat/0")] * 10_001, k=1), "10,001 queries are more than one request"),
+    ],
+)
+def test_a_request_of_too_much_is_refused(running: RunningServer, request_: SearchRequest, words: str) -> None:
+    """Before room is made for the answer; the message tells the limit."""
+    with Client(running.address) as client, pytest.raises(InvalidInputError, match=words):
+        client.open("rows").search(request_)
