@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +87,9 @@ class Hit:
     """How the item's text begins, in 200 characters at most."""
     source: str = ""
     """Absolute path of the file that the item was read from, where there is one."""
-    stored: Hashable = field(default=None, repr=False, compare=False)
-    """Equal for hits of one item that differ in distance and target alone, so that the rest can be prepared once."""
+    stored: ClassVar[Hashable] = None
+    """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
+    in common can be prepared once."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from typing import TYPE_CHECKING
 
 from engine.errors import StorageError
 from server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from server.listen import RunningServer
 
 SWITCH_SECONDS = 0.001
 """How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
@@ -89,6 +93,15 @@ class Processes:
         process.start()
         childs.close()
         self._children.append(_Child(process, parents, time.monotonic()))
+
+
+def start(settings: ServerSettings) -> "RunningServer | Processes":
+    """Starts to serve, in this process or in several others; raises what these raise."""
+    if settings.processes > 1:
+        return Processes(settings)
+    from server.listen import RunningServer  # it loads all that calls need
+
+    return RunningServer(settings)
 
 
 def _serve(settings: ServerSettings, pipe: Connection) -> None:

@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 
     def hit(self, distance: float, target: str) -> Hit:
         """Return the item as a hit."""
-        return Hit(
+        hit = Hit(
             key=self.key,
             distance=distance,
             target=target,
@@ -36,8 +36,9 @@ class Shown(NamedTuple):
             attributes={} if self.attributes == "{}" else _parsed(self.attributes)[0],
             text=self.text,
             source=self.source,
-            stored=self,
         )
+        object.__setattr__(hit, "stored", self)
+        return hit
 
 
 Page = dict[int, Shown]

@@ -41,8 +41,7 @@ def serve(
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.
         os.environ.setdefault(name, "1")
-    from server.listen import RunningServer
-    from server.processes import Processes, prepare_process
+    from server.processes import Processes, prepare_process, start
 
     settings = ServerSettings(
         home=home,
@@ -59,7 +58,7 @@ def serve(
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    running = RunningServer(settings) if processes == 1 else Processes(settings)
+    running = start(settings)
     served = Home(home)
     if not served.names():
         typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)

@@ -20,7 +20,7 @@ from engine.query import Query, SearchRequest
 from server.client import Client
 from server.errors import ServerUnavailableError
 from server.listen import RunningServer
-from server.processes import Processes
+from server.processes import Processes, start
 from server.settings import ServerSettings
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
@@ -108,13 +108,18 @@ def _is_dead(process: int) -> bool:
 
 
 def test_a_taken_port_is_an_error(home: Home) -> None:
-    """Sharing is among the processes of one server only, whoever came first."""
+    """Several processes do not join another server."""
     taken = pytest.raises(StorageError, match="is another server using the port")
     with RunningServer(ServerSettings(home=home.path, port=0)) as first, taken:
         Processes(ServerSettings(home=home.path, port=first.port, processes=2))
+
+
+@pytest.mark.slow
+def test_nobody_joins_several_processes(home: Home) -> None:
+    """Sharing is among the processes of one server only."""
     with serving(home, "--processes", "2") as (_, address):
         port = int(address.rpartition(":")[2])
         for processes in (1, 2):
             settings = ServerSettings(home=home.path, port=port, processes=processes)
             with pytest.raises(StorageError, match="is another server using the port"):
-                Processes(settings) if processes > 1 else RunningServer(settings)
+                start(settings)
