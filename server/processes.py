@@ -88,11 +88,11 @@ class Processes:
         return all(child.process.exitcode in (0, before_it_served) for child in self._children)
 
     def _start(self) -> None:
-        parents, childs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_serve, args=(self._settings, childs))
+        ours, theirs = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_serve, args=(self._settings, theirs))
         process.start()
-        childs.close()
-        self._children.append(_Child(process, parents, time.monotonic()))
+        theirs.close()
+        self._children.append(_Child(process, ours, time.monotonic()))
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":
