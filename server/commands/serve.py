@@ -23,8 +23,11 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that compute the features of imported pictures (default: one per core)."),
+        typer.Option(min=1, help="Processes that read the pictures of queries and imports (default: one per core)."),
     ] = None,
+    max_megapixels: Annotated[
+        float, typer.Option(min=0.01, help="Pictures of more megapixels are refused.")
+    ] = ServerSettings.max_megapixels,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
     ] = False,
@@ -36,13 +39,16 @@ def serve(
     """
     import logging
 
+    from features.picture_pool import PicturePool
     from server.interceptors import REQUEST_LOG
     from server.listen import RunningServer
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if log_requests:
         logging.getLogger(REQUEST_LOG).setLevel(logging.INFO)
-    settings = ServerSettings(home=home, host=host, port=port, workers=workers or os.cpu_count() or 1)
+    settings = ServerSettings(
+        home=home, host=host, port=port, workers=workers or os.cpu_count() or 1, max_megapixels=max_megapixels
+    )
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -50,6 +56,7 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     running = RunningServer(settings)
+    running.collections.pictures = PicturePool(settings.workers, settings.picture_limits)
     served = running.collections.home
     if not served.names():
         typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
