@@ -28,6 +28,7 @@ from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, 
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
+from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
     from engine.spaces.space import Space
@@ -47,9 +48,10 @@ class Collection(Contents):
     ...     print([(hit.key, hit.distance) for hit in found.hits])
     """
 
-    def __init__(self, folder: CollectionFolder) -> None:
+    def __init__(self, folder: CollectionFolder, pictures: Pictures = IN_PROCESS) -> None:
         super().__init__(folder)
-        self._loaded = LoadedSpaces(self._catalog)
+        self._pictures = pictures
+        self._loaded = LoadedSpaces(self._catalog, pictures)
         self._reader: Versions | None = None
 
     def close(self) -> None:
@@ -105,7 +107,7 @@ class Collection(Contents):
         """
         from engine.ingest.importing import import_items
 
-        return import_items(self._writable, items, workers)
+        return import_items(self._writable, items, self._pictures, workers)
 
     def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
@@ -170,7 +172,7 @@ class Collection(Contents):
         from engine.ingest.fitting import fit_views
         from engine.ingest.texts import place_texts
 
-        fit_views(self._writable, images, views or (), refit, seed, workers)
+        fit_views(self._writable, images, views or (), refit, seed, workers, self._pictures)
         place_texts(self._writable)
         return self.views()
 
@@ -300,7 +302,7 @@ class Collection(Contents):
             check_filter(request.filter)
         targets = targets_of(request.queries, request.targets)
         return self._versions().answered(
-            request.space, targets, lambda version, space: answer(version, space, self._loaded.extractor, request)
+            request.space, targets, lambda version, space: answer(version, space, self._loaded, request)
         )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
@@ -314,7 +316,7 @@ class Collection(Contents):
         check_request(request)
         targets = targets_of(request.queries, request.targets)
         return self._versions().answered(
-            request.space, targets, lambda version, space: suggest(version, space, self._loaded.extractor, request)
+            request.space, targets, lambda version, space: suggest(version, space, self._loaded, request)
         )
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
@@ -326,7 +328,7 @@ class Collection(Contents):
 
         check_queries(queries)
         return self._versions().answered(
-            space, no_targets, lambda version, one: embed(version, one.space, self._loaded.extractor, queries, targets)
+            space, no_targets, lambda version, one: embed(version, one.space, self._loaded, queries, targets)
         )
 
     def embed_items(

@@ -15,6 +15,7 @@ from engine.catalog.leftovers import at_work, remove_leftovers
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from engine.learners.cancellation import checkpoint
 from engine.progress import Progress
+from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
     from engine.collection import Collection
@@ -43,8 +44,14 @@ class Home:
             folders = [entry for entry in self.path.iterdir() if not entry.name.startswith((_NEW, _DELETED))]
             return sorted(folder.name for folder in folders if CollectionFolder(folder).holds_collection())
 
-    def create(self, name: str, views: Sequence[str] = DEFAULT_VIEWS, description: str = "") -> "Collection":
-        """Create a collection with the views, each ``extractor`` or ``extractor:param=value``.
+    def create(
+        self,
+        name: str,
+        views: Sequence[str] = DEFAULT_VIEWS,
+        description: str = "",
+        pictures: Pictures = IN_PROCESS,
+    ) -> "Collection":
+        """Create a collection with the views, each ``extractor`` or ``extractor:param=value``, and open it.
 
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
         """
@@ -52,7 +59,7 @@ class Home:
         with self._new_folder() as new:
             _fill(CollectionFolder(new), name, views, description)
             self._install(new, name)
-        return self.open(name)
+        return self.open(name, pictures)
 
     def backup(self, name: str, path: Path | str, progress: Progress | None = None) -> Path:
         """Write a copy of a collection into a file, as it is at this moment; others search and write it meanwhile.
@@ -104,16 +111,17 @@ class Home:
                 copy_database(copy, folder.database, _counted("restoring", progress))
         return self.open(name)
 
-    def open(self, name: str) -> "Collection":
+    def open(self, name: str, pictures: Pictures = IN_PROCESS) -> "Collection":
         """Open a collection; NotFoundError lists those that exist, StorageError where the catalog cannot be read.
 
-        What processes that were killed left in the home is removed.
+        ``pictures`` is where the pictures of queries and imports are read. What processes that were killed left in the
+        home is removed.
         """
         self._check_exists(name)
         remove_leftovers(self.path, f"{_NEW}*", f"{_DELETED}*")
         from engine.collection import Collection  # listing collections needs no catalog
 
-        return Collection(CollectionFolder(self.path / name))
+        return Collection(CollectionFolder(self.path / name), pictures)
 
     def delete(self, name: str) -> None:
         """Delete a collection with everything in it, at once for every reader.

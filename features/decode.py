@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -23,6 +24,7 @@ WORKING_SIDE = 640
 """Longest side, in pixels, of the images that features are extracted from."""
 
 _ORIENTATION = 0x0112
+_BLOCK_PIXELS = 1 << 18
 _SIGNATURES = {
     "JPEG": (b"\xff\xd8\xff",),
     "PNG": (b"\x89PNG\r\n\x1a\n",),
@@ -64,6 +66,24 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
         return _read(opened, max_pixels, max_side)
 
 
+def pixels_to_decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> int:
+    """Return how many pixels ``decode`` would have in memory, from the header: fewer than the file has of most JPEGs.
+
+    The errors are those that ``decode`` raises before it decodes a pixel.
+    """
+    if not data:
+        raise EmptyImageError("the file is empty")
+    with _quiet.entered(), _open(data, max_pixels) as opened:
+        whole = opened.width * opened.height
+        if opened.info.get("progressive"):  # its coefficients are kept for every pixel of the file
+            return whole
+        try:
+            _draft(opened, max_side)
+        except Exception:  # noqa: BLE001  # what is damaged there is told by decoding
+            return whole
+        return opened.width * opened.height
+
+
 def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
     """The picture with its header read and its pixels not yet decoded."""
     try:
@@ -86,21 +106,30 @@ def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
 def _read(opened: ImageFile.ImageFile, max_pixels: int, max_side: int | None) -> Picture:
     try:
         width, height = opened.size
-        if max_side is not None:
-            scale = min(1.0, max_side / max(width, height))
-            # JPEG decodes to 1/2, 1/4 or 1/8 of its size in a fraction of the time, and never below what is wanted.
-            opened.draft(None, (max(1, round(width * scale)), max(1, round(height * scale))))
+        _draft(opened, max_side)
         opened.load()
         orientation = _orientation(opened)
         image = turn(shrink(_to_bgr(opened), max_side), orientation)
     except Pillow.DecompressionBombError as error:
         raise _too_large("the picture decodes to far too many pixels", max_pixels) from error
+    except MemoryError as error:
+        raise ImageTooLargeError(
+            f"the picture of {opened.width} x {opened.height} pixels needs more memory than there is: save it smaller"
+        ) from error
     # As above: damaged pixels end in any exception, and one bad file must never stop a run.
     except Exception as error:
         reason = str(error) or type(error).__name__
         raise TruncatedImageError(f"the {opened.format} picture is cut short or damaged: {reason}") from error
     sideways = orientation >= 5
     return Picture(image, height if sideways else width, width if sideways else height)
+
+
+def _draft(opened: ImageFile.ImageFile, max_side: int | None) -> None:
+    """Let a JPEG decode to 1/2, 1/4 or 1/8 of its size, in a fraction of the time, and never below what is wanted."""
+    if max_side is not None:
+        width, height = opened.size
+        scale = min(1.0, max_side / max(width, height))
+        opened.draft(None, (max(1, round(width * scale)), max(1, round(height * scale))))
 
 
 def _orientation(opened: ImageFile.ImageFile) -> int:
@@ -168,16 +197,31 @@ def _from_numbers(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np
     Such files do not state their range. Floats within 0..1, and values within 0..255 or 0..65535, are read as such;
     anything else is stretched between its least and greatest finite value. What is not finite becomes black.
     """
-    finite = np.isfinite(values)
-    numbers = np.where(finite, values, 0).astype(np.float64)
-    low, high = (float(numbers[finite].min()), float(numbers[finite].max())) if finite.any() else (0.0, 0.0)
+    low, high = _finite_range(values)
     if low >= 0 and high <= 65535:
         low = 0.0
         is_unit = values.dtype.kind == "f" and high <= 1
         high = 1.0 if is_unit else 255.0 if high <= 255 else 65535.0
+    factor = 255.0 / max(high - low, np.finfo(np.float64).tiny)
+    return np.concatenate([_scaled(block, low, factor) for block in _blocks(values)])
+
+
+def _finite_range(values: NDArray[np.int32] | NDArray[np.float32]) -> tuple[float, float]:
+    """The least and the greatest finite value, 0 and 0 where there is none."""
+    ranges = [(block.min(), block.max()) for rows in _blocks(values) if len(block := rows[np.isfinite(rows)])]
+    return (float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))) if ranges else (0.0, 0.0)
+
+
+def _scaled(values: NDArray[np.int32] | NDArray[np.float32], low: float, factor: float) -> NDArray[np.uint8]:
+    finite = np.isfinite(values)
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = (numbers - low) * (255.0 / max(high - low, np.finfo(np.float64).tiny))
+        scaled = (np.where(finite, values, 0).astype(np.float64) - low) * factor
     return np.where(finite, np.clip(np.nan_to_num(np.rint(scaled)), 0, 255), 0).astype(np.uint8)
+
+
+def _blocks(values: NDArray[np.int32] | NDArray[np.float32]) -> list[NDArray[Any]]:
+    """Rows of a picture, some hundred thousand pixels at a time: what is computed of them takes eight bytes each."""
+    return np.array_split(values, 1 + values.size // _BLOCK_PIXELS)
 
 
 def _grey_to_bgr(grey: NDArray[np.uint8]) -> Image:

@@ -1,6 +1,7 @@
 """Worker processes: one a core already keeps every core busy."""
 
 import ctypes
+import os
 
 import cv2
 from threadpoolctl import threadpool_limits
@@ -10,6 +11,11 @@ from features.priority import give_way
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES = 1 << 28
 _LARGEST_KEPT = 1 << 25  # the most that glibc takes
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def become_worker() -> None:

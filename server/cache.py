@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from engine.collection import Collection
 from engine.errors import BusyError
-from engine.home import Home
+from engine.home import DEFAULT_VIEWS, Home
 from engine.info import CollectionInfo
 from engine.spaces.locks import wait_for
+from features.picture_pool import PicturePool
 
 
 @dataclass
@@ -25,11 +26,13 @@ class _Entry:
 class OpenCollections:
     """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion.
 
-    ``deletion_seconds`` is how long a deletion waits.
+    ``deletion_seconds`` is how long a deletion waits. ``pictures`` read what comes over the network, and end with
+    ``close``.
     """
 
-    def __init__(self, home: Home, deletion_seconds: float = 30.0) -> None:
+    def __init__(self, home: Home, deletion_seconds: float = 30.0, pictures: PicturePool | None = None) -> None:
         self.home = home
+        self.pictures = pictures or PicturePool()
         self._deletion_seconds = deletion_seconds
         self._entries: dict[str, _Entry] = {}
         self._deleting: set[str] = set()
@@ -41,14 +44,13 @@ class OpenCollections:
         with self._entry(name) as entry:
             with entry.opening:
                 if entry.collection is None or not entry.collection.is_alive():  # another process may have deleted it
-                    entry.collection = self.home.open(name)
+                    entry.collection = self.home.open(name, self.pictures)
             yield entry.collection
 
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
         """Creates a collection and keeps it open; raises what ``Home.create`` raises."""
-        chosen = {"views": views} if views else {}
         with self._entry(name) as entry, entry.opening:
-            collection = self.home.create(name, description=description, **chosen)
+            collection = self.home.create(name, views or DEFAULT_VIEWS, description, self.pictures)
             entry.collection = collection
             return collection.info()
 
@@ -79,6 +81,7 @@ class OpenCollections:
         for name in list(self._entries):
             with suppress(BusyError):
                 self._close(name, patience)
+        self.pictures.close()
         return not self._entries
 
     def _close(self, name: str, patience: float) -> None:

@@ -15,6 +15,7 @@ from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
 from engine.spaces import search  # noqa: F401
 from engine.training import evaluator, trainer  # noqa: F401
+from features.picture_pool import PicturePool
 from server.cache import OpenCollections
 from server.calls import Calls, Method
 from server.collection_service import CollectionService
@@ -41,7 +42,8 @@ class RunningServer:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds)
+        pictures = PicturePool(settings.workers, settings.picture_limits)
+        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures)
         self._rooms = Rooms(settings)
         self._calls = Calls(self._rooms)
         self._loop = asyncio.new_event_loop()

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import InvalidInputError
+from features.pictures import PictureLimits
 
 MESSAGE_BYTES = 64 * 2**20
 """Size of the largest message that is received or sent; a camera's photograph fits."""
 _RANGES = {
     "port": (0, 65_535),
     "workers": (1, math.inf),
+    "max_megapixels": (0.01, math.inf),
     "threads": (1, math.inf),
     "writers": (1, math.inf),
     "waiting": (1, math.inf),
@@ -37,7 +39,9 @@ class ServerSettings:
     port: int = 50051
     """0 takes a free port."""
     workers: int = 1
-    """Processes that compute feature rows for one import."""
+    """Processes that read the pictures of queries and imports."""
+    max_megapixels: float = 25.0
+    """Larger pictures are refused."""
     threads: int = 4
     """Calls of one kind, such as searches, that are answered at once; further ones wait."""
     writers: int = 16
@@ -64,6 +68,11 @@ class ServerSettings:
     """How long the deletion of a collection waits for the calls that use it."""
     idle_seconds: float = 900.0
     """How long a collection that no call uses stays open, with its indexes in memory."""
+
+    @property
+    def picture_limits(self) -> PictureLimits:
+        """What a picture may take."""
+        return PictureLimits(pixels=round(self.max_megapixels * 1e6))
 
     def __post_init__(self) -> None:
         if not self.host:

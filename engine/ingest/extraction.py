@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from engine.item import Failure, PictureRecord
 from features.base import ImageExtractor
-from features.decode import decode
+from features.decode import MAX_PIXELS, decode
 from features.errors import ImageError, ImageTooLargeError, NotAnImageError
 from features.image import thumbnail
-from features.worker import become_worker
+from features.reading import rows_of, samples
+from features.worker import become_worker, cores
 
 Result = TypeVar("Result")
 Work = Callable[[Path, Mapping[str, ImageExtractor]], Result]
@@ -49,13 +50,12 @@ def content_hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def extract(data: bytes, extractors: Mapping[str, ImageExtractor]) -> Extracted:
+def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Extracted:
     """Return everything that the catalog stores of a picture; ImageError states why it cannot be read."""
-    picture = decode(data)
-    found = {view: extractor.extract([picture.image]).rows for view, extractor in extractors.items()}
+    picture = decode(data, max_pixels=max_pixels)
     small = thumbnail(picture.image)
     record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small)
-    return Extracted(record, {view: rows[0] for view, rows in found.items() if len(rows)})
+    return Extracted(record, rows_of(picture.image, extractors))
 
 
 def read_file(path: Path) -> bytes:
@@ -81,20 +81,9 @@ def extract_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> Extrac
 def sample_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
     """Return what each extractor is fitted on of one file; nothing of one that cannot be read."""
     try:
-        return sample(read_file(path), extractors)
+        return samples(read_file(path), extractors)
     except (ImageError, OSError):
         return {}
-
-
-def sample(data: bytes, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
-    """Return what each extractor is fitted on of one picture; ImageError states why it cannot be read."""
-    image = decode(data).image
-    return {view: extractor.sample(image) for view, extractor in extractors.items()}
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 class Workers:

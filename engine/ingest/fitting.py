@@ -1,12 +1,10 @@
 """Fitting views: visual words from a sample of pictures, text views from the items' texts; once, as a new revision."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.catalog import state
 from engine.catalog.batches import batches
@@ -16,18 +14,23 @@ from engine.catalog.extractors import find_view, inputs_of, views_of
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import ViewsChangedError
 from engine.errors import InvalidInputError, NotReadyError
-from engine.ingest.extraction import content_hash, cores, sample
+from engine.ingest.extraction import content_hash
 from engine.item import Failure, Picture
 from engine.learners.cancellation import checkpoint
-from features.base import Extractor, ImageExtractor, Labels
+from features.base import Extractor, ImageExtractor, Labels, Rows
 from features.errors import ImageError
+from features.pictures import IN_PROCESS, Pictures, PictureTask
+from features.reading import samples
 from features.registry import extractor
+from features.worker import cores
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as
 well as those of 800 (77 % of 5-NN accuracy on 1,000 photographs in 10 classes, both)."""
 MAX_TEXTS = 50_000
 """Texts that a view is fitted on at most; of more, a random sample."""
+_READ_AT_ONCE = 32
+"""Pictures in memory at a time."""
 
 
 def sample_size(count: int) -> int:
@@ -58,10 +61,12 @@ def fit_views(
     refit: bool = False,
     seed: int = 0,
     workers: int | None = None,
+    pictures: Pictures = IN_PROCESS,
 ) -> None:
     """Fit the named views, or all that need it: text views on the texts of the items, others on encoded pictures.
 
     Pictures that cannot be read are left out; those without labels that are items', byte for byte, have the items'.
+    ``workers`` is how many threads read them where ``pictures`` are read in this process (None: one a core).
 
     Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
     an unknown one, NotReadyError where the pictures or texts are too few.
@@ -71,7 +76,11 @@ def fit_views(
     made = ((view, empty(view)) for view in chosen)
     pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
     if pictured:
-        _fit_pictures(catalog, images, pictured, seed, workers)
+
+        def read(batch: Sequence[PictureTask]) -> list[dict[str, Rows] | ImageError]:
+            return pictures.run(samples, batch, checkpoint, workers or cores())
+
+        _fit_pictures(catalog, images, pictured, seed, read)
     for view in chosen:
         if view.name not in pictured:
             fit_texts(catalog, view, seed)
@@ -82,26 +91,25 @@ def _fit_pictures(
     images: Iterable[bytes | Picture],
     views: Mapping[str, tuple[ViewRecord, ImageExtractor]],
     seed: int,
-    workers: int | None,
+    read: Callable[[Sequence[PictureTask]], list[dict[str, Rows] | ImageError]],
 ) -> None:
     chosen = {name: one for name, (_, one) in views.items()}
-    samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in chosen}
+    parts: dict[str, list[Rows]] = {name: [] for name in chosen}
     with catalog.read() as tx:
         known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
     labels: list[tuple[str, ...]] = []
-    pictures = (one if isinstance(one, Picture) else Picture(one) for one in islice(images, MAX_SAMPLE))
-    with ThreadPoolExecutor(workers or cores()) as pool:
-        for batch in batches(pictures, 32):
-            for one in batch:
-                check_labels(one.labels)
-            for one, found in zip(batch, pool.map(lambda one: _sample(one.image, chosen), batch), strict=True):
-                checkpoint()
-                if found:
-                    labels.append(one.labels or known.get(content_hash(one.image), ()))
-                for name, rows in found.items():
-                    samples[name].append(rows)
-    for name, parts in samples.items():
-        fit_view(catalog, views[name][0], parts, seed, labels=labels)
+    given = (one if isinstance(one, Picture) else Picture(one) for one in islice(images, MAX_SAMPLE))
+    for batch in batches(given, _READ_AT_ONCE):
+        for one in batch:
+            check_labels(one.labels)
+        for one, found in zip(batch, read([PictureTask(one.image, chosen) for one in batch]), strict=True):
+            if isinstance(found, ImageError):
+                continue
+            labels.append(one.labels or known.get(content_hash(one.image), ()))
+            for name, rows in found.items():
+                parts[name].append(rows)
+    for name, sampled in parts.items():
+        fit_view(catalog, views[name][0], sampled, seed, labels=labels)
 
 
 def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
@@ -132,13 +140,6 @@ def fit_missing_texts(catalog: Catalog, seed: int) -> list[Failure]:
         except NotReadyError as error:
             failures.append(Failure(view.name, str(error)))
     return failures
-
-
-def _sample(image: bytes, extractors: Mapping[str, ImageExtractor]) -> Mapping[str, NDArray[np.float32]]:
-    try:
-        return sample(image, extractors)
-    except ImageError:
-        return {}
 
 
 def fit_view(

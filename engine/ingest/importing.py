@@ -2,8 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,26 +15,29 @@ from engine.catalog.values import check_row, usable
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import Written, put_records, until_views_stay
 from engine.errors import InvalidInputError
-from engine.ingest.extraction import content_hash, extract
+from engine.ingest.extraction import Extracted, content_hash, extract
 from engine.ingest.texts import text_rows
 from engine.ingest.updating import changed_record, check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.learners.cancellation import checkpoint
 from features.base import ImageExtractor, TextExtractor
 from features.errors import ImageError
+from features.pictures import IN_PROCESS, Pictures, PictureTask
 
 
-def import_items(catalog: Catalog, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+def import_items(
+    catalog: Catalog, items: Sequence[NewItem], pictures: Pictures = IN_PROCESS, workers: int = 1
+) -> ImportReport:
     """Add or update items by key; see ``Collection.import_items``."""
     began = time.monotonic()
     checked = [check_entry(item) for item in items]
     items = [item for item in checked if isinstance(item, NewItem)]
-    report = until_views_stay(lambda: _import(catalog, items, workers))
+    report = until_views_stay(lambda: _import(catalog, items, pictures, workers))
     refused = [one for one in checked if isinstance(one, Failure)]
     return replace(report, failures=(*refused, *report.failures), seconds=time.monotonic() - began)
 
 
-def _import(catalog: Catalog, items: Sequence[NewItem], workers: int) -> ImportReport:
+def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, workers: int) -> ImportReport:
     """Make records of items, and commit them."""
     with catalog.read() as tx:
         views = {view.name: view for view in tx.views.all()}
@@ -47,7 +49,7 @@ def _import(catalog: Catalog, items: Sequence[NewItem], workers: int) -> ImportR
         known = _known(tx, pictured)
         same = _unchanged(tx, items, known, views_of(tx, "image"))
     todo = [item for item in items if item.key not in same]
-    results = _records(todo, extractors, known, workers)
+    results = _records(todo, extractors, known, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
     records = [result for result in results if isinstance(result, NewRecord)]
     written = Written()
     if records:
@@ -70,6 +72,9 @@ def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
     return {key: stored[number] for key, number in ids.items()}
 
 
+_Read = Callable[[Sequence[PictureTask]], Sequence[Extracted | ImageError]]
+
+
 @dataclass(frozen=True)
 class _Extractors:
     """What makes rows."""
@@ -80,21 +85,27 @@ class _Extractors:
 
 
 def _records(
-    items: Sequence[NewItem], extractors: _Extractors, known: Mapping[str, Item], workers: int
+    items: Sequence[NewItem], extractors: _Extractors, known: Mapping[str, Item], read: _Read
 ) -> list[NewRecord | Failure]:
-    """Return what is to be written of items, or why it cannot be: rows checked together, pictures read by threads."""
+    """Return what is to be written of items, or why it cannot be: rows are checked together, then pictures read."""
     given = _given_rows(items, extractors.views)
-    results = [one if isinstance(one, Failure) else _record(item, one) for item, one in zip(items, given, strict=True)]
-    computed = [place for place, item in enumerate(items) if item.image is not None or item.text is not None]
-
-    def compute(place: int) -> NewRecord | Failure:
-        one = results[place]
-        return one if isinstance(one, Failure) else _computed(items[place], one, extractors, known)
-
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        for place, result in zip(computed, pool.map(compute, computed), strict=True):
-            checkpoint()  # leaving the loop, what the pool has not begun is dropped
-            results[place] = result
+    results: list[NewRecord | Failure] = []
+    for item, one in zip(items, given, strict=True):
+        checkpoint()
+        results.append(one if isinstance(one, Failure) else _record(item, one, extractors.texts))
+    pictured, tasks = [], []
+    for place, (item, record) in enumerate(zip(items, results, strict=True)):
+        if item.image is not None and isinstance(record, NewRecord):
+            wanted = {name: one for name, one in extractors.images.items() if name not in item.rows}
+            pictured.append((place, record))
+            tasks.append(PictureTask(item.image, wanted))
+    for (place, record), found in zip(pictured, read(tasks), strict=True):
+        item = items[place]
+        results[place] = (
+            Failure(item.key, str(found))
+            if isinstance(found, ImageError)
+            else _with_picture(item, record, found, known.get(item.key))
+        )
     return results
 
 
@@ -127,8 +138,8 @@ def _update(new: NewItem) -> ItemUpdate:
     )
 
 
-def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]]) -> NewRecord:
-    """Return what is to be written of an item, but for what is computed of its picture and text."""
+def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mapping[str, TextExtractor]) -> NewRecord:
+    """Return what is to be written of an item, but for what is computed of its picture; rows that were given win."""
     return NewRecord(
         key=item.key,
         labels=item.labels,
@@ -136,27 +147,17 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]]) -> NewRecord
         attributes=item.attributes,
         text=item.text,
         source=item.source or None,
-        rows=rows,
+        rows={**text_rows(texts, item.text), **rows},
         existing=not rows and item.image is None and item.text is None,
     )
 
 
-def _computed(
-    item: NewItem, record: NewRecord, extractors: _Extractors, known: Mapping[str, Item]
-) -> NewRecord | Failure:
-    """Return an item's record with what its picture and its text give; rows that were given win."""
-    rows, picture, source = text_rows(extractors.texts, item.text), None, record.source
-    if item.image is not None:
-        wanted = {name: one for name, one in extractors.images.items() if name not in record.rows}
-        try:
-            found = extract(item.image, wanted)
-        except (InvalidInputError, ImageError) as error:
-            return Failure(item.key, str(error))
-        rows |= found.rows
-        picture, stored = found.picture, known.get(item.key)
-        if stored is None or stored.content_hash != picture.content_hash:
-            source = item.source  # where another picture came from is not known any more
-    return replace(record, source=source, picture=picture, rows={**rows, **record.rows})
+def _with_picture(item: NewItem, record: NewRecord, found: Extracted, stored: Item | None) -> NewRecord:
+    """Return an item's record with what its picture gives."""
+    source = record.source
+    if stored is None or stored.content_hash != found.picture.content_hash:
+        source = item.source  # where another picture came from is not known any more
+    return replace(record, source=source, picture=found.picture, rows={**record.rows, **found.rows})
 
 
 _Rows = dict[str, NDArray[np.float32]]

@@ -11,6 +11,7 @@ from engine.catalog.description import RAW, no_space, raw_identity
 from engine.catalog.extractors import load_extractor
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError
+from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
     from engine.spaces.space import Space
@@ -20,10 +21,13 @@ Identity = tuple[int, ...]
 
 
 class LoadedSpaces:
-    """Spaces by name and identity, and extractors by view and revision."""
+    """Spaces by name and identity, and extractors by view and revision.
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    ``pictures`` is where pictures are read with them.
+    """
+
+    def __init__(self, catalog: Catalog, pictures: Pictures = IN_PROCESS) -> None:
+        self._catalog, self.pictures = catalog, pictures
         self._loading = threading.Lock()
         self._history = ""
         self._spaces: dict[str, tuple[Identity, Space]] = {}

@@ -1,6 +1,6 @@
 """Feature rows of queries: extracted from pictures or texts, given as vectors, or stored of items."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from typing import NamedTuple, NoReturn
@@ -8,7 +8,6 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.batches import batches
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_text
 from engine.catalog.extractors import check_fitted, inputs_of
@@ -17,17 +16,16 @@ from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError
+from engine.learners.cancellation import checkpoint
 from engine.query import Query
+from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.version import Version
-from features.base import Extractor
-from features.decode import decode
-from features.image import Image
+from features.base import Extractor, ImageExtractor, Rows
+from features.errors import ImageError
+from features.pictures import Pictures, PictureTask
+from features.reading import rows as read_rows
 
-_EXTRACTED_AT_ONCE = 64
-"""Pictures in memory at a time."""
 _TEXT_QUOTED = 80
-
-Extractors = Callable[[ViewRecord], Extractor]
 
 
 class QueryRows(NamedTuple):
@@ -56,7 +54,7 @@ def check_inputs(version: Version, view_name: str, queries: Sequence[Query], num
 
 
 def query_rows(
-    version: Version, extractors: Extractors, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
+    version: Version, loaded: LoadedSpaces, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
 ) -> QueryRows:
     """Return the rows of the queries of these numbers, which are of one view and have passed ``check_inputs``.
 
@@ -66,42 +64,69 @@ def query_rows(
     by_key = {number: key for number in numbers if (key := queries[number].key) is not None}
     stored = _stored(version, view, by_key, queries) if by_key else {}
     rows = {number: row for number, (_, row) in stored.items()}
-    for batch in batches([number for number in numbers if number not in rows], _EXTRACTED_AT_ONCE):
-        samples: dict[int, Image | str] = {}
-        for number in batch:
-            with _naming(number, queries):
-                if (vector := queries[number].vector) is not None:
-                    rows[number] = check_row(vector, view)
-                else:
-                    samples[number] = _sample(queries[number])
-        if samples:
-            parts = [_extracted(extractors(part), part, samples, queries) for part in view.parts]
-            rows |= zip(samples, np.hstack(parts), strict=True)
+    pictures: dict[int, bytes] = {}
+    texts: dict[int, str] = {}
+    for number in numbers:
+        query = queries[number]
+        with _naming(number, queries):
+            if query.vector is not None:
+                rows[number] = check_row(query.vector, view)
+            elif query.image is not None:
+                pictures[number] = query.image
+            elif query.text is not None:
+                texts[number] = _checked_text(query.text)
+    extractors = {part.name: loaded.extractor(part) for part in view.parts} if pictures or texts else {}
+    found = _rows_of_pictures(loaded.pictures, extractors, pictures, queries)
+    found |= _rows_of_texts(extractors, texts)
+    for number, parts in found.items():
+        rows[number] = _joined(view, parts, number, queries)
     own = [stored[number][0] if number in stored else None for number in numbers]
     return QueryRows(np.stack([rows[number] for number in numbers]), own)
 
 
-def _extracted(
-    extractor: Extractor, view: ViewRecord, samples: dict[int, Image | str], queries: Sequence[Query]
-) -> NDArray[np.float32]:
-    """Return the rows of samples, by the number of their query, in one view."""
-    found = extractor.extract(list(samples.values()))
-    if not found.present.all():
-        number = next(compress(samples, ~found.present))
+def _rows_of_pictures(
+    pictures: Pictures, extractors: Mapping[str, Extractor], images: Mapping[int, bytes], queries: Sequence[Query]
+) -> dict[int, dict[str, Rows]]:
+    """Return the rows of pictures, by the number of their query and by view, of the views that have one of it."""
+    taking = {view: one for view, one in extractors.items() if isinstance(one, ImageExtractor)}
+    results = pictures.run(read_rows, [PictureTask(image, taking) for image in images.values()], checkpoint)
+    found = {}
+    for number, result in zip(images, results, strict=True):
         with _naming(number, queries):
-            raise InvalidInputError(_without_row(view, samples[number]))
-    return found.rows
+            if isinstance(result, ImageError):
+                raise result
+        found[number] = result
+    return found
+
+
+def _rows_of_texts(extractors: Mapping[str, Extractor], texts: Mapping[int, str]) -> dict[int, dict[str, Rows]]:
+    """Return the rows of texts, likewise."""
+    found: dict[int, dict[str, Rows]] = {number: {} for number in texts}
+    for view, one in extractors.items() if texts else ():
+        extraction = one.extract(list(texts.values()))
+        for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
+            found[number][view] = row
+    return found
+
+
+def _joined(view: JoinedView, parts: Mapping[str, Rows], number: int, queries: Sequence[Query]) -> Rows:
+    """Return the rows of a view's parts beside each other; InvalidInputError where one is missing."""
+    for part in view.parts:
+        if part.name not in parts:
+            with _naming(number, queries):
+                raise InvalidInputError(_without_row(part, queries[number]))
+    return np.concatenate([parts[part.name] for part in view.parts])
 
 
 @contextmanager
 def _naming(number: int, queries: Sequence[Query]) -> Iterator[None]:
-    """Name the query in an InvalidInputError of the block where there are several."""
+    """Name the query in an InvalidInputError or ImageError of the block where there are several."""
     try:
         yield
-    except InvalidInputError as error:
+    except (InvalidInputError, ImageError) as error:
         if len(queries) == 1:
             raise
-        raise InvalidInputError(f"query {number}: {error}") from error
+        raise type(error)(f"query {number}: {error}") from error
 
 
 def _stored(
@@ -128,21 +153,17 @@ def _refuse(tx: Transaction, view: JoinedView, item: int, key: str) -> NoReturn:
     )
 
 
-def _sample(query: Query) -> Image | str:
-    """Return the decoded picture or the checked text of a query."""
-    if query.image is not None:
-        return decode(query.image).image
-    text = str(query.text)
+def _checked_text(text: str) -> str:
     if not text.strip():
         raise InvalidInputError("the text of the query is empty")
     return check_text(text)
 
 
-def _without_row(view: ViewRecord, sample: Image | str) -> str:
+def _without_row(view: ViewRecord, query: Query) -> str:
     """Return why a view has no row for a picture or a text."""
-    if not isinstance(sample, str):
+    if query.text is None:
         return f"view {view.name!r} finds nothing in the picture"
-    shown = sample if len(sample) <= _TEXT_QUOTED else sample[:_TEXT_QUOTED] + "..."
+    shown = query.text if len(query.text) <= _TEXT_QUOTED else query.text[:_TEXT_QUOTED] + "..."
     return f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
 
 

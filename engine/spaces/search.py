@@ -12,7 +12,8 @@ from engine.query import Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from engine.spaces.query_rows import Extractors, check_inputs, query_rows
+from engine.spaces.loaded import LoadedSpaces
+from engine.spaces.query_rows import check_inputs, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
 from engine.spaces.version import Version
@@ -61,7 +62,7 @@ def no_targets(version: Version, space: Space) -> list[Target]:
     return []
 
 
-def answer(version: Version, indexed: IndexedSpace, extractors: Extractors, request: SearchRequest) -> list[HitList]:
+def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> list[HitList]:
     """Return the hit lists, query by query and target by target.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for a picture that cannot be read, or StaleError
@@ -71,7 +72,7 @@ def answer(version: Version, indexed: IndexedSpace, extractors: Extractors, requ
     only = partial(version.selection, request.filter, indexed) if request.filter else None
     lists: dict[int, list[HitList]] = {}
     for view, numbers in by_view(queries).items():
-        asked = query_rows(version, extractors, view, queries, numbers)
+        asked = query_rows(version, loaded, view, queries, numbers)
         probes = indexed.space.probe(view, asked.rows, request.targets)
         comparable = on_common_scale(probes.keys())
         merged = comparable if request.merge is None else request.merge
@@ -108,13 +109,13 @@ def neighbours(
 
 
 def embed(
-    version: Version, space: Space, extractors: Extractors, queries: Sequence[Query], targets: Sequence[str]
+    version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], targets: Sequence[str]
 ) -> list[Embedding]:
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
     space.check_revisions(version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
     for view, numbers in by_view(queries).items():
-        rows = query_rows(version, extractors, view, queries, numbers).rows
+        rows = query_rows(version, loaded, view, queries, numbers).rows
         for target, vectors in space.probe(view, rows, targets).items():
             bits = target.dim if target.codes else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code

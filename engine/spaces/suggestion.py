@@ -6,7 +6,8 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.query import LabelShare, SuggestedLabels, Suggestions, SuggestRequest
 from engine.spaces.calibration import Calibration, calibrate
 from engine.spaces.indexed import IndexedSpace
-from engine.spaces.query_rows import Extractors, query_rows
+from engine.spaces.loaded import LoadedSpaces
+from engine.spaces.query_rows import query_rows
 from engine.spaces.search import by_view, check_queries
 from engine.spaces.version import Version
 from engine.spaces.voting import Voters
@@ -19,7 +20,7 @@ def check_request(request: SuggestRequest) -> None:
         raise InvalidInputError(f"min_share must be a probability, from 0 to 1, not {request.min_share:g}")
 
 
-def suggest(version: Version, indexed: IndexedSpace, extractors: Extractors, request: SuggestRequest) -> Suggestions:
+def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SuggestRequest) -> Suggestions:
     """Return the labels of every query.
 
     Raises NotReadyError where no item has a label, and what ``search.answer`` does.
@@ -33,7 +34,7 @@ def suggest(version: Version, indexed: IndexedSpace, extractors: Extractors, req
                 f"crossview label {tx.name()} --from FILE.csv"
             )
         for view, numbers in by_view(queries).items():
-            asked = query_rows(version, extractors, view, queries, numbers)
+            asked = query_rows(version, loaded, view, queries, numbers)
             voters = Voters(tx, indexed, view, request.targets, request.k, labels)
             shares, calibration = voters.shares(asked.rows, asked.own), calibrate(voters)
             protocols.append(calibration.protocol)

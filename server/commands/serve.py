@@ -20,7 +20,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that compute the features of imported pictures (default: one per core)."),
+        typer.Option(min=1, help="Processes that read the pictures of queries and imports (default: one per core)."),
     ] = None,
     processes: Annotated[
         int,
@@ -29,6 +29,9 @@ def serve(
     grace: Annotated[
         float, typer.Option(min=0, help="Seconds that calls under way may take when the server stops.")
     ] = ServerSettings.grace_seconds,
+    max_megapixels: Annotated[
+        float, typer.Option(min=0.01, help="Pictures of more megapixels are refused.")
+    ] = ServerSettings.max_megapixels,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
     ] = False,
@@ -51,6 +54,7 @@ def serve(
         processes=processes,
         grace_seconds=grace,
         log_requests=log_requests,
+        max_megapixels=max_megapixels,
     )
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)

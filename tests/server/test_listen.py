@@ -65,7 +65,7 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
     """However many calls come first together."""
     opened: list[str] = []
     real = home.open
-    monkeypatch.setattr(home, "open", lambda name: opened.append(name) or real(name))
+    monkeypatch.setattr(home, "open", lambda name, pictures: opened.append(name) or real(name, pictures))
     collections = OpenCollections(home)
 
     def use(_: int) -> str:

@@ -1,0 +1,278 @@
+"""Pictures read by processes of their own: the same results, and a bad picture takes down nothing but its process."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from drawn import draw, encode
+
+from features.base import ImageExtractor
+from features.color import Color
+from features.errors import ImageError, ImageTooLargeError
+from features.gist import Gist
+from features.picture_pool import PicturePool
+from features.pictures import IN_PROCESS, PictureLimits, PictureTask
+from features.reading import rows, samples
+from features.sift import Sift
+
+PATIENCE = 60.0
+LIMITS = PictureLimits(pixels=1_000_000)
+PICTURES = [encode(draw(label, number)) for number in range(3) for label in ("red", "green", "blue")]
+
+
+def wanted() -> None:
+    """A checkpoint of a call that somebody waits for."""
+
+
+def named(*names: str) -> list[PictureTask]:
+    """Tasks of pictures that say in their last bytes what becomes of them."""
+    return [PictureTask(PICTURES[0] + name.encode().ljust(8), {}) for name in names]
+
+
+def act(data: bytes, extractors: object, max_pixels: int) -> Any:
+    """Do what a picture says."""
+    name = data[-8:].decode().strip()
+    if name == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if name == "hang":
+        time.sleep(PATIENCE)
+    if name == "slow":
+        time.sleep(1)
+    if name == "fill":
+        return len(bytearray(LIMITS.memory_bytes + (1 << 20)))
+    if name == "fail":
+        raise LookupError("a bug")
+    return name if name != "pid" else os.getpid()
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[PicturePool]:
+    made = PicturePool(2, LIMITS)
+    yield made
+    made.close()
+    assert made.pids() == []
+
+
+class Counted(Color):
+    """Counts how often it is pickled."""
+
+    pickled: ClassVar[list[int]] = []
+
+    def __reduce__(self) -> Any:
+        self.pickled.append(1)
+        return Color, ()
+
+
+def fitted() -> dict[str, ImageExtractor]:
+    unfitted = Sift(words=8)
+    found = [samples(picture, {"sift": unfitted})["sift"] for picture in PICTURES]
+    return {"color": Color(), "sift": Sift(words=8).fit(found), "gist": Gist()}
+
+
+def test_rows_are_those_of_this_process(pool: PicturePool):
+    """To the bit and in order, of fitted views too, and so are the reasons of pictures that cannot be read."""
+    tasks = [PictureTask(data, views) for views in [fitted()] for data in [*PICTURES, b"no picture", b""]]
+    for work in (rows, samples):
+        here, there = (one.run(work, tasks, wanted) for one in (IN_PROCESS, pool))
+        assert [type(one) for one in here] == [type(one) for one in there]
+        for mine, other in zip(here, there, strict=True):
+            if isinstance(mine, ImageError) or isinstance(other, ImageError):
+                assert str(mine) == str(other)
+                continue
+            assert mine.keys() == other.keys()
+            assert all(np.array_equal(mine[view], other[view]) for view in mine)
+
+
+def test_an_extractor_travels_once(pool: PicturePool):
+    """A codebook is half a megabyte, and pictures come by the thousand."""
+    counted = Counted()
+    for _ in range(3):
+        pool.run(rows, [PictureTask(data, {"color": counted}) for data in PICTURES], wanted)
+    assert len(Counted.pickled) == 1
+
+
+def test_a_picture_that_kills_its_process_is_an_error_and_the_others_are_read(pool: PicturePool):
+    """Whatever is read at the same time, by the same call or by others."""
+    other: list[Any] = []
+    beside = threading.Thread(target=lambda: other.extend(pool.run(act, named(*"abcdefgh"), wanted)))
+    beside.start()
+    found = pool.run(act, named("one", "kill", "two", "kill", "three"), wanted)
+    beside.join()
+    assert [found[number] for number in (0, 2, 4)] == ["one", "two", "three"]
+    assert all(isinstance(found[number], ImageError) and "kills the process" in str(found[number]) for number in (1, 3))
+    assert other == list("abcdefgh")
+
+
+def test_a_process_that_somebody_else_ends_costs_no_picture(pool: PicturePool):
+    """The picture is read again: it may be the system that was short of memory."""
+    (busy,) = pool.run(act, named("pid"), wanted)
+    found: list[Any] = []
+    reading = threading.Thread(target=lambda: found.extend(pool.run(act, named("slow"), wanted)))
+    reading.start()
+    time.sleep(0.5)
+    os.kill(busy, signal.SIGKILL)
+    reading.join()
+    assert found == ["slow"]
+
+
+def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool):
+    """Those who stop a server may send SIGTERM to all of its processes: calls under way are answered first."""
+    (busy,) = pool.run(act, named("pid"), wanted)
+    found: list[Any] = []
+    reading = threading.Thread(target=lambda: found.extend(pool.run(act, named("slow"), wanted)))
+    reading.start()
+    time.sleep(0.5)
+    os.kill(busy, signal.SIGTERM)
+    time.sleep(0.1)
+    assert alive(busy)
+    reading.join()
+    assert found == ["slow"]
+    assert pool.run(act, named("next", "next"), wanted) == ["next", "next"]
+
+
+def test_a_picture_that_takes_too_long_is_an_error():
+    """Its process is ended, so that it keeps no place."""
+    with_limit = PicturePool(1, PictureLimits(seconds=2.0))
+    try:
+        found = with_limit.run(act, named("one", "hang", "two"), wanted)
+        assert [found[0], found[2]] == ["one", "two"]
+        assert isinstance(found[1], ImageError)
+        assert "more than 2 seconds" in str(found[1])
+    finally:
+        with_limit.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells how much memory a process has")
+def test_a_picture_that_takes_too_much_memory_is_an_error(pool: PicturePool):
+    """And the process has its memory back."""
+    found = pool.run(act, named("fill", "one", "fill", "two"), wanted)
+    assert [type(one) for one in found] == [ImageTooLargeError, str, ImageTooLargeError, str]
+
+
+def test_a_picture_of_too_many_pixels_is_refused_undecoded(pool: PicturePool):
+    """By its header: nothing is done with it."""
+    large = encode(np.zeros((1001, 1000, 3), np.uint8)) + b"kill".ljust(8)
+    (found,) = pool.run(act, [PictureTask(large, {})], wanted)
+    assert isinstance(found, ImageTooLargeError)
+    assert "1000 x 1001" in str(found)
+    assert "1,000,000" in str(found)
+
+
+def test_what_is_decoded_at_once_is_bounded():
+    """Two pictures at the limit at a time by default, however many processes there are."""
+    pool = PicturePool(4, PictureLimits(pixels=96 * 72, largest_at_once=1))
+    try:
+        began = time.monotonic()
+        assert pool.run(act, named("slow", "slow", "slow"), wanted) == ["slow"] * 3
+        assert time.monotonic() - began >= 3
+    finally:
+        pool.close()
+
+
+def test_a_fault_of_ours_is_raised(pool: PicturePool):
+    """It is no picture's fault, and the process goes on."""
+    with pytest.raises(LookupError, match="a bug"):
+        pool.run(act, named("one", "fail"), wanted)
+    assert pool.run(act, named("two"), wanted) == ["two"]
+
+
+def test_who_leaves_does_not_wait(pool: PicturePool):
+    """What was not begun is never done; the pool serves others."""
+    began = time.monotonic()
+
+    def leave() -> None:
+        if time.monotonic() - began > 0.3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        pool.run(act, named(*["slow"] * 50), leave)
+    assert time.monotonic() - began < 1.5
+    assert pool.run(act, named("next"), wanted) == ["next"]
+
+
+def test_calls_with_many_pictures_and_with_one_take_turns(pool: PicturePool):
+    """One picture does not wait until all those of another call are done."""
+    many: list[Any] = []
+    calling = threading.Thread(target=lambda: many.extend(pool.run(act, named(*["slow"] * 8), wanted)))
+    calling.start()
+    time.sleep(0.2)
+    assert pool.run(act, named("one"), wanted) == ["one"]
+    assert many == []
+    calling.join()
+    assert len(many) == 8
+
+
+def test_a_pool_that_closes_ends_its_processes_during_a_picture():
+    """The call fails; nothing is left running."""
+    pool = PicturePool(1)
+    pool.run(act, named("one"), wanted)
+    (process,) = pool.pids()
+    failed: list[Exception] = []
+
+    def call() -> None:
+        try:
+            pool.run(act, named("hang"), wanted)
+        except Exception as error:  # noqa: BLE001
+            failed.append(error)
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    time.sleep(0.3)
+    pool.close()
+    calling.join()
+    assert len(failed) == 1
+    assert not alive(process)
+    with pytest.raises(RuntimeError):
+        pool.run(act, named("one"), wanted)
+
+
+_PROGRAM = """
+import sys, time
+from features.picture_pool import PicturePool
+from features.pictures import PictureTask
+from features.reading import rows
+if __name__ == "__main__":
+    pool = PicturePool(1)
+    pool.run(rows, [PictureTask(b"", {})], lambda: None)
+    print(*pool.pids(), flush=True)
+    if sys.argv[1] == "kill":
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", ["kill", "return"])
+def test_the_processes_end_with_the_program(end: str):
+    """With one that is killed, and with one that forgets to close its pool."""
+    command = [sys.executable, "-c", _PROGRAM, end]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as program:
+        assert program.stdout is not None
+        process = int(program.stdout.readline())
+        if end == "kill":
+            program.kill()
+        program.wait(PATIENCE)
+    until = time.monotonic() + PATIENCE
+    while alive(process) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not alive(process)
+
+
+def alive(process: int) -> bool:
+    """Whether a process exists that has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_limits_travel():
+    """They are values."""
+    assert pickle.loads(pickle.dumps(LIMITS)) == LIMITS  # noqa: S301

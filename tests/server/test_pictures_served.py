@@ -1,0 +1,121 @@
+"""Pictures from the network: a bad one is its sender's problem, and nobody else's."""
+
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from deadly import FATAL, Deadly
+from drawn import CLASSES, draw, encode
+from PIL import Image
+
+from engine.errors import CrossviewError
+from engine.home import Home
+from engine.item import NewItem, Picture
+from engine.query import Query, SearchRequest, SuggestRequest
+from features.errors import ImageError, ImageTooLargeError
+from features.picture_pool import PicturePool
+from features.registry import EXTRACTORS
+from server.client import Client
+from server.listen import RunningServer
+from server.remote_collection import RemoteCollection
+from server.settings import ServerSettings
+
+
+def picture(label: str, number: int, fatal: bool = False) -> bytes:
+    image = draw(label, number)
+    image[0, 0, 0] = FATAL if fatal else 0
+    return encode(image)
+
+
+def bomb() -> bytes:
+    """A small file of 100 megapixels."""
+    file = io.BytesIO()
+    Image.new("1", (10_000, 10_000)).save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with the collection ``pets`` of nine pictures, and a view that is deadly."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(EXTRACTORS, "deadly", Deadly)
+        with home.create("pets", ("color", "deadly")) as made:
+            new = [
+                NewItem(f"{label}/{number}", image=picture(label, number), labels=(label,))
+                for label in CLASSES
+                for number in range(3)
+            ]
+            assert made.import_items(new).added == 9
+        with RunningServer(ServerSettings(home=home.path, port=0)) as server:
+            server.collections.pictures = PicturePool(2)
+            yield server
+        assert server.collections.pictures.pids() == []
+
+
+@pytest.fixture
+def pets(running: RunningServer) -> Iterator[RemoteCollection]:
+    with Client(running.address) as client:
+        yield client.open("pets")
+
+
+def test_answers_are_those_of_the_engine(running: RunningServer, pets: RemoteCollection) -> None:
+    """Of searches, embeddings and suggested labels by pictures."""
+    queries = [Query("color", image=picture(label, 7)) for label in CLASSES]
+    with running.collections.home.open("pets") as local:
+        mine = [[(hit.key, hit.distance) for hit in one.hits] for one in local.search(SearchRequest(queries, k=3))]
+        theirs = [[(hit.key, hit.distance) for hit in one.hits] for one in pets.search(SearchRequest(queries, k=3))]
+        assert mine == theirs
+        for here, there in zip(local.embed(queries), pets.embed(queries), strict=True):
+            assert np.array_equal(here.vector, there.vector)
+        asked = SuggestRequest(queries, k=3)
+        assert local.suggest(asked) == pets.suggest(asked)
+
+
+def test_a_picture_that_kills_its_process_is_an_invalid_argument(pets: RemoteCollection) -> None:
+    """It names the query, and the server answers the next call."""
+    good, bad = Query("deadly", image=picture("red", 7)), Query("deadly", image=picture("red", 7, fatal=True))
+    with pytest.raises(ImageError, match="query 1: reading this picture kills the process that does it"):
+        pets.search(SearchRequest([good, bad]))
+    (found,) = pets.search(SearchRequest([good], k=1))
+    assert found.hits[0].key.startswith("red/")
+
+
+def test_of_an_import_only_the_bad_pictures_fail(pets: RemoteCollection) -> None:
+    """One that kills its process, one of too many pixels, and one that is none."""
+    images = {"good": picture("blue", 8), "fatal": picture("blue", 8, fatal=True), "bomb": bomb(), "none": b"text"}
+    report = pets.import_items([NewItem(f"new/{name}", image=data) for name, data in images.items()])
+    assert report.added == 1
+    reasons = {failure.key: failure.reason for failure in report.failures}
+    assert reasons.keys() == {"new/fatal", "new/bomb", "new/none"}
+    assert "kills the process" in reasons["new/fatal"]
+    assert "25,000,000" in reasons["new/bomb"]
+    assert pets.delete_items(["new/good"]) == 1
+
+
+def test_a_bomb_is_refused_at_once(pets: RemoteCollection) -> None:
+    """By its header, before a pixel is decoded; programs on this machine may read such a picture."""
+    data = bomb()
+    assert len(data) < 400_000
+    pets.embed([Query("color", image=picture("red", 1))])
+    began = time.monotonic()
+    with pytest.raises(ImageTooLargeError, match="10000 x 10000 pixels; at most 25,000,000"):
+        pets.search(SearchRequest([Query("color", image=data)]))
+    assert time.monotonic() - began < 1
+
+
+def test_views_are_fitted_on_the_pictures_that_can_be_read(pets: RemoteCollection) -> None:
+    """A bomb among them is left out."""
+    pets.add_view("sift:words=8")
+    pets.fit_views([*(Picture(picture(label, number)) for label in CLASSES for number in range(5)), Picture(bomb())])
+    assert next(view for view in pets.views() if view.name == "sift").fitted
+
+
+def test_the_limit_is_a_setting(tmp_path: Path) -> None:
+    """In megapixels, and it must be positive."""
+    assert ServerSettings(max_megapixels=0.5).picture_limits.pixels == 500_000
+    with pytest.raises(CrossviewError, match="max_megapixels"):
+        ServerSettings(max_megapixels=0.0)
