@@ -17,3 +17,11 @@ class DeadlineExceededError(CrossviewError, TimeoutError):
 
 class ServerFaultError(CrossviewError, RuntimeError):
     """The server failed unexpectedly; the message gives the id of the error in the server's log."""
+
+
+class OverloadedError(CrossviewError):
+    """The server has too much to do."""
+
+
+class JobStoppedError(ServerStoppedError):
+    """The process of a job was killed, or its server stopped; what the job had not committed is undone."""

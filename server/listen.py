@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 import grpc
+from google.longrunning import operations_pb2, operations_pb2_grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -16,13 +17,22 @@ from engine.training import evaluator, trainer  # noqa: F401
 from server.cache import OpenCollections
 from server.collection_service import CollectionService
 from server.interceptors import CancellationInterceptor, RequestInterceptor
-from server.pb.crossview.v1 import collections_pb2, collections_pb2_grpc, search_pb2, search_pb2_grpc
+from server.job_service import JobService, OperationsService
+from server.jobs.jobs import Jobs
+from server.pb.crossview.v1 import (
+    collections_pb2,
+    collections_pb2_grpc,
+    jobs_pb2,
+    jobs_pb2_grpc,
+    search_pb2,
+    search_pb2_grpc,
+)
 from server.search_service import SearchService
 from server.settings import ServerSettings
 
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle."""
-SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService")
+SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService", "crossview.v1.JobService")
 
 
 class RunningServer:
@@ -34,6 +44,7 @@ class RunningServer:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds)
+        self.jobs = Jobs(self.collections.home, settings.jobs)
         self._health = health.HealthServicer()
         self._cancellation = CancellationInterceptor()
         self._server = grpc.server(
@@ -58,10 +69,15 @@ class RunningServer:
     def _add_services(self) -> None:
         search_pb2_grpc.add_SearchServiceServicer_to_server(SearchService(self.collections), self._server)
         collections_pb2_grpc.add_CollectionServiceServicer_to_server(
-            CollectionService(self.collections, self.settings.workers), self._server
+            CollectionService(self.collections, self.jobs, self.settings.workers), self._server
         )
+        jobs_pb2_grpc.add_JobServiceServicer_to_server(JobService(self.jobs), self._server)
+        operations_pb2_grpc.add_OperationsServicer_to_server(OperationsService(self.jobs), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        described = (search_pb2.DESCRIPTOR, collections_pb2.DESCRIPTOR, health_pb2.DESCRIPTOR)
+        described = (
+            *(search_pb2.DESCRIPTOR, collections_pb2.DESCRIPTOR, jobs_pb2.DESCRIPTOR),
+            *(operations_pb2.DESCRIPTOR, health_pb2.DESCRIPTOR),
+        )
         names = [service.full_name for file in described for service in file.services_by_name.values()]
         reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self._server)
 
@@ -87,6 +103,7 @@ class RunningServer:
             self._cancellation.stop_calls()
             stopped.wait()
         self._upkeep.join()
+        self.jobs.close()
         return self.collections.close()
 
     def _close_idle(self) -> None:

@@ -12,6 +12,7 @@ _RANGES = {
     "port": (0, 65_535),
     "workers": (1, math.inf),
     "threads": (1, math.inf),
+    "jobs": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
@@ -34,6 +35,8 @@ class ServerSettings:
     """Processes that compute feature rows for one import."""
     threads: int = 16
     """Calls served at once; further ones wait."""
+    jobs: int = 1
+    """Jobs carried out at once, such as trainings, each in a process of its own; further ones wait."""
     message_bytes: int = MESSAGE_BYTES
     """Size of the largest message received or sent."""
     grace_seconds: float = 10.0

@@ -32,14 +32,30 @@ def compile_protos(out: Path) -> None:
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
     sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
-    bundled = str(files("grpc_tools") / "_proto")
+    bundled = [str(files("grpc_tools") / "_proto"), *_google(out / "include")]
     outputs = [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
     plugins = [
         f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}"
         for name in ("mypy", "mypy_grpc")
     ]
-    if protoc.main(["protoc", f"-I{PROTO}", f"-I{bundled}", *plugins, *outputs, *sources]) != 0:
+    included = [f"-I{folder}" for folder in (PROTO, *bundled)]
+    if protoc.main(["protoc", *included, *plugins, *outputs, *sources]) != 0:
         raise RuntimeError("protoc failed; its messages are above")
+    shutil.rmtree(out / "include")
+
+
+def _google(scratch: Path) -> tuple[str, str]:
+    """Folders to include for google.longrunning, of googleapis-common-protos.
+
+    The package has its file under another name than the one it is compiled as, by which others import it.
+    """
+    from google.longrunning import operations_pb2
+
+    folder = Path(operations_pb2.__file__).parent
+    renamed = scratch / "google" / "longrunning"
+    renamed.mkdir(parents=True)
+    shutil.copyfile(folder / "operations_proto.proto", renamed / "operations.proto")
+    return str(scratch), str(folder.parent.parent)
 
 
 def rewrite(text: str) -> str:

@@ -25,6 +25,9 @@ def serve(
         int | None,
         typer.Option(min=1, help="Processes that compute the features of imported pictures (default: one per core)."),
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Trainings, evaluations and other jobs that are carried out at once.")
+    ] = ServerSettings.jobs,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
     ] = False,
@@ -42,7 +45,7 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if log_requests:
         logging.getLogger(REQUEST_LOG).setLevel(logging.INFO)
-    settings = ServerSettings(home=home, host=host, port=port, workers=workers or os.cpu_count() or 1)
+    settings = ServerSettings(home=home, host=host, port=port, workers=workers or os.cpu_count() or 1, jobs=jobs)
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     sys.setswitchinterval(SWITCH_SECONDS)
