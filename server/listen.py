@@ -13,7 +13,6 @@ from engine.errors import StorageError
 from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
 from engine.spaces import search  # noqa: F401
-from engine.training import evaluator, trainer  # noqa: F401
 from server.cache import OpenCollections
 from server.collection_service import CollectionService
 from server.interceptors import CancellationInterceptor, RequestInterceptor

@@ -118,7 +118,7 @@ class Jobs:
         self._ask_all(error, collection)
 
     def close(self) -> None:
-        """Takes no more jobs, and ends those that have not ended with JobStoppedError."""
+        """Takes no more jobs, and ends those that have not ended with JobStoppedError; closing again does nothing."""
         with self._starting:
             self._closing.set()
         self._ask_all(to_status(JobStoppedError(_STOPPED)))
@@ -126,8 +126,9 @@ class Jobs:
             slot.join()
         if self._recovery is not None:
             self._recovery.join()
-        if self._owner is not None:
-            self._owner.close()
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.close()
         self.records.close()
 
     def _ask_all(self, error: Status, collection: str | None = None) -> None:
