@@ -9,6 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from engine.errors import InvalidInputError
 from server import pages
+from server.batches import batches
 from server.jobs.jobs import Jobs
 from server.names import collection_name, parse_operation
 from server.pb.crossview.v1 import jobs_pb2, jobs_pb2_grpc
@@ -42,14 +43,15 @@ class OperationsService(operations_pb2_grpc.OperationsServicer):  # type: ignore
     def ListOperations(
         self, request: operations_pb2.ListOperationsRequest, context: grpc.ServicerContext
     ) -> operations_pb2.ListOperationsResponse:
-        """A page of operations, the newest first, of one collection or of all."""
+        """A page of operations, the newest first, of one collection or of all; shorter where their results are long."""
         if request.name not in ("", "operations"):
             raise InvalidInputError(f"operations are listed under the name 'operations', not {request.name!r}")
         size, before = pages.page_size(request.page_size), _number(pages.from_token(request.page_token))
         found = self.jobs.records.page(_collection(request.filter), before, size + 1)
+        page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
         return operations_pb2.ListOperationsResponse(
-            operations=[operation for _, operation in found[:size]],
-            next_page_token=pages.to_token(str(found[size - 1][0])) if len(found) > size else "",
+            operations=[operation for _, operation in page],
+            next_page_token=pages.to_token(str(page[-1][0])) if len(found) > len(page) else "",
         )
 
     def CancelOperation(self, request: operations_pb2.CancelOperationRequest, context: grpc.ServicerContext) -> Empty:

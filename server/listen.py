@@ -85,6 +85,7 @@ class RunningServer:
         try:
             return self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         except RuntimeError as error:
+            self.jobs.close()
             raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?") from error
 
     def stop(self, grace: float | None = None) -> bool:

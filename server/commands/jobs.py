@@ -56,12 +56,12 @@ def jobs(
     """
     if connection.server is None:
         raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
-    if job is None and action is not Action.LIST:
-        raise typer.BadParameter(f"name the job to {action.value}; crossview jobs list names them")
+    if job is None and action != Action.LIST:
+        raise typer.BadParameter(f"name the job to {action}; crossview jobs list names them")
     from server.client import Client
 
     with Client(connection.server, connection.timeout) as client:
-        if action is Action.LIST:
+        if action == Action.LIST:
             _list(list(client.jobs.list(job or "")), as_json)
         else:
             _act(client, action, job or "", as_json)
@@ -78,9 +78,9 @@ def _list(found: "list[Job]", as_json: bool) -> None:
 
 
 def _act(client: "Client", action: Action, job: str, as_json: bool) -> None:
-    if action is Action.CANCEL:
+    if action == Action.CANCEL:
         client.jobs.cancel(job)
-    if action is Action.WAIT:
+    if action == Action.WAIT:
         with progress_bar(not as_json) as progress:
             found = client.jobs.wait(job, progress)
     else:
@@ -91,7 +91,7 @@ def _act(client: "Client", action: Action, job: str, as_json: bool) -> None:
     typer.echo(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
     times = (("created", found.created), ("started", found.started), ("ended", found.ended))
     typer.echo("; ".join(f"{name} {_time(time)}" for name, time in times if time))
-    if action is Action.SHOW:
+    if action == Action.SHOW:
         for step in found.log:
             typer.echo(f"  {numbered(step.what, step.done, step.total, step.note)}")
     if _progress(found):
