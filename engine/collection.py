@@ -184,19 +184,25 @@ class Collection(Contents):
     # -- spaces
 
     def train(
-        self, recipe: Recipe, *, space: str | None = None, activate: bool = True, progress: Progress | None = None
+        self,
+        recipe: Recipe,
+        *,
+        space: str | None = None,
+        activate: bool = True,
+        progress: Progress | None = None,
+        request_id: str = "",
     ) -> SpaceInfo:
         """Fit a learner and place every item: a new generation of ``space`` (by default named after the learner).
 
         It is built beside the generation that answers, which is replaced in one step if ``activate``; a training that
-        is stopped leaves nothing.
+        is stopped leaves nothing. By ``request_id`` the generation is found again (``made_by``).
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
         from engine.training.trainer import check_space_name, training
 
         name = check_space_name(space or recipe.space_name())
-        return self._add(name, activate, lambda tx: training(tx, name, recipe, progress))
+        return self._add(name, activate, lambda tx: training(tx, name, recipe, progress), request_id)
 
     def extend(
         self,
@@ -206,6 +212,7 @@ class Collection(Contents):
         name: str | None = None,
         activate: bool = True,
         progress: Progress | None = None,
+        request_id: str = "",
     ) -> SpaceInfo:
         """Add views to a trained space: a new generation of it (or the first of one called ``name``).
 
@@ -223,9 +230,9 @@ class Collection(Contents):
         def extended(tx: Transaction) -> "Callable[[], Space]":
             return added_views(tx, stored_space(tx, space), made, tuple(views), progress)
 
-        return self._add(made, activate, extended)
+        return self._add(made, activate, extended, request_id)
 
-    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+    def assign(self, space: str, label: str, *, activate: bool = True, request_id: str = "") -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
 
         The items that have the label decide, without training; until then they are found under every metric.
@@ -235,7 +242,7 @@ class Collection(Contents):
         """
         from engine.training.extension import assign
 
-        return self._add(space, activate, lambda tx: assign(tx, stored_space(tx, space), label))
+        return self._add(space, activate, lambda tx: assign(tx, stored_space(tx, space), label), request_id)
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Let a space answer by default, by one of its generations (by default the one that answers for it now).
@@ -379,8 +386,10 @@ class Collection(Contents):
             self._reader = Versions(self._catalog, self._folder.indexes, self._loaded)
         return self._reader
 
-    def _add(self, name: str, activate: bool, prepare: "Callable[[Transaction], Callable[[], Space]]") -> SpaceInfo:
+    def _add(
+        self, name: str, activate: bool, prepare: "Callable[[Transaction], Callable[[], Space]]", request_id: str
+    ) -> SpaceInfo:
         """Fit and store the next generation of a space."""
         from engine.spaces.generations import add_generation
 
-        return add_generation(self._writable, self._versions(), name, prepare, activate)
+        return add_generation(self._writable, self._versions(), name, prepare, activate, request_id)

@@ -103,6 +103,8 @@ class SpaceDescription:
     """Codes found for each hit wanted, whose float vectors then give order and (Euclidean) distance; 0: none are."""
     notes: tuple[str, ...] = ()
     """Sentences on what is worth knowing of its training."""
+    request_id: str = ""
+    """The id of the request that made it, where the caller gave one: by it is known whether that was carried out."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON values that ``from_json`` reads: all but name and generation, which the catalog knows."""

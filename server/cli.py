@@ -18,6 +18,7 @@ from server.commands import (
     embed,
     evaluation,
     index,
+    jobs,
     label,
     learn,
     learners,
@@ -85,6 +86,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": copies.restore,
     "compact": copies.compact,
     "serve": serve.serve,
+    "jobs": jobs.jobs,
     "demo": demo.demo,
     "learners": learners.learners,
 }

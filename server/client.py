@@ -1,11 +1,13 @@
 """A typed client with the methods of ``engine.home.Home``; it raises the engine's own errors."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from server.connection import Connection
 from server.names import collection_name, parse_collection
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.remote_collection import RemoteCollection
+from server.remote_jobs import RemoteJobs
 
 
 class Client(Connection):
@@ -14,6 +16,11 @@ class Client(Connection):
     Every method raises what the engine raises; and ServerUnavailableError where no server answers, ServerStoppedError
     where it stops meanwhile, ServerFaultError where it fails by itself, and DeadlineExceededError after ``timeout``.
     """
+
+    @cached_property
+    def jobs(self) -> RemoteJobs:
+        """The server's jobs."""
+        return RemoteJobs(self)
 
     def names(self) -> list[str]:
         """Names of the collections, in order."""

@@ -2,10 +2,13 @@
 # ruff: noqa: N802 - methods bear the names of their rpcs
 
 from collections.abc import Iterator
+from itertools import chain
+from typing import TypeVar
 
 import grpc
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import Message
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import ImportReport, Picture
@@ -24,23 +27,27 @@ from server.convert import (
     to_update,
 )
 from server.convert_embeddings import from_item_embeddings
-from server.convert_evaluation import from_evaluation, to_evaluation_request
 from server.convert_info import from_collection, from_space
-from server.convert_training import to_recipe
 from server.fields import to_message
+from server.jobs.jobs import Jobs
 from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import types_pb2
+from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+
+_Response = TypeVar("_Response", bound=Message)
 
 
 class CollectionService:
     """Creates, fills, trains and describes the collections of a server.
 
-    ``workers`` is how many processes compute feature rows for one import.
+    Trainings and evaluations are ``jobs`` that it waits for. ``workers`` is how many processes compute feature rows for
+    one import.
     """
 
-    def __init__(self, collections: OpenCollections, workers: int = 1) -> None:
+    def __init__(self, collections: OpenCollections, jobs: Jobs, workers: int = 1) -> None:
         self.collections = collections
+        self.jobs = jobs
         self.workers = workers
 
     def CreateCollection(self, request: pb.CreateCollectionRequest, context: grpc.ServicerContext) -> pb.Collection:
@@ -66,7 +73,9 @@ class CollectionService:
 
     def DeleteCollection(self, request: pb.DeleteCollectionRequest, context: grpc.ServicerContext) -> Empty:
         """Deletes a collection with all that is in it."""
-        self.collections.delete(parse_collection(request.name))
+        name = parse_collection(request.name)
+        self.collections.delete(name)
+        self.jobs.cancel_all(name)
         return Empty()
 
     def AddView(self, request: pb.AddViewRequest, context: grpc.ServicerContext) -> types_pb2.View:
@@ -77,14 +86,17 @@ class CollectionService:
     def FitViews(
         self, request_iterator: Iterator[pb.FitViewsRequest], context: grpc.ServicerContext
     ) -> pb.FitViewsResponse:
-        """Fits views from a stream of pictures, read as the engine needs them."""
+        """Fits views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
         first = next(request_iterator, None)
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
+        second = next(request_iterator, None)
+        if second is None and not first.pictures:
+            return self._wait_for(SubmitJobRequest(fit_views=first), pb.FitViewsResponse())
 
         def pictures() -> Iterator[Picture]:
             yield from map(to_picture, first.pictures)
-            for request in request_iterator:
+            for request in chain([] if second is None else [second], request_iterator):
                 yield from map(to_picture, request.pictures)
 
         with self.collections.use(parse_collection(first.parent)) as collection:
@@ -178,25 +190,15 @@ class CollectionService:
 
     def Train(self, request: pb.TrainRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """A new generation of a space."""
-        name = parse_collection(request.parent)
-        with self.collections.use(name) as collection:
-            made = collection.train(to_recipe(request), space=request.space_id or None, activate=_activate(request))
-        return from_space(name, made)
+        return self._wait_for(SubmitJobRequest(train=request), types_pb2.Space())
 
     def ExtendSpace(self, request: pb.ExtendSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """A new generation of a space, with more views."""
-        name, space = parse_space(request.name)
-        with self.collections.use(name) as collection:
-            made = collection.extend(
-                space, tuple(request.views), name=request.space_id or None, activate=_activate(request)
-            )
-        return from_space(name, made)
+        return self._wait_for(SubmitJobRequest(extend_space=request), types_pb2.Space())
 
     def AssignLabel(self, request: pb.AssignLabelRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """A new generation of a space, with a metric for a label."""
-        name, space = parse_space(request.name)
-        with self.collections.use(name) as collection:
-            return from_space(name, collection.assign(space, request.label, activate=_activate(request)))
+        return self._wait_for(SubmitJobRequest(assign_label=request), types_pb2.Space())
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """Switches to a space and generation."""
@@ -219,8 +221,7 @@ class CollectionService:
 
     def Evaluate(self, request: pb.EvaluateRequest, context: grpc.ServicerContext) -> pb.Evaluation:
         """Measures retrieval."""
-        with self.collections.use(parse_collection(request.collection)) as collection:
-            return from_evaluation(collection.evaluate(to_evaluation_request(request)))
+        return self._wait_for(SubmitJobRequest(evaluate=request), pb.Evaluation())
 
     def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: grpc.ServicerContext) -> Empty:
         """Deletes a space, or one of its generations."""
@@ -248,7 +249,7 @@ class CollectionService:
             )
         return from_item_embeddings(embeddings)
 
-
-def _activate(request: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool:
-    """Whether the space becomes the active one; yes where the request leaves it open."""
-    return request.activate if request.HasField("activate") else True
+    def _wait_for(self, request: SubmitJobRequest, response: _Response) -> _Response:
+        """The response of a job, unpacked; a caller that leaves cancels it."""
+        self.jobs.call(request).Unpack(response)
+        return response

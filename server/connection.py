@@ -3,13 +3,14 @@
 import json
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import grpc
+from google.longrunning import operations_pb2_grpc
 
 from engine.errors import InvalidInputError
 from server import pages
-from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2_grpc
+from server.pb.crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, search_pb2_grpc
 from server.settings import MESSAGE_BYTES
 from server.status import error_in, error_of
 
@@ -40,6 +41,7 @@ OPTIONS = (
     ("grpc.max_send_message_length", MESSAGE_BYTES),
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
 )
+_LOOK_SECONDS = 0.5
 _Response = TypeVar("_Response")
 
 
@@ -68,6 +70,8 @@ class Connection:
         self.channel = grpc.insecure_channel(address, options=OPTIONS)
         self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
         self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
+        self.jobs_stub = jobs_pb2_grpc.JobServiceStub(self.channel)
+        self.operations = operations_pb2_grpc.OperationsStub(self.channel)
 
     def call(self, method: Callable[..., _Response], request: Any) -> _Response:
         """Calls a method of the server, its failures raised as errors."""
@@ -103,6 +107,21 @@ class Connection:
         finally:
             responses.cancel()
 
+    def follow(self, method: Callable[..., _Response], request: Any, look: Callable[[], None]) -> _Response:
+        """Calls a method, its failures raised as ``call`` raises them, and looks meanwhile, twice a second."""
+        call = cast(Any, method).future(request, timeout=self.timeout)
+        try:
+            while True:
+                try:
+                    response: _Response = call.result(timeout=_LOOK_SECONDS)
+                    return response
+                except grpc.FutureTimeoutError:
+                    look()
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address, self._name_of(method), self.timeout) from failure
+        finally:
+            call.cancel()  # where a signal has ended the waiting
+
     def pages(self, method: Callable[..., _Response], request: Any) -> Iterator[_Response]:
         """Yields the largest pages of a list, one after the other; raises what ``call`` raises."""
         request.page_size = pages.LARGEST_SIZE
@@ -114,8 +133,8 @@ class Connection:
             request.page_token = page.next_page_token
 
     def _name_of(self, method: Callable[..., Any]) -> str:
-        stubs = {**vars(self.collections), **vars(self.searches)}
-        return next(name for name, known in stubs.items() if known is method)
+        stubs = (self.collections, self.searches, self.jobs_stub, self.operations)
+        return next(name for stub in stubs for name, known in vars(stub).items() if known is method)
 
     def close(self) -> None:
         """Closes the connection."""

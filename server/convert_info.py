@@ -17,7 +17,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         message,
         name=parse_space(message.name)[1],
         dim={target: message.dims[target] for target in message.targets},
-        created=_to_time(message.create_time),
+        created=to_time(message.create_time),
         tuning=_to_tuning(message.tuning) if message.HasField("tuning") else None,
         constraints=to_value(ConstraintCounts, message.constraints) if message.HasField("constraints") else None,
     )
@@ -53,7 +53,7 @@ def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
         name=parse_collection(message.name),
         views=tuple(to_value(ViewInfo, view) for view in message.views),
         spaces=tuple(map(to_space, message.spaces)),
-        created=_to_time(message.create_time),
+        created=to_time(message.create_time),
     )
 
 
@@ -69,7 +69,8 @@ def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
     )
 
 
-def _to_time(message: Timestamp) -> str:
+def to_time(message: Timestamp) -> str:
+    """A time as ISO 8601, UTC."""
     return message.ToDatetime(tzinfo=UTC).isoformat()
 
 

@@ -37,6 +37,11 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
     )
 
 
+def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool:
+    """Whether the space becomes the active one; yes where the request leaves it open."""
+    return message.activate if message.HasField("activate") else True
+
+
 def to_tune(message: pb.Tune) -> Tune:
     """How settings are to be chosen; a single value counts as a list of one."""
     values = {

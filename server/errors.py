@@ -31,3 +31,7 @@ class OverloadedError(CrossviewError, RuntimeError):
 
     def __reduce__(self) -> tuple[type, tuple[str, float]]:
         return type(self), (str(self), self.retry_seconds)
+
+
+class JobStoppedError(ServerStoppedError):
+    """The process of a job was killed, or its server stopped; what the job had not committed is undone."""

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
 
 import grpc
+from google.longrunning import operations_pb2
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -14,12 +15,13 @@ from engine.errors import StorageError
 from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
 from engine.spaces import search  # noqa: F401
-from engine.training import evaluator, trainer  # noqa: F401
 from features.picture_pool import PicturePool
 from server.cache import OpenCollections
 from server.calls import Calls, Method
 from server.collection_service import CollectionService
-from server.pb.crossview.v1 import collections_pb2, search_pb2
+from server.job_service import JobService, OperationsService
+from server.jobs.jobs import Jobs
+from server.pb.crossview.v1 import collections_pb2, jobs_pb2, search_pb2
 from server.rooms import Rooms
 from server.search_service import SearchService
 from server.settings import ServerSettings
@@ -30,7 +32,7 @@ _KEEPALIVE_SECONDS = 60
 """After which a client that says nothing is asked whether it is still there."""
 _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}
 """Methods that answer each message of a stream as another method would; how many of them at once."""
-SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService")
+SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService", "crossview.v1.JobService")
 T = TypeVar("T")
 
 
@@ -44,6 +46,7 @@ class RunningServer:
         self.settings = settings
         pictures = PicturePool(settings.workers, settings.picture_limits)
         self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures)
+        self.jobs = Jobs(self.collections.home, settings.jobs)
         self._rooms = Rooms(settings)
         self._calls = Calls(self._rooms)
         self._loop = asyncio.new_event_loop()
@@ -53,6 +56,7 @@ class RunningServer:
             self.port: int = self._run(self._start())
         except BaseException:
             self._end_loop()
+            self.jobs.close()
             raise
         self.address = f"{settings.host}:{self.port}"
         self._stopping = threading.Event()
@@ -83,19 +87,20 @@ class RunningServer:
         return bound
 
     def _add_services(self) -> None:
-        described = search_pb2.DESCRIPTOR, collections_pb2.DESCRIPTOR
-        services = (
-            SearchService(self.collections, self.settings),
-            CollectionService(self.collections, self.settings.workers),
-        )
-        for file, servicer in zip(described, services, strict=True):
+        services = {
+            search_pb2.DESCRIPTOR: SearchService(self.collections, self.settings),
+            collections_pb2.DESCRIPTOR: CollectionService(self.collections, self.jobs, self.settings.workers),
+            jobs_pb2.DESCRIPTOR: JobService(self.jobs),
+            operations_pb2.DESCRIPTOR: OperationsService(self.jobs),
+        }
+        names = [reflection.SERVICE_NAME, health.SERVICE_NAME]
+        for file, servicer in services.items():
             (service,) = file.services_by_name.values()
             handlers = {method.name: self._handler(service.full_name, method, servicer) for method in service.methods}
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
+            names.append(service.full_name)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        files = (*described, health_pb2.DESCRIPTOR)
-        names = [service.full_name for file in files for service in file.services_by_name.values()]
-        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self._server)
+        reflection.enable_server_reflection(names, self._server)
 
     def _handler(self, service: str, method: Any, servicer: object) -> Any:
         """Returns what serves a method, by its descriptor."""
@@ -119,6 +124,7 @@ class RunningServer:
             self._end_loop()
             self._rooms.close()
             self._upkeep.join()
+            self.jobs.close()
         return self.collections.close()
 
     async def _stop(self, seconds: float) -> None:

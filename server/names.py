@@ -1,4 +1,4 @@
-"""Resource names: ``collections/{c}``, ``collections/{c}/items/{key=**}``, ``collections/{c}/spaces/{s}``."""
+"""Resource names: ``collections/{c}``, its ``/items/{key=**}`` and ``/spaces/{s}``, and ``operations/{id}``."""
 
 import re
 
@@ -22,6 +22,11 @@ def space_name(collection: str, space: str) -> str:
     return f"collections/{collection}/spaces/{space}"
 
 
+def operation_name(job: str) -> str:
+    """Returns the resource name of a job's operation."""
+    return f"operations/{job}"
+
+
 def parse_collection(name: str) -> str:
     """Returns the collection of a resource name; raises InvalidInputError for a name of another form."""
     return _groups(_COLLECTION, name, "collections/COLLECTION")[0]
@@ -37,6 +42,11 @@ def parse_space(name: str) -> tuple[str, str]:
     """Returns collection and space of a resource name; raises InvalidInputError for a name of another form."""
     collection, space = _groups(rf"{_COLLECTION}/spaces/([^/\s]+)", name, "collections/COLLECTION/spaces/SPACE")
     return collection, space
+
+
+def parse_operation(name: str) -> str:
+    """Returns the id of a job, from its operation's name; raises InvalidInputError for a name of another form."""
+    return _groups(r"operations/([a-zA-Z0-9._-]{1,63})", name, "operations/ID")[0]
 
 
 def _groups(pattern: str, name: str, form: str) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
 """A collection on a server, with the methods of ``engine.collection.Collection``."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import CollectionInfo, SpaceInfo, ViewInfo
 from engine.item import (
@@ -37,8 +41,9 @@ from server.convert import (
     to_report,
 )
 from server.convert_embeddings import to_item_embeddings
-from server.convert_evaluation import from_evaluation_request, to_evaluation
+from server.convert_evaluation import to_evaluation
 from server.convert_info import to_collection, to_space
+from server.convert_jobs import from_assignment, from_evaluation_of, from_extension, from_training
 from server.convert_search import (
     from_query,
     from_search_request,
@@ -47,13 +52,16 @@ from server.convert_search import (
     to_hit_lists,
     to_suggestions,
 )
-from server.convert_training import from_recipe
+from server.detached import DetachedCollection
 from server.fields import to_value
 from server.names import collection_name, item_name, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import search_pb2
+from server.remote_jobs import Follower, RemoteJobs
 
 ROWS_AT_ONCE = 1_000
+_Long = TypeVar("_Long", pb.TrainRequest, pb.ExtendSpaceRequest, pb.AssignLabelRequest, pb.EvaluateRequest)
+_Response = TypeVar("_Response")
 
 
 class RemoteCollection:
@@ -215,12 +223,17 @@ class RemoteCollection:
         return self.connection.call(self._stub.GetThumbnail, request).image
 
     def train(
-        self, recipe: Recipe, *, space: str | None = None, activate: bool = True, progress: Progress | None = None
+        self,
+        recipe: Recipe,
+        *,
+        space: str | None = None,
+        activate: bool = True,
+        progress: Progress | None = None,
+        request_id: str = "",
     ) -> SpaceInfo:
-        """Fits a learner and places every item; the server reports no progress."""
-        request = from_recipe(recipe)
-        request.parent, request.space_id, request.activate = self.resource, space or "", activate
-        return to_space(self.connection.call(self._stub.Train, request))
+        """Fits a learner and places every item; who leaves meanwhile cancels it."""
+        request = from_training(self.name, recipe, space, activate)
+        return to_space(self._carried_out(self._stub.Train, request, progress, request_id))
 
     def extend(
         self,
@@ -230,17 +243,16 @@ class RemoteCollection:
         name: str | None = None,
         activate: bool = True,
         progress: Progress | None = None,
+        request_id: str = "",
     ) -> SpaceInfo:
-        """Adds views to a trained space, in which the others stay as they are; the server reports no progress."""
-        request = pb.ExtendSpaceRequest(
-            name=space_name(self.name, space), views=views, space_id=name or "", activate=activate
-        )
-        return to_space(self.connection.call(self._stub.ExtendSpace, request))
+        """Adds views to a trained space, in which the others stay as they are."""
+        request = from_extension(self.name, space, views, name, activate)
+        return to_space(self._carried_out(self._stub.ExtendSpace, request, progress, request_id))
 
-    def assign(self, space: str, label: str, *, activate: bool = True) -> SpaceInfo:
+    def assign(self, space: str, label: str, *, activate: bool = True, request_id: str = "") -> SpaceInfo:
         """Chooses the metric for a label that a space was not trained on."""
-        request = pb.AssignLabelRequest(name=space_name(self.name, space), label=label, activate=activate)
-        return to_space(self.connection.call(self._stub.AssignLabel, request))
+        request = from_assignment(self.name, space, label, activate)
+        return to_space(self._carried_out(self._stub.AssignLabel, request, None, request_id))
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Switches to a space and generation."""
@@ -302,10 +314,34 @@ class RemoteCollection:
         return to_item_embeddings(self.connection.call(self._stub.EmbedItems, request))
 
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
-        """Measures retrieval on items that the spaces were not trained on; the server reports no progress."""
-        message = from_evaluation_request(request)
-        message.collection = self.resource
-        return to_evaluation(self.connection.call(self._stub.Evaluate, message))
+        """Measures retrieval on items that the spaces were not trained on."""
+        message = from_evaluation_of(self.name, request)
+        return to_evaluation(self._carried_out(self._stub.Evaluate, message, progress))
+
+    def detached(self) -> DetachedCollection:
+        """The same collection, whose long methods return at once with the job that carries them out."""
+        return DetachedCollection(RemoteJobs(self.connection), self.name)
+
+    def _carried_out(
+        self,
+        method: Callable[[_Long], _Response],
+        request: _Long,
+        progress: Progress | None,
+        request_id: str = "",
+    ) -> _Response:
+        """Calls a method that is a job, and reports how far that is."""
+        request.request_id = request_id or uuid.uuid4().hex
+        if progress is None:
+            return self.connection.call(method, request)
+        jobs, follower = RemoteJobs(self.connection), Follower(progress)
+
+        def look() -> None:
+            with suppress(CrossviewError):  # what goes wrong is the method's to report
+                follower.take(jobs.get(request.request_id))
+
+        response = self.connection.follow(method, request, look)
+        look()
+        return response
 
     def close(self) -> None:
         """Does nothing: the collection stays open on the server."""

@@ -116,6 +116,8 @@ class Rooms:
             return self._pictures if large else self._searches
         if method in _LONG:
             return self._long
+        if service.endswith(("JobService", "Operations")):
+            return self._reads
         return self._reads if method.startswith(_READING) else self._writes
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ _RANGES = {
     "queries": (1, math.inf),
     "hits": (1, math.inf),
     "processes": (1, math.inf),
+    "jobs": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
@@ -50,6 +51,8 @@ class ServerSettings:
     """Calls of one kind that wait; further ones are refused at once."""
     calls: int = 2048
     """Calls of all kinds, streams as well; further ones are refused by gRPC itself."""
+    jobs: int = 1
+    """Jobs carried out at once, such as trainings, each in a process of its own; further ones wait."""
     message_bytes: int = MESSAGE_BYTES
     """Size of the largest message received or sent."""
     queries: int = 10_000

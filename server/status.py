@@ -123,15 +123,14 @@ class Refusal:
     code: grpc.StatusCode
     message: str
     error_name: str
-    """The class that a client raises; "" where it knows none."""
+    """The class that a client raises."""
     retry_seconds: float | None
 
     @property
     def status(self) -> status_pb2.Status:
         """The error as a message, with details for programs: what it is called, and when it is worth another try."""
         found = status_pb2.Status(code=self.code.value[0], message=self.message)
-        if self.error_name:
-            found.details.add().Pack(error_details_pb2.ErrorInfo(reason=self.error_name, domain=DOMAIN))
+        found.details.add().Pack(error_details_pb2.ErrorInfo(reason=self.error_name, domain=DOMAIN))
         if self.retry_seconds is not None:
             after = error_details_pb2.RetryInfo()
             after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
@@ -141,8 +140,7 @@ class Refusal:
     @property
     def metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         """The trailing metadata of a call that ends so."""
-        named = ((ERROR_KEY, self.error_name),) if self.error_name else ()
-        return (*named, (_DETAILS_KEY, self.status.SerializeToString()))
+        return (ERROR_KEY, self.error_name), (_DETAILS_KEY, self.status.SerializeToString())
 
 
 def refusal(error: Exception) -> Refusal:
@@ -152,7 +150,7 @@ def refusal(error: Exception) -> Refusal:
         error_id = uuid.uuid4().hex[:12]
         _log.error("error %s", error_id, exc_info=error)
         message = f"the server failed unexpectedly; its log explains error {error_id}"
-        return Refusal(grpc.StatusCode.INTERNAL, message, "", None)
+        return Refusal(grpc.StatusCode.INTERNAL, message, ServerFaultError.__name__, None)
     if code is grpc.StatusCode.INTERNAL:
         _log.error("%s", error, exc_info=error)
     retry = _RETRY_BUSY if isinstance(error, errors.BusyError) else getattr(error, "retry_seconds", None)

@@ -34,8 +34,13 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     "engine.learners.subspace": {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "engine", "engine.ingest", "engine.spaces", "engine.training", "features", CANCELLATION),
+        *("server.commands", "server.jobs", "features", CANCELLATION),
+        *("engine", "engine.ingest", "engine.spaces", "engine.training"),
         *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
+    },
+    "server.jobs": {
+        *("server", "engine", "engine.training", "engine.catalog.file_errors", "features"),
+        *(CANCELLATION, "engine.learners.threads"),
     },
     "server.commands": {
         *("server", "server.demo", "server.drawing"),

@@ -29,18 +29,33 @@ PACKAGES = {"": "The gRPC interface, generated from proto/ by tools/proto.py.", 
 
 def compile_protos(out: Path) -> None:
     """Runs protoc over every file of proto/ into ``out``; raises RuntimeError where it fails."""
-    from google.rpc import status_pb2
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
     sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
-    bundled, common = files("grpc_tools") / "_proto", Path(status_pb2.__file__).parents[2]
+    bundled = [str(files("grpc_tools") / "_proto"), *_google(out / "include")]
     outputs = [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
     plugins = [
         f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}"
         for name in ("mypy", "mypy_grpc")
     ]
-    if protoc.main(["protoc", f"-I{PROTO}", f"-I{bundled}", f"-I{common}", *plugins, *outputs, *sources]) != 0:
+    included = [f"-I{folder}" for folder in (PROTO, *bundled)]
+    if protoc.main(["protoc", *included, *plugins, *outputs, *sources]) != 0:
         raise RuntimeError("protoc failed; its messages are above")
+    shutil.rmtree(out / "include")
+
+
+def _google(scratch: Path) -> tuple[str, str]:
+    """Folders to include for google.longrunning, of googleapis-common-protos.
+
+    The package has its file under another name than the one it is compiled as, by which others import it.
+    """
+    from google.longrunning import operations_pb2
+
+    folder = Path(operations_pb2.__file__).parent
+    renamed = scratch / "google" / "longrunning"
+    renamed.mkdir(parents=True)
+    shutil.copyfile(folder / "operations_proto.proto", renamed / "operations.proto")
+    return str(scratch), str(folder.parent.parent)
 
 
 def rewrite(text: str) -> str:

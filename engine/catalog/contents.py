@@ -80,6 +80,12 @@ class Contents:
         with self._read() as tx:
             return find_space_info(tx, name)
 
+    def made_by(self, request_id: str) -> SpaceInfo | None:
+        """Return the space of which a request made a generation that is still there; None where none did."""
+        with self._read() as tx:
+            made = [one.space for one in tx.spaces.generations() if one.summary.get("request_id") == request_id]
+            return find_space_info(tx, made[0]) if made and request_id else None
+
     def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Return up to ``limit`` items that pass the filter, in the order of keys, those above ``after``."""
         if limit < 1:

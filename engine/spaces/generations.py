@@ -27,11 +27,13 @@ def add_generation(
     name: str,
     prepare: Callable[[Transaction], Callable[[], Space]],
     activate: bool,
+    request_id: str = "",
 ) -> SpaceInfo:
     """Fit the next generation of a space, place every item, store it, and return what the space is then.
 
     ``prepare`` reads what is learned from and returns what fits it. Others search and write meanwhile; the generation
-    gets its number in the commit. A training that is stopped leaves nothing.
+    gets its number in the commit. A training that is stopped leaves nothing. ``request_id`` is kept with the
+    generation.
 
     Raises NotReadyError where a view was fitted again or deleted meanwhile.
     """
@@ -44,7 +46,7 @@ def add_generation(
         built = IndexedSpace(fitted, ()).built(tx)
     with catalog.write() as tx:
         _check_views(tx, fitted, views)
-        made, gone = _store(tx, fitted)
+        made, gone = _store(tx, replace(fitted, request_id=request_id))
         # Only now are the number and the identity known that its snapshots are stored under.
         space = replace(built, space=made, identity=(made.generation, tx.sequence()))
         if activate:

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 if TYPE_CHECKING:
     from server.backend import Backend, CollectionBackend
+    from server.detached import DetachedCollection
+    from server.remote_collection import RemoteCollection
 
 HomeOption = Annotated[
     Path | None,
@@ -61,6 +63,12 @@ class ConnectionOptions:
                 yield collection
             finally:
                 collection.close()
+
+    @contextmanager
+    def detached(self, name: str) -> Iterator["DetachedCollection"]:
+        """A collection of the server whose long methods return at once."""
+        with self.collection(name) as collection:
+            yield cast("RemoteCollection", collection).detached()
 
 
 HERE = ConnectionOptions()

@@ -10,6 +10,7 @@ from engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
 from server.commands.query import TargetsOption
 
@@ -134,6 +135,7 @@ def read_grouping(text: str | None) -> "Grouping | None":
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
+    detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
@@ -144,7 +146,13 @@ def evaluate(
     items find their own other view.
     """
     check_format(as_json, as_csv)
+    check_detached(detach, connection)
     request = options.request()
+    if detach:
+        with connection.detached(name) as server:
+            job = server.evaluate(request)
+        print_detached(job, connection, as_json)
+        return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
         evaluation = collection.evaluate(request, progress=progress)
     if as_json:

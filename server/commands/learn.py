@@ -9,8 +9,9 @@ import typer
 from server.commands.common import JsonOption, NameArgument, choices, names, print_json, print_result, settings, tuning
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
+from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.option_groups import flags_given
-from server.commands.progress import numbered, progress_bar
+from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
     from engine.info import SpaceInfo
@@ -113,6 +114,7 @@ def train(
     ] = None,
     space: Annotated[str | None, typer.Option(metavar="SPACE", help="Name of the space (else the learner's).")] = None,
     activate: Annotated[bool, typer.Option(help="Let the new space answer searches.")] = True,
+    detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -123,7 +125,16 @@ def train(
     """
     if extend is not None and (given := flags_given(options)):
         raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(given)}")
+    check_detached(detach, connection)
     recipe = options.recipe()
+    if detach:
+        with connection.detached(name) as server:
+            if extend is None:
+                job = server.train(recipe, space=space, activate=activate)
+            else:
+                job = server.extend(extend, recipe.views, name=space, activate=activate)
+        print_detached(job, connection, as_json)
+        return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
         if extend is None:
             made = collection.train(recipe, space=space, activate=activate, progress=progress)
@@ -132,10 +143,6 @@ def train(
     if as_json:
         print_json(made)
         return
-    if connection.server is not None and made.tuning is not None:  # one answer, so the candidates come all at once
-        for number, trial in enumerate(made.tuning.tried, 1):
-            note = trial.sentence(made.tuning.measure)
-            typer.echo(numbered("tuning", number, len(made.tuning.tried), note), err=True)
     _print(name, made)
 
 
@@ -157,10 +164,17 @@ def assign(
     name: NameArgument,
     space: Annotated[str, typer.Argument(metavar="SPACE", help="A space of several metrics, as musl makes them.")],
     label: Annotated[str, typer.Argument(metavar="LABEL", help="A label that it was not trained on.")],
+    detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Choose the metric for a new label by the items that have it, without training."""
+    check_detached(detach, connection)
+    if detach:
+        with connection.detached(name) as server:
+            job = server.assign(space, label)
+        print_detached(job, connection, as_json)
+        return
     with connection.collection(name) as collection:
         made = collection.assign(space, label)
     print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)

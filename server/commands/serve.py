@@ -4,6 +4,7 @@ import ipaddress
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -13,25 +14,34 @@ from server.commands.connection import HomeOption
 from server.settings import ServerSettings
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """How much a server does at once."""
+
+    processes: Annotated[
+        int, typer.Option(min=1, help="Server processes that share the port, each with its own indexes in memory.")
+    ] = ServerSettings.processes
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes that read the pictures of queries and imports (default: one per core)."),
+    ] = None
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Trainings, evaluations and other jobs that are carried out at once.")
+    ] = ServerSettings.jobs
+    max_megapixels: Annotated[float, typer.Option(min=0.01, help="Pictures of more megapixels are refused.")] = (
+        ServerSettings.max_megapixels
+    )
+    grace: Annotated[
+        float, typer.Option(min=0, help="Seconds that calls under way may take when the server stops.")
+    ] = ServerSettings.grace_seconds
+
+
 def serve(
+    load: LoadOptions,
     host: Annotated[
         str, typer.Option(help="Address to listen on; any other than a loopback address is open to the network.")
     ] = ServerSettings.host,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes that read the pictures of queries and imports (default: one per core)."),
-    ] = None,
-    processes: Annotated[
-        int,
-        typer.Option(min=1, help="Server processes that share the port, each with its own indexes in memory."),
-    ] = ServerSettings.processes,
-    grace: Annotated[
-        float, typer.Option(min=0, help="Seconds that calls under way may take when the server stops.")
-    ] = ServerSettings.grace_seconds,
-    max_megapixels: Annotated[
-        float, typer.Option(min=0.01, help="Pictures of more megapixels are refused.")
-    ] = ServerSettings.max_megapixels,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
     ] = False,
@@ -50,11 +60,12 @@ def serve(
         home=home,
         host=host,
         port=port,
-        workers=workers or os.cpu_count() or 1,
-        processes=processes,
-        grace_seconds=grace,
+        processes=load.processes,
+        workers=load.workers or os.cpu_count() or 1,
+        jobs=load.jobs,
+        max_megapixels=load.max_megapixels,
+        grace_seconds=load.grace,
         log_requests=log_requests,
-        max_megapixels=max_megapixels,
     )
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import grpc
 import pytest
+from long_jobs import ENDLESS, ended, endless, is_alive, job_processes, learning, my_job_processes, ready, until
 from terminal import fill_rows
 
 from engine.errors import CancelledError, InvalidInputError
 from engine.home import Home
-from engine.recipe import Recipe, Tune
 from server.client import Client
 from server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
+from server.job import Job
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc
@@ -26,21 +27,11 @@ from server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 0.3
-BOTH = ("color", "gist")
-ENDLESS: dict[str, dict[str, object]] = {
-    "lmnn": {},
-    "fantope": {},
-    "multi-npp": {"dim": 4, "settings": {"batch_size": 8, "max_iter": 10**6}},
-    "musl": {"settings": {"n_bits": 4096, "n_metrics": 16}},
-    "fantope:4": {"tune": Tune({"mu": (0.1, 0.01)}, folds=2)},
-}
-"""Trainings that would go on for ever, those of descents by the fixture below."""
 
 
 @pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
-    """A server with the collection ``rows``, where a descent never ends by itself."""
-    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: False)
+def running(tmp_path: Path) -> Iterator[RunningServer]:
+    """A server with the collection ``rows``."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     with RunningServer(ServerSettings(home=home.path, port=0)) as made:
@@ -58,18 +49,29 @@ def nothing_is_left(running: RunningServer, rows: RemoteCollection) -> bool:
     """No space, generation, activation or index file; and the server works on nothing any more."""
     spaces = [(space.name, space.active) for space in rows.spaces()]
     files = list((running.collections.home.path / "rows").glob("indexes/*"))
-    return (spaces, files) == ([("raw", True)], []) and running.stop(grace=0.0)
+    return (spaces, files) == ([("raw", True)], []) and running.stop(grace=0.0) and my_job_processes() == []
 
 
-@pytest.mark.parametrize("learner", ENDLESS)
-def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: RemoteCollection, learner: str) -> None:
-    """The error names the method and the seconds; a change that waited for it goes through."""
-    recipe = Recipe(spec=learner, views=BOTH, **ENDLESS[learner])  # type: ignore[arg-type]
-    with (
-        Client(running.address, timeout=SHORT) as client,
-        pytest.raises(DeadlineExceededError, match=r"Train had no answer from .* within 0\.3 seconds"),
-    ):
-        RemoteCollection(client, "rows").train(recipe)
+def newest(client: Client) -> Job:
+    """The job that was submitted last, which must be there."""
+    return next(iter(client.jobs.list()))
+
+
+def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: RemoteCollection) -> None:
+    """Whatever it learns by. The error names the method and the seconds; a change that waited for it goes through."""
+    jobs = rows.connection
+    assert isinstance(jobs, Client)
+    ready(jobs)
+    processes = my_job_processes()
+    for learner in ENDLESS:
+        with (
+            Client(running.address, timeout=3 * SHORT) as client,
+            pytest.raises(DeadlineExceededError, match=r"Train had no answer from .* within 0\.9 seconds"),
+        ):
+            RemoteCollection(client, "rows").train(endless(learner))
+        job = ended(jobs, newest(jobs).id)
+        assert (job.state, bool(job.started)) == ("cancelled", True)
+    assert my_job_processes() == processes
     assert rows.delete_items(["cat/0"]) == 1
     assert nothing_is_left(running, rows)
 
@@ -88,6 +90,8 @@ def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServe
     with Client(running.address) as client:
         client.delete("rows")
         assert client.names() == []
+        until(lambda: all(job.has_ended for job in client.jobs.list()))
+        assert {job.state for job in client.jobs.list()} == {"cancelled"}
     assert running.stop(grace=0.0)
 
 
@@ -130,35 +134,40 @@ def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollectio
         assert not next(view for view in collection.views() if view.name == "sift").fitted
 
 
-def test_control_c_on_the_client_stops_the_server(
-    running: RunningServer, rows: RemoteCollection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: RemoteCollection) -> None:
     """The command ends with 130, the training it asked for as well."""
-    begun = threading.Event()
-    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: begun.set())
-    arguments = ["train", "rows", "--learner", "lmnn", "--views", "color", "--server", running.address]
+    jobs = rows.connection
+    assert isinstance(jobs, Client)
+    settings = ["--set", "batch_size=8", "--set", "max_iter=1000000", "--dim", "4"]
+    arguments = ["train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--server", running.address]
     # shells start what runs in the background with the signal ignored
     code = "import signal, server.cli; signal.signal(signal.SIGINT, signal.default_int_handler); server.cli.main()"
-    command = [sys.executable, "-c", code, *arguments]
+    command = [sys.executable, "-c", code, *arguments, *settings]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
-        assert begun.wait(60)
+        until(lambda: list(jobs.jobs.list()))
+        learning(jobs, newest(jobs).id)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr is not None
         assert process.stderr.read() == "stopped\n"
+    assert ended(jobs, newest(jobs).id).state == "cancelled"
     assert nothing_is_left(running, rows)
 
 
-def test_a_server_that_stops_says_so(
-    running: RunningServer, rows: RemoteCollection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollection) -> None:
     """To whoever waits for an answer; not that there is no server."""
-    begun = threading.Event()
-    monkeypatch.setattr("engine.learners.metrics.descent._Run.over", lambda run: begun.set())
+    jobs = rows.connection
+    assert isinstance(jobs, Client)
+
+    def stop() -> bool:
+        until(lambda: list(jobs.jobs.list()))
+        learning(jobs, newest(jobs).id)
+        return running.stop(grace=0.05)
+
     with ThreadPoolExecutor(1) as pool:
-        stopped = pool.submit(lambda: begun.wait(60) and running.stop(grace=0.05))
+        stopped = pool.submit(stop)
         with pytest.raises(ServerStoppedError, match="the server stopped during the call") as caught:
-            rows.train(Recipe(spec="lmnn", views=("color",)))
+            rows.train(endless())
         assert stopped.result(60) is True
     assert isinstance(caught.value, CancelledError)
     with pytest.raises(ServerUnavailableError, match="start one with: crossview serve"):
@@ -166,30 +175,30 @@ def test_a_server_that_stops_says_so(
 
 
 def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
-    """What became of it only the next look tells, and that is what the error says."""
+    """What became of it only the next look tells, and that is what the error says. The job ends with its server."""
     fill_rows(Home(tmp_path / "home"), 10)
-    code = (
-        "import time, server.cli, engine.learners.metrics.descent as d\n"
-        "d._Run.over = lambda run: print('begun', flush=True)\n"
-        "server.cli.main()"
-    )
-    serve = [sys.executable, "-c", code, "serve", "--port", "0", "--home", str(tmp_path / "home")]
+    serve = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--home", str(tmp_path / "home")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
+        working: list[int] = []
 
         def kill() -> None:
-            assert process.stdout is not None
-            process.stdout.readline()
+            with Client(address) as other:
+                until(lambda: list(other.jobs.list()))
+                learning(other, newest(other).id)
+            working.extend(job_processes(process.pid))
             process.kill()
 
         killer = threading.Thread(target=kill)
         killer.start()
         with Client(address) as client, pytest.raises(ServerUnavailableError, match="lost, during Train") as caught:
-            client.open("rows").train(Recipe(spec="lmnn", views=("color",)))
+            client.open("rows").train(endless())
         killer.join()
     assert "no server at" not in str(caught.value)
+    assert len(working) == 1
+    until(lambda: not is_alive(working[0]))
 
 
 def test_no_address_is_no_lost_connection() -> None:

@@ -964,6 +964,7 @@ class TrainRequest(_message.Message):
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
     RERANK_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits what is known of the items:
@@ -981,6 +982,10 @@ class TrainRequest(_message.Message):
     rerank: _builtins.int
     """For a pipeline that ends in a hasher: number of codes to find per hit and to order by their float vectors, which
     the index then keeps; 0: no reordering.
+    """
+    request_id: _builtins.str
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
+    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1023,10 +1028,11 @@ class TrainRequest(_message.Message):
         constraints: Global___Comparisons | None = ...,
         rerank: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1218,12 +1224,17 @@ class ExtendSpaceRequest(_message.Message):
     VIEWS_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     ACTIVATE_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name of the space."""
     space_id: _builtins.str
     """Short name of a new space; empty: the next generation of the same space."""
     activate: _builtins.bool
     """Unset: true."""
+    request_id: _builtins.str
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
+    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
+    """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Views to add."""
@@ -1235,10 +1246,11 @@ class ExtendSpaceRequest(_message.Message):
         views: _abc.Iterable[_builtins.str] | None = ...,
         space_id: _builtins.str = ...,
         activate: _builtins.bool | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "name", b"name", "space_id", b"space_id", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "name", b"name", "request_id", b"request_id", "space_id", b"space_id", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1253,20 +1265,26 @@ class AssignLabelRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     ACTIVATE_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     label: _builtins.str
     activate: _builtins.bool
     """Whether the space becomes the active one; unset: true."""
+    request_id: _builtins.str
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
+    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         label: _builtins.str = ...,
         activate: _builtins.bool | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "label", b"label", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "activate", b"activate", "label", b"label", "name", b"name", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1376,6 +1394,7 @@ class EvaluateRequest(_message.Message):
     SPLITS_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
     MAX_QUERIES_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1397,6 +1416,10 @@ class EvaluateRequest(_message.Message):
     max_queries: _builtins.int
     """Of more held-out items so many ask, drawn by `seed`, the same for every space; all can be found. At least 1; unset:
     2000.
+    """
+    request_id: _builtins.str
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
+    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
     """
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1443,10 +1466,11 @@ class EvaluateRequest(_message.Message):
         splits: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
         max_queries: _builtins.int | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "refit", b"refit", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015

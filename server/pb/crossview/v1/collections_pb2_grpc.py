@@ -308,7 +308,9 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Train(self, request, context):
-        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable.
+        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
+        AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
+        them. JobService submits such requests without waiting, and Operations tells how far they are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

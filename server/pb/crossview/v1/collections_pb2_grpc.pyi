@@ -75,7 +75,10 @@ class CollectionServiceStub:
     """Deletes several items, of which some may not exist."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
     Train: _grpc.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]
-    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable."""
+    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
+    AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
+    them. JobService submits such requests without waiting, and Operations tells how far they are.
+    """
     ExtendSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]
     """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
     AssignLabel: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]
@@ -142,7 +145,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Deletes several items, of which some may not exist."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
     Train: _aio.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable."""
+    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
+    AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
+    them. JobService submits such requests without waiting, and Operations tells how far they are.
+    """
     ExtendSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
     AssignLabel: _aio.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]  # type: ignore[assignment]
@@ -320,7 +326,10 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.TrainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable."""
+        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
+        AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
+        them. JobService submits such requests without waiting, and Operations tells how far they are.
+        """
 
     @_abc_1.abstractmethod
     def ExtendSpace(

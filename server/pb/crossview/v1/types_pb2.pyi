@@ -7,6 +7,7 @@ Resource names
   collections/{collection}
   collections/{collection}/items/{key=**}     a key may contain slashes: collections/pets/items/photos/cats/1.jpg
   collections/{collection}/spaces/{space}
+  operations/{id}                             a job
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
 FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (another process is writing the collection),
@@ -295,6 +296,7 @@ class Space(_message.Message):
     BINARY_FIELD_NUMBER: _builtins.int
     RERANK_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -313,6 +315,8 @@ class Space(_message.Message):
     """Whether its vectors are binary codes, whose distance is the number of differing bits."""
     rerank: _builtins.int
     """Of a binary space: codes found per hit, which are then ordered by their float vectors; 0: no reordering."""
+    request_id: _builtins.str
+    """Of the request that made it, where the request had one."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Input views."""
@@ -373,10 +377,11 @@ class Space(_message.Message):
         binary: _builtins.bool = ...,
         rerank: _builtins.int = ...,
         notes: _abc.Iterable[_builtins.str] | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

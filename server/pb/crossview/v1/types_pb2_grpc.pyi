@@ -7,6 +7,7 @@ Resource names
   collections/{collection}
   collections/{collection}/items/{key=**}     a key may contain slashes: collections/pets/items/photos/cats/1.jpg
   collections/{collection}/spaces/{space}
+  operations/{id}                             a job
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
 FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (another process is writing the collection),

@@ -1,0 +1,113 @@
+"""The jobs command: what a server carries out while nobody need wait."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from server.commands.common import JsonOption, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
+from server.commands.progress import numbered, progress_bar
+
+if TYPE_CHECKING:
+    from server.client import Client
+    from server.job import Job
+
+DetachOption = Annotated[
+    bool, typer.Option("--detach", help="With --server: do not wait; print the name of the job that does it.")
+]
+
+
+class Action(StrEnum):
+    """What is done with jobs."""
+
+    LIST = "list"
+    SHOW = "show"
+    CANCEL = "cancel"
+    WAIT = "wait"
+
+
+def check_detached(detach: bool, connection: ConnectionOptions) -> None:
+    """Raises a usage error where there is no server to leave the work to."""
+    if detach and connection.server is None:
+        raise typer.BadParameter("--detach leaves the work to a server: give --server as well")
+
+
+def print_detached(job: "Job", connection: ConnectionOptions, as_json: bool) -> None:
+    """Prints the name of a job that was left to a server, and on stderr how to go on."""
+    if as_json:
+        print_json(job)
+        return
+    typer.echo(job.id)
+    typer.echo(f"wait for it with: crossview jobs wait {job.id} --server {connection.server}", err=True)
+
+
+def jobs(
+    action: Annotated[Action, typer.Argument(help="What to do.")],
+    job: Annotated[
+        str | None, typer.Argument(metavar="[JOB]", help="The job; to list, a collection (else all).")
+    ] = None,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """List, show, cancel or wait for the jobs of a server: trainings, evaluations and other long work.
+
+    Jobs that have ended are kept for 7 days. To wait shows how far the job is; leaving does not cancel it.
+    """
+    if connection.server is None:
+        raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
+    if job is None and action != Action.LIST:
+        raise typer.BadParameter(f"name the job to {action}; crossview jobs list names them")
+    from server.client import Client
+
+    with Client(connection.server, connection.timeout) as client:
+        if action == Action.LIST:
+            _list(list(client.jobs.list(job or "")), as_json)
+        else:
+            _act(client, action, job or "", as_json)
+
+
+def _list(found: "list[Job]", as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    rows = table("job", "kind", "collection", "state", "created", "progress")
+    for one in found:
+        rows.add_row(one.id, one.kind, one.collection, _state(one), _time(one.created), _progress(one))
+    show(rows) if found else typer.echo("no jobs")
+
+
+def _act(client: "Client", action: Action, job: str, as_json: bool) -> None:
+    if action == Action.CANCEL:
+        client.jobs.cancel(job)
+    if action == Action.WAIT:
+        with progress_bar(not as_json) as progress:
+            found = client.jobs.wait(job, progress)
+    else:
+        found = client.jobs.get(job)
+    if as_json:
+        print_json(found)
+        return
+    typer.echo(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
+    times = (("created", found.created), ("started", found.started), ("ended", found.ended))
+    typer.echo("; ".join(f"{name} {_time(time)}" for name, time in times if time))
+    if action == Action.SHOW:
+        for step in found.log:
+            typer.echo(f"  {numbered(step.what, step.done, step.total, step.note)}")
+    if _progress(found):
+        typer.echo(_progress(found))
+    if found.error:
+        typer.echo(found.error)
+
+
+def _state(job: "Job") -> str:
+    return "cancelling" if job.cancelling and not job.has_ended else job.state
+
+
+def _time(text: str) -> str:
+    return text[:19].replace("T", " ")
+
+
+def _progress(job: "Job") -> str:
+    step = job.progress
+    return "" if step is None or job.has_ended else f"{step.what} {step.done} of {step.total}"

@@ -1,0 +1,107 @@
+"""What is told of a job: a ``google.longrunning.Operation`` whose metadata is a JobMetadata."""
+
+import hashlib
+import re
+import uuid
+
+from google.longrunning.operations_pb2 import Operation
+from google.protobuf.any_pb2 import Any
+from google.rpc.status_pb2 import Status
+
+from engine.errors import InvalidInputError
+from server.names import collection_name, operation_name, parse_collection, parse_space
+from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+
+LOG_LINES = 100
+"""Steps with a note that a job keeps, the last ones."""
+CANCELLED = 1
+"""The code of ``google.rpc.Code``."""
+_ID = re.compile(r"[a-zA-Z0-9._-]{1,63}")
+
+
+def kind_of(request: SubmitJobRequest) -> str:
+    """The field of a request that is set; InvalidInputError where none is."""
+    kind = request.WhichOneof("request")
+    if kind is None:
+        raise InvalidInputError("the job has no request: set one, such as train")
+    return str(kind)
+
+
+def collection_of(request: SubmitJobRequest) -> str:
+    """The collection that a request is for; InvalidInputError where it names none."""
+    kind = kind_of(request)
+    inner = getattr(request, kind)
+    if kind in ("extend_space", "assign_label"):
+        return parse_space(inner.name)[0]
+    return parse_collection(inner.collection if kind == "evaluate" else inner.parent)
+
+
+def new_operation(request: SubmitJobRequest) -> Operation:
+    """The operation of a request that waits; InvalidInputError for an id that cannot be one."""
+    inner = getattr(request, kind_of(request))
+    given = request.request_id or getattr(inner, "request_id", "")
+    if given and not _ID.fullmatch(given):
+        raise InvalidInputError(
+            f"{given!r} cannot name a request: use 1 to 63 of a-z, A-Z, 0-9, '.', '_' and '-', such as a UUID"
+        )
+    operation = Operation(name=operation_name(given or uuid.uuid4().hex))
+    metadata = JobMetadata(
+        kind=kind_of(request),
+        collection=collection_name(collection_of(request)),
+        state=JobMetadata.WAITING,
+        request_id=given,
+    )
+    metadata.create_time.GetCurrentTime()
+    operation.metadata.Pack(metadata)
+    return operation
+
+
+def digest(request: SubmitJobRequest) -> bytes:
+    """What tells requests of one id apart: equal for equal requests, whatever their ids."""
+    kind = kind_of(request)
+    inner = type(getattr(request, kind))()
+    inner.CopyFrom(getattr(request, kind))
+    if "request_id" in inner.DESCRIPTOR.fields_by_name:
+        inner.ClearField("request_id")
+    return hashlib.blake2b(kind.encode() + b"\0" + inner.SerializeToString(deterministic=True)).digest()
+
+
+def metadata_of(operation: Operation) -> JobMetadata:
+    """The metadata of an operation."""
+    metadata = JobMetadata()
+    operation.metadata.Unpack(metadata)
+    return metadata
+
+
+def begin(operation: Operation) -> None:
+    """Notes that the job is carried out from now on."""
+    metadata = metadata_of(operation)
+    metadata.state = JobMetadata.RUNNING
+    metadata.start_time.GetCurrentTime()
+    operation.metadata.Pack(metadata)
+
+
+def advance(operation: Operation, steps: list[JobMetadata.Progress]) -> None:
+    """Notes how far the job is, by its latest steps."""
+    metadata = metadata_of(operation)
+    noted = [step for step in steps if step.note]
+    kept = [*metadata.log, *noted][-LOG_LINES:]
+    del metadata.log[:]
+    metadata.log.extend(kept)
+    metadata.logged += len(noted)
+    metadata.progress.CopyFrom(steps[-1])
+    operation.metadata.Pack(metadata)
+
+
+def end(operation: Operation, outcome: Status | Any) -> None:
+    """Notes how the job ended: by a Status, or by the response of its method."""
+    metadata = metadata_of(operation)
+    if isinstance(outcome, Status):
+        metadata.state = JobMetadata.CANCELLED if outcome.code == CANCELLED else JobMetadata.FAILED
+        operation.error.CopyFrom(outcome)
+    else:
+        metadata.state = JobMetadata.DONE
+        operation.response.CopyFrom(outcome)
+    metadata.end_time.GetCurrentTime()
+    operation.metadata.Pack(metadata)
+    operation.done = True

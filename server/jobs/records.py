@@ -1,0 +1,252 @@
+"""The records of jobs: a small database in the home, which the processes that serve the home share.
+
+It is the only truth about jobs: whoever asks reads it, and the server that a job was submitted to writes it. It lies in
+HOME/.jobs, which no collection can be called, and is made with the first job.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from google.longrunning.operations_pb2 import Operation
+from google.protobuf.any_pb2 import Any as Outcome
+from google.rpc.status_pb2 import Status
+
+from engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
+from server.errors import OverloadedError
+from server.jobs.operation import advance, begin, digest, end, metadata_of
+from server.names import operation_name, parse_operation
+from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+
+FOLDER = ".jobs"
+MOST_WAITING = 100
+"""Jobs that may wait; a further one is refused."""
+MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
+"""Ended jobs that are kept, and for how long."""
+_BUSY_SECONDS = 30.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    ended REAL,
+    digest BLOB NOT NULL,
+    request BLOB,
+    stop BLOB,
+    operation BLOB NOT NULL
+)
+"""
+_Change = Callable[[Operation], None]
+
+
+_RETRY_SECONDS = 60.0
+"""After which a server with too many jobs may take another."""
+
+
+class Records:
+    """The records of a home. Methods may be called from several threads; each raises StorageError."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / FOLDER
+        self._path = self.folder / "jobs.db"
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def add(self, request: SubmitJobRequest, operation: Operation, owner: str) -> tuple[Operation, bool]:
+        """Returns the operation of a request, and whether it is a new one, which waits now.
+
+        Raises AlreadyExistsError where its id was another request's, OverloadedError where too many jobs wait.
+        """
+        job, same = parse_operation(operation.name), digest(request)
+        with self._changing(create=True) as database:
+            known = database.execute("SELECT digest, operation FROM jobs WHERE id = ?", (job,)).fetchone()
+            if known is not None and known[0] != same:
+                raise AlreadyExistsError(
+                    f"another request has the id {job!r} already: give every request an id of its own, such as a UUID"
+                )
+            if known is not None:
+                return Operation.FromString(known[1]), False
+            (waiting,) = database.execute(
+                "SELECT count(*) FROM jobs WHERE state = ?", (JobMetadata.WAITING,)
+            ).fetchone()
+            if waiting >= MOST_WAITING:
+                raise OverloadedError(
+                    f"{waiting} jobs wait already, the most that may: try again when some have ended", _RETRY_SECONDS
+                )
+            metadata = metadata_of(operation)
+            database.execute(
+                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(job, owner, metadata.kind, metadata.collection, metadata.state),
+                    *(same, _named(request, job), operation.SerializeToString()),
+                ),
+            )
+        return operation, True
+
+    def get(self, job: str) -> Operation:
+        """Returns the operation of a job; NotFoundError where there is none."""
+        (found,) = self._row(job, "operation")
+        return Operation.FromString(found)
+
+    def page(self, collection: str, before: int | None, size: int) -> list[tuple[int, Operation]]:
+        """Returns numbered operations, the newest first: those of a collection ("": of all) below a number."""
+        found = self._read(
+            "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND number < ? "
+            "ORDER BY number DESC LIMIT ?",
+            (collection, collection, 2**62 if before is None else before, size),
+        )
+        return [(number, Operation.FromString(operation)) for number, operation in found]
+
+    def request(self, job: str) -> SubmitJobRequest:
+        """Returns the request of a job that has not ended, with the job's id; NotFoundError."""
+        (found,) = self._row(job, "request")
+        return SubmitJobRequest.FromString(found or b"")
+
+    def next_waiting(self, owner: str, kinds: Sequence[str]) -> SubmitJobRequest | None:
+        """Begins an owner's job of some kinds that has waited longest, and returns its request; None for none."""
+        while True:
+            marks = ", ".join("?" for _ in kinds)
+            found = self._read(
+                f"SELECT id, request FROM jobs WHERE state = ? AND owner = ? AND kind IN ({marks}) "  # noqa: S608
+                "ORDER BY number LIMIT 1",
+                (JobMetadata.WAITING, owner, *kinds),
+            )
+            if not found:
+                return None
+            job, request = found[0]
+            if self._change(job, begin, JobMetadata.WAITING):
+                return SubmitJobRequest.FromString(request)
+
+    def advance(self, job: str, steps: list[JobMetadata.Progress]) -> None:
+        """Notes the latest steps of a job that is carried out."""
+        self._change(job, lambda operation: advance(operation, steps), JobMetadata.RUNNING)
+
+    def end(self, job: str, outcome: Status | Outcome) -> None:
+        """Notes how a job ended, unless it has ended already."""
+        if not self._change(job, lambda operation: end(operation, outcome), JobMetadata.RUNNING):
+            self._change(job, lambda operation: end(operation, outcome), JobMetadata.WAITING)
+
+    def ask_to_stop(self, job: str, why: Status) -> None:
+        """Ends a job that waits with a status, and asks for it where one is carried out; NotFoundError."""
+
+        def asked(operation: Operation) -> None:
+            metadata = metadata_of(operation)
+            metadata.cancelling = True
+            operation.metadata.Pack(metadata)
+
+        self.get(job)
+        if not self._change(job, lambda operation: end(operation, why), JobMetadata.WAITING):
+            self._change(job, asked, JobMetadata.RUNNING, why.SerializeToString())
+
+    def asked_to_stop(self, job: str) -> Status | None:
+        """Returns the status that a job was asked to end with; None where nobody has asked."""
+        (stop,) = self._row(job, "stop")
+        return None if stop is None else Status.FromString(stop)
+
+    def delete(self, job: str) -> None:
+        """Deletes the record of a job that has ended; NotFoundError, NotReadyError where it has not."""
+        if not self.get(job).done:
+            raise NotReadyError(f"job {job!r} has not ended: cancel it first")
+        with self._changing() as database:
+            database.execute("DELETE FROM jobs WHERE id = ? AND ended IS NOT NULL", (job,))
+
+    def unfinished(self) -> list[tuple[str, str]]:
+        """Returns the jobs that have not ended, the oldest first, each with its owner."""
+        return [
+            (job, owner) for job, owner in self._read("SELECT id, owner FROM jobs WHERE ended IS NULL ORDER BY number")
+        ]
+
+    def close(self) -> None:
+        """Closes the database; another call opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _row(self, job: str, column: str) -> tuple[Any, ...]:
+        found = self._read(f"SELECT {column} FROM jobs WHERE id = ?", (job,))  # noqa: S608  # columns of this file
+        if not found:
+            raise NotFoundError(f"no operation {operation_name(job)!r}; those that ended long ago are deleted")
+        return found[0]
+
+    def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        if self._connection is None and not self._path.exists():
+            return []
+        with self._used() as database:
+            return database.execute(query, values).fetchall()
+
+    def _change(self, job: str, change: _Change, state: int, stop: bytes | None = None) -> bool:
+        """Changes the operation of a job in one transaction; returns False where it is not in the state."""
+        with self._changing() as database:
+            query = "SELECT operation FROM jobs WHERE id = ? AND state = ?"
+            found = database.execute(query, (job, state)).fetchone()
+            if found is None:
+                return False
+            operation = Operation.FromString(found[0])
+            change(operation)
+            ended = time.time() if operation.done else None
+            database.execute(
+                "UPDATE jobs SET state = ?, ended = ?, operation = ?, stop = coalesce(?, stop) WHERE id = ?",
+                (metadata_of(operation).state, ended, operation.SerializeToString(), stop, job),
+            )
+            if ended is not None:
+                database.execute("UPDATE jobs SET request = NULL WHERE id = ?", (job,))
+                self._forget(database, ended)
+        return True
+
+    def _forget(self, database: sqlite3.Connection, now: float) -> None:
+        """Deletes the records that are too old, or too many."""
+        database.execute("DELETE FROM jobs WHERE ended < ?", (now - KEPT_SECONDS,))
+        query = "DELETE FROM jobs WHERE number IN (SELECT number FROM jobs WHERE ended IS NOT NULL "
+        database.execute(query + "ORDER BY number DESC LIMIT -1 OFFSET ?)", (MOST_ENDED,))
+
+    @contextmanager
+    def _changing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that writes."""
+        with self._used(create) as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+
+    @contextmanager
+    def _used(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._lock:
+                if self._connection is None:
+                    if create:
+                        self.folder.mkdir(parents=True, exist_ok=True)
+                    self._connection = _opened(self._path)
+                yield self._connection
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, StorageError):
+                raise
+            raise StorageError(
+                f"the records of jobs in {self._path} cannot be read or written: see whether the disk works and has "
+                f"space, or remove that file ({error})"
+            ) from error
+
+
+def _named(request: SubmitJobRequest, job: str) -> bytes:
+    named = SubmitJobRequest()
+    named.CopyFrom(request)
+    named.request_id = job
+    return named.SerializeToString()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _SCHEMA):
+        database.execute(statement)
+    return database

@@ -1,0 +1,37 @@
+"""How a job ended whose process is dead: by what it left in its collection, else by an error."""
+
+import logging
+
+from google.protobuf.any_pb2 import Any
+from google.rpc.status_pb2 import Status
+
+from engine.errors import NotFoundError, StorageError
+from engine.home import Home
+from server.convert_info import from_space
+from server.jobs.operation import collection_of, kind_of
+from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+from server.status import refusal
+
+_MAKES_SPACES = ("train", "extend_space", "assign_label")
+_log = logging.getLogger("crossview.jobs")
+
+
+def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Status | Any:
+    """Returns the space that a job made, where its collection has it, else the status of an error.
+
+    A generation is stored in one transaction, with the id of the job. Nobody may carry the job out any more.
+    """
+    if kind_of(request) in _MAKES_SPACES:
+        try:
+            with home.open(collection_of(request)) as collection:
+                made = collection.made_by(request.request_id)
+                if made is not None:
+                    response = Any()
+                    response.Pack(from_space(collection.name, made))
+                    return response
+        except NotFoundError:
+            pass  # the collection was deleted, and all that the job can have made with it
+        except StorageError as error:
+            _log.error("%s", error)
+            otherwise = type(otherwise)(f"{otherwise}. Whether it made a space is unknown: {error}")
+    return refusal(otherwise).status

@@ -1,0 +1,164 @@
+"""A slot: carries out one job at a time, in a process that it keeps while jobs come."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from google.protobuf.any_pb2 import Any
+from google.rpc.status_pb2 import Status
+
+from engine.errors import StorageError
+from engine.home import Home
+from server.errors import JobStoppedError
+from server.jobs.channel import ERROR, PROGRESS
+from server.jobs.owner import Owner
+from server.jobs.process import WorkerProcess
+from server.jobs.records import Records
+from server.jobs.settling import settled
+from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+from server.status import error_in, refusal
+
+IDLE_SECONDS = 300.0
+"""How long a process that has no job is kept: to start one takes a second or two, and its memory stays its own."""
+KILL_SECONDS = 5.0
+"""How long a job that is to stop may go on: single calls of NumPy cannot be interrupted."""
+_TICK = 0.1
+_NOTE_SECONDS = 0.5
+"""Between two writes of how far a job is."""
+_AGAIN_SECONDS = 1.0
+"""Until records that could not be written are tried again."""
+_log = logging.getLogger("crossview.jobs")
+
+
+class Slot:
+    """Carries out jobs of some kinds, an owner's, from construction to ``join``; ``on_end`` is called after each."""
+
+    def __init__(
+        self, home: Home, records: Records, owner: Owner, kinds: Sequence[str], on_end: Callable[[], None]
+    ) -> None:
+        self._kinds = kinds
+        self._home, self._records, self._owner, self._on_end = home, records, owner, on_end
+        self._process: WorkerProcess | None = None
+        self._wanted, self._closing = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Takes note that a job waits, or that the server stops."""
+        self._wanted.set()
+
+    def join(self) -> None:
+        """Takes no further job, and waits for the end of the one that is carried out."""
+        self._closing.set()
+        self.wake()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while not self._closing.is_set():
+            self._wanted.clear()
+            try:
+                found = self._records.next_waiting(self._owner.id, self._kinds)
+                if found is not None:
+                    self._run(found)
+                elif not self._wanted.wait(IDLE_SECONDS if self._process else None):
+                    self._end_process()
+            except StorageError as error:
+                _log.error("%s", error)
+                self._closing.wait(_AGAIN_SECONDS)
+        self._end_process()
+
+    def _run(self, request: SubmitJobRequest) -> None:
+        try:
+            outcome = _Run(self._home, self._records, request, self._ready_process()).outcome()
+        except Exception as error:  # noqa: BLE001  # such as a process that could not be started: who waits is told
+            outcome = refusal(error).status
+            self._end_process()
+        while True:  # who waits for it must not wait for ever
+            try:
+                self._records.end(request.request_id, outcome)
+                break
+            except StorageError as error:
+                _log.error("%s", error)
+                if self._closing.wait(_AGAIN_SECONDS):
+                    break
+        self._on_end()
+
+    def _ready_process(self) -> WorkerProcess:
+        if self._process is not None and not self._process.is_alive():
+            self._end_process()
+        if self._process is None:
+            self._process = WorkerProcess(self._home.path, self._owner.descriptor)
+        return self._process
+
+    def _end_process(self) -> None:
+        if self._process is not None:
+            self._process.end()
+        self._process = None
+
+
+@dataclass
+class _Run:
+    """One job, carried out in a process."""
+
+    home: Home
+    records: Records
+    request: SubmitJobRequest
+    process: WorkerProcess
+    _steps: list[JobMetadata.Progress] = field(default_factory=list)
+    _noted: float = 0.0
+    _looked: float = 0.0
+    _stop: Status | None = None
+    _kill_at: float = float("inf")
+
+    def outcome(self) -> Status | Any:
+        """Returns how the job ended."""
+        try:
+            self.process.carry_out(self.request)
+            while True:
+                received = self.process.receive(_TICK)
+                if received is not None and received[0] != PROGRESS:
+                    self._note()
+                    tag, body = received
+                    return Status.FromString(body) if tag == ERROR else Any.FromString(body)
+                if received is not None:
+                    self._steps.append(JobMetadata.Progress.FromString(received[1]))
+                if time.monotonic() - self._noted >= _NOTE_SECONDS:
+                    self._note()
+                self._look()
+                if time.monotonic() >= self._kill_at:
+                    return self._dead()
+        except EOFError:  # the process is gone
+            return self._dead()
+
+    def _note(self) -> None:
+        """Writes how far the job is."""
+        if self._steps:
+            with suppress(StorageError):  # it is written with the next step
+                self.records.advance(self.request.request_id, self._steps)
+                self._steps = []
+            self._noted = time.monotonic()
+
+    def _look(self) -> None:
+        """Passes on that the job is to stop, once."""
+        now = time.monotonic()
+        if self._stop is None and now - self._looked >= _TICK:
+            self._looked = now
+            with suppress(StorageError):
+                self._stop = self.records.asked_to_stop(self.request.request_id)
+            if self._stop is not None:
+                self.process.stop(self._stop)
+                self._kill_at = now + KILL_SECONDS
+
+    def _dead(self) -> Status | Any:
+        """Kills the process, and returns what it left."""
+        died = self.process.kill()
+        error: Exception = JobStoppedError(
+            f"the process of the job {died}: it may have needed more memory than there is. What it had not committed "
+            "is undone; submit it again, under another request id"
+        )
+        if self._stop is not None:
+            error = error_in(self._stop)
+        return settled(self.home, self.request, error)

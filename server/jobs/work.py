@@ -1,0 +1,75 @@
+"""What the jobs do: a request, carried out on its collection, gives the response of its method."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from google.protobuf.message import Message
+
+from engine.collection import Collection
+from engine.progress import Progress
+from server.convert import from_report, readable_entries, to_new_item, to_picture
+from server.convert_evaluation import from_evaluation, to_evaluation_request
+from server.convert_info import from_space
+from server.convert_training import activates, to_recipe
+from server.fields import to_message
+from server.jobs.operation import kind_of
+from server.names import parse_space
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import types_pb2
+from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+
+
+def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progress) -> Message:
+    """Returns the response; raises what the engine raises. The generation that it makes has the request's id."""
+    kind = kind_of(request)
+    return _WORK[kind](collection, getattr(request, kind), request.request_id, progress)
+
+
+def _train(collection: Collection, request: pb.TrainRequest, job: str, progress: Progress) -> Message:
+    space, activate = request.space_id or None, activates(request)
+    made = collection.train(to_recipe(request), space=space, activate=activate, progress=progress, request_id=job)
+    return from_space(collection.name, made)
+
+
+def _extend(collection: Collection, request: pb.ExtendSpaceRequest, job: str, progress: Progress) -> Message:
+    made = collection.extend(
+        parse_space(request.name)[1],
+        tuple(request.views),
+        name=request.space_id or None,
+        activate=activates(request),
+        progress=progress,
+        request_id=job,
+    )
+    return from_space(collection.name, made)
+
+
+def _assign(collection: Collection, request: pb.AssignLabelRequest, job: str, progress: Progress) -> Message:
+    space, activate = parse_space(request.name)[1], activates(request)
+    return from_space(collection.name, collection.assign(space, request.label, activate=activate, request_id=job))
+
+
+def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, progress: Progress) -> Message:
+    return from_evaluation(collection.evaluate(to_evaluation_request(request), progress=progress))
+
+
+def _fit(collection: Collection, request: pb.FitViewsRequest, job: str, progress: Progress) -> Message:
+    pictures, views = map(to_picture, request.pictures), tuple(request.views) or None
+    fitted = collection.fit_views(pictures, views=views, seed=request.seed, refit=request.refit)
+    return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in fitted])
+
+
+def _import(collection: Collection, request: pb.ImportItemsRequest, job: str, progress: Progress) -> Message:
+    items, failures = readable_entries(request.items, to_new_item)
+    response = from_report(collection.import_items(items))
+    response.failures.extend(to_message(types_pb2.Failure, failure) for failure in failures)
+    return response
+
+
+_WORK: Mapping[str, Callable[[Collection, Any, str, Progress], Message]] = {
+    "train": _train,
+    "extend_space": _extend,
+    "assign_label": _assign,
+    "evaluate": _evaluate,
+    "fit_views": _fit,
+    "import_items": _import,
+}

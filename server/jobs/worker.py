@@ -1,0 +1,95 @@
+"""A process that carries out jobs, one after the other; it ends when its server does, however that ends."""
+
+import logging
+import os
+import queue
+import threading
+import time
+from multiprocessing.connection import Connection
+
+from google.protobuf.any_pb2 import Any
+from google.rpc.status_pb2 import Status
+
+from engine.home import Home
+from engine.learners.cancellation import cancellable
+from engine.learners.threads import one_blas_thread
+from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded now, before this process gives way
+from features.priority import give_way
+from server.jobs.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
+from server.jobs.operation import collection_of
+from server.jobs.work import carry_out
+from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+from server.status import error_in, refusal
+
+_REPORT_SECONDS = 0.1
+"""Between two steps that are reported, unless one has a note."""
+
+
+def main(descriptor: int, home: str) -> None:
+    """Carries out the jobs of the server at the other end of a socket.
+
+    It gives way to other processes once all that it needs is loaded: somebody waits for that, and where others are busy
+    it would take many times as long.
+    """
+    give_way()
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    worker = _Worker(Channel(Connection(descriptor)), Home(home))
+    threading.Thread(target=worker.listen, daemon=True).start()
+    worker.work()
+
+
+class _Worker:
+    """Jobs are carried out in the main thread; another listens, so that a job can be stopped meanwhile."""
+
+    def __init__(self, channel: Channel, home: Home) -> None:
+        self._channel, self._home = channel, home
+        self._requests: queue.SimpleQueue[SubmitJobRequest | None] = queue.SimpleQueue()
+        self._stop: Status | None = None
+
+    def listen(self) -> None:
+        """Takes what the server sends."""
+        while True:
+            try:
+                tag, body = self._channel.receive() or (b"", b"")
+            except EOFError:
+                os._exit(1)  # the server was killed; nobody waits for results
+            if tag == STOP:
+                self._stop = Status.FromString(body)
+            elif tag == REQUEST:
+                self._stop = None  # of the job before, which has ended
+                self._requests.put(SubmitJobRequest.FromString(body))
+            elif tag == END:
+                self._requests.put(None)
+                return
+
+    def work(self) -> None:
+        """Carries out what comes, until the server needs this process no more."""
+        while (request := self._requests.get()) is not None:
+            try:
+                with cancellable(self._check), one_blas_thread(), self._home.open(collection_of(request)) as collection:
+                    response = carry_out(collection, request, _Reporter(self._channel))
+            except Exception as error:  # noqa: BLE001  # every error becomes a status
+                self._channel.send(ERROR, refusal(error).status)
+            else:
+                packed = Any()
+                packed.Pack(response)
+                self._channel.send(RESPONSE, packed)
+
+    def _check(self) -> None:
+        if self._stop is not None:
+            raise error_in(self._stop)
+
+
+class _Reporter:
+    """Sends how far a job is, not too often."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._last = 0.0
+
+    def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
+        """Takes a step."""
+        now = time.monotonic()
+        if note or done == total or now - self._last >= _REPORT_SECONDS:
+            self._last = now
+            self._channel.send(PROGRESS, JobMetadata.Progress(what=what, done=done, total=total, note=note))

@@ -1,0 +1,140 @@
+"""The records of jobs: bounded, kept, and shared by the processes that serve a home."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from google.protobuf.any_pb2 import Any
+from terminal import fill_rows
+
+from engine.errors import CancelledError, NotFoundError, StorageError
+from engine.home import Home
+from server.errors import JobStoppedError, OverloadedError
+from server.jobs.jobs import Jobs
+from server.jobs.operation import new_operation
+from server.jobs.owner import Owner, bury
+from server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
+from server.names import parse_operation
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+from server.status import error_in, refusal
+
+KINDS = ("train",)
+
+
+def request(space: str = "") -> SubmitJobRequest:
+    """A training."""
+    return SubmitJobRequest(train=pb.TrainRequest(parent="collections/rows", views=["color"], space_id=space))
+
+
+def add(records: Records, owner: str = "me") -> str:
+    """The id of a new job."""
+    operation, new = records.add(request(), new_operation(request()), owner)
+    assert new
+    return parse_operation(operation.name)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[Records]:
+    made = Records(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) -> None:
+    """Looking makes no file."""
+    assert records.unfinished() == []
+    assert records.page("", None, 10) == []
+    with pytest.raises(NotFoundError, match="operations/none"):
+        records.get("none")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_so_many_wait(records: Records) -> None:
+    """A further one is refused until one has ended."""
+    jobs = [add(records) for _ in range(MOST_WAITING)]
+    with pytest.raises(OverloadedError, match="100 jobs wait already"):
+        add(records)
+    records.ask_to_stop(jobs[7], refusal(CancelledError("no")).status)
+    add(records)
+
+
+def test_jobs_begin_in_order_and_once(records: Records) -> None:
+    """Each by its owner."""
+    mine = [add(records), add(records)]
+    other = add(records, "other")
+    begun = [records.next_waiting("me", KINDS) for _ in range(3)]
+    assert [one and one.request_id for one in begun] == [*mine, None]
+    (theirs,) = [records.next_waiting("other", KINDS)]
+    assert theirs is not None
+    assert theirs.request_id == other
+    assert records.next_waiting("me", ("evaluate",)) is None
+
+
+def test_an_end_is_final(records: Records) -> None:
+    """Whatever is reported of it afterwards."""
+    job = add(records)
+    records.next_waiting("me", KINDS)
+    records.end(job, refusal(JobStoppedError("one")).status)
+    ended = records.get(job)
+    records.end(job, Any())
+    records.ask_to_stop(job, refusal(CancelledError("two")).status)
+    records.advance(job, [JobMetadata.Progress(what="late")])
+    assert records.get(job) == ended
+    error = error_in(ended.error)
+    assert (type(error), str(error)) == (JobStoppedError, "one")
+
+
+def test_old_records_go(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that ended long ago, and the oldest of too many; none that has not ended."""
+    monkeypatch.setattr("server.jobs.records.MOST_ENDED", 2)
+    assert MOST_ENDED == 1_000
+    kept, *jobs = [add(records) for _ in range(5)]
+    for job in jobs:
+        records.ask_to_stop(job, refusal(CancelledError("no")).status)
+    assert [parse_operation(one.name) for _, one in records.page("", None, 10)] == [jobs[3], jobs[2], kept]
+    real = time.time
+    monkeypatch.setattr("time.time", lambda: real() + KEPT_SECONDS + 1)
+    last = add(records)
+    records.ask_to_stop(last, refusal(CancelledError("no")).status)
+    assert [parse_operation(one.name) for _, one in records.page("", None, 10)] == [last, kept]
+
+
+def test_damaged_records_are_told(tmp_path: Path, records: Records) -> None:
+    """With the file, and the way out."""
+    add(records)
+    records.close()
+    (tmp_path / ".jobs" / "jobs.db").write_bytes(b"no database" * 100)
+    with pytest.raises(StorageError, match=r"jobs\.db cannot be read or written.*remove that file"):
+        records.unfinished()
+
+
+def test_an_owner_is_dead_when_its_lock_is_free(tmp_path: Path) -> None:
+    """Not before; and one that was never there is, too."""
+    owner = Owner(tmp_path)
+    assert not bury(tmp_path, owner.id)
+    owner.close()
+    assert bury(tmp_path, owner.id)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_server_leaves_the_jobs_of_the_first_alone(tmp_path: Path) -> None:
+    """It sees them, and may cancel them; once the first is dead they have failed."""
+    home = Home(tmp_path)
+    fill_rows(home, 2)
+    records = Records(tmp_path)
+    owner = Owner(records.folder)
+    waiting, cancelled = add(records, owner.id), add(records, owner.id)
+    second = Jobs(home)
+    try:
+        second.cancel(cancelled)
+        assert second.wait(cancelled).done
+        assert not second.wait(waiting, 0.2).done
+        owner.close()
+        assert second.wait(waiting, 60).done
+        assert isinstance(error_in(records.get(waiting).error), JobStoppedError)
+    finally:
+        second.close()
+        records.close()
+    assert home.names() == ["rows"]
