@@ -22,6 +22,7 @@ MODULES: Mapping[str, str] = {
     "metric-speed": "speed.metrics",
     "hamming-speed": "speed.hamming",
     "store": "store.benchmark",
+    "serve-speed": "serve.benchmark",
 }
 """Modules of this package, imported on demand, in the order of the documents."""
 
