@@ -23,6 +23,8 @@ MODULES: Mapping[str, str] = {
     "hamming-speed": "speed.hamming",
     "store": "store.benchmark",
     "serve-speed": "serve.benchmark",
+    "hostile": "serve.hostile",
+    "soak": "serve.soak",
 }
 """Modules of this package, imported on demand, in the order of the documents."""
 

@@ -69,22 +69,22 @@ def _of_client(condition: str, who: str, calls: Calls, idle: Calls) -> Iterator[
 
 def _conditions(served: Served) -> Mapping[str, Sequence[Load]]:
     pictures = Load(address=served.ours, requests=served.requests["picture"], at_once=PICTURES_AT_ONCE)
-    writers = Load(address=served.ours, requests=_imports(1, "writer"), method=IMPORT, at_once=WRITERS)
-    training = Load(address=served.ours, requests=(_training(served.items),), method=TRAIN, timeout=600.0)
-    bulk = Load(address=served.ours, requests=_imports(BULK, "bulk"), method=IMPORT)
+    writers = Load(address=served.ours, requests=imports(1, "writer", 20 * WRITERS), method=IMPORT, at_once=WRITERS)
+    learner = Load(address=served.ours, requests=(training(served.items),), method=TRAIN, timeout=600.0)
+    bulk = Load(address=served.ours, requests=imports(BULK, "bulk", 20), method=IMPORT)
     return {
         IDLE: (),
         f"{PICTURES_AT_ONCE} pictures at once": (pictures,),
         f"{WRITERS} writers": (writers,),
-        "a training": (training,),
+        "a training": (learner,),
         "an import": (bulk,),
-        ALL: (pictures, writers, training, bulk),
+        ALL: (pictures, writers, learner, bulk),
     }
 
 
-def _imports(size: int, name: str) -> tuple[bytes, ...]:
-    """Requests that add items, or change those that they added before."""
-    rows = np.random.default_rng(0).standard_normal((20 * size, DIM), np.float32)
+def imports(size: int, name: str, count: int) -> tuple[bytes, ...]:
+    """Returns requests of so many items, each of other ones: sent again, they change what they added."""
+    rows = np.random.default_rng(0).standard_normal((count * size, DIM), np.float32)
     items = [
         pb.NewItem(key=f"{name}/{number}", rows={VIEW: Vector(values=row.tolist())}) for number, row in enumerate(rows)
     ]
@@ -93,7 +93,8 @@ def _imports(size: int, name: str) -> tuple[bytes, ...]:
     return tuple(request.SerializeToString() for request in requests)
 
 
-def _training(items: int) -> bytes:
+def training(items: int) -> bytes:
+    """Returns the request of a training of some seconds, which activates nothing."""
     held_out = max(0.0, 1 - TRAINED_ON / items)
     request = pb.TrainRequest(
         parent=f"collections/{VECTORS}",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 SEARCH = "/crossview.v1.SearchService/Search"
 STREAM = "/crossview.v1.SearchService/StreamSearch"
 IMPORT = "/crossview.v1.CollectionService/ImportItems"
+DELETE = "/crossview.v1.CollectionService/DeleteItems"
 TRAIN = "/crossview.v1.CollectionService/Train"
 HEALTH = "/grpc.health.v1.Health/Check"
 OK, REFUSED = 0, grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
@@ -54,6 +55,8 @@ class Load:
 class Calls:
     """What became of n calls, those that ended after the beginning."""
 
+    start: float
+    """The beginning, by ``time.perf_counter``, which is the same in all processes."""
     lasted: float
     """Seconds of the measurement."""
     began: NDArray[np.float64]
@@ -81,12 +84,22 @@ class Calls:
 def together(parts: list[Calls]) -> Calls:
     """Returns the calls of several clients as one."""
     rows = (np.concatenate([getattr(one, name) for one in parts]) for name in ("began", "took", "codes"))
-    return Calls(parts[0].lasted, *rows)
+    return Calls(parts[0].start, parts[0].lasted, *rows)
 
 
 def make_calls(load: Load, stopped: Event | None = None) -> Calls:
     """Makes the calls of a load, in this process."""
     return asyncio.run(_Client(load, stopped).run())
+
+
+def _status(answer: bytes) -> int:
+    """The status of an answer of a stream: field 1 is a response, field 2 an error, whose field 1 is the number."""
+    if answer[:1] != b"\x12":
+        return OK
+    place = 1
+    while answer[place] & 0x80:  # the length
+        place += 1
+    return answer[place + 2]
 
 
 @dataclass
@@ -113,7 +126,7 @@ class _Client:
             await work
         await asyncio.gather(*(channel.close() for channel in channels))
         began, took, codes = np.array(self.rows, float).reshape(-1, 3).T
-        return Calls(load.seconds, began, took, codes.astype(np.int64))
+        return Calls(self.start, load.seconds, began, took, codes.astype(np.int64))
 
     @property
     def over(self) -> bool:
@@ -148,7 +161,7 @@ class _Client:
         tasks: set[asyncio.Task[None]] = set()
         started, number = time.perf_counter(), 0
         while not self.over:
-            while number < int((time.perf_counter() - started) * self.load.rate):
+            while number <= int((time.perf_counter() - started) * self.load.rate):
                 tasks.add(asyncio.create_task(self._call(methods[number % len(methods)], number)))
                 number += 1
             await asyncio.sleep(_TICK)
@@ -173,8 +186,8 @@ class _Client:
 
         writing, read, code = asyncio.create_task(write()), 0, OK
         try:
-            while await call.read() is not grpc.aio.EOF:
-                self.note(began[read], OK)
+            while (answer := await call.read()) is not grpc.aio.EOF:
+                self.note(began[read], _status(answer))
                 read += 1
                 room.release()
             await writing

@@ -51,7 +51,7 @@ def test_clients_count_calls_and_statuses(other):
         with run.beside(load) as others:
             found = run.run(Load(address=other, requests=(b"x",), method=ECHO_METHOD, rate=40.0, seconds=1.0))
         assert others[0].result().statuses().keys() == {"OK"}
-        assert 20 <= found.statuses()["OK"] <= 40
+        assert 20 <= found.statuses()["OK"] <= 60
         calls = run.run(load)
         missing = run.run(Load(address=other, requests=(b"",), method="/no/Method", seconds=0.2, at_once=3))
     assert 0 < calls.rate <= len(calls.took) / 0.5
@@ -61,7 +61,7 @@ def test_clients_count_calls_and_statuses(other):
 
 def test_percentiles_are_of_one_status():
     """Refused calls, which are quick, do not make accepted ones look quick."""
-    calls = Calls(1.0, np.zeros(4), np.array([1.0, 3.0, 0.1, 0.1]), np.array([OK, OK, REFUSED, REFUSED]))
+    calls = Calls(0.0, 1.0, np.zeros(4), np.array([1.0, 3.0, 0.1, 0.1]), np.array([OK, OK, REFUSED, REFUSED]))
     assert calls.milliseconds(100) == 3_000.0
     assert calls.rate == 1.0  # the other one ended too late
     assert calls.milliseconds(50, REFUSED) == pytest.approx(100.0)
