@@ -92,8 +92,8 @@ def make_calls(load: Load, stopped: Event | None = None) -> Calls:
     return asyncio.run(_Client(load, stopped).run())
 
 
-def _status(answer: bytes) -> int:
-    """The status of an answer of a stream: field 1 is a response, field 2 an error, whose field 1 is the number."""
+def status_of(answer: bytes) -> int:
+    """Returns the status of an answer of a stream: field 1 is a response, field 2 an error, whose field 1 it is."""
     if answer[:1] != b"\x12":
         return OK
     place = 1
@@ -187,7 +187,7 @@ class _Client:
         writing, read, code = asyncio.create_task(write()), 0, OK
         try:
             while (answer := await call.read()) is not grpc.aio.EOF:
-                self.note(began[read], _status(answer))
+                self.note(began[read], status_of(answer))
                 read += 1
                 room.release()
             await writing

@@ -16,7 +16,7 @@ _LARGE = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
 ]
-_AT_ONCE, _LONGEST, _GIVEN_UP = 16, 0.5, 20.0
+_AT_ONCE, _LONGEST, _GIVEN_UP = 16, 0.5, 10.0
 
 
 async def vanish(address: str, requests: dict[str, list[bytes]], count: int, seed: int, findings: Findings) -> None:

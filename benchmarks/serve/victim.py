@@ -12,6 +12,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from benchmarks.serve.drawn import picture
 from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.findings import ENDED, FAULTS, LATE, Findings, health_checks, of_call
+from benchmarks.serve.load import NAMES, status_of
 from benchmarks.serve.process import serving, watched
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc
@@ -118,7 +119,10 @@ class Victim:
             channel.stream_unary(path)(given, timeout=_PATIENCE)
         else:
             stream = channel.stream_stream(path)(given, timeout=_PATIENCE)
-            for number, _ in enumerate(stream):
+            errors = "error" in method.output_type.fields_by_name
+            for number, answer in enumerate(stream):
+                if errors and (name := NAMES[status_of(answer)]) in FAULTS:
+                    self.findings.note("streams", path, request, name)
                 if number == _ANSWERS:
                     stream.cancel()
                     return
