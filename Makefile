@@ -85,6 +85,9 @@ bench: setup peers stores
 	$(BIN)/python -m benchmarks musl --data $(DATA) --json $(OUT)/musl-corel.json --report $(OUT)/musl-corel
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
 	$(BIN)/python -m benchmarks store --json $(OUT)/store.json --report $(OUT)/store
+	$(BIN)/python -m benchmarks serve-speed --json $(OUT)/serve-speed.json --report $(OUT)/serve-speed
+	$(BIN)/python -m benchmarks hostile --json $(OUT)/hostile.json --report $(OUT)/hostile
+	$(BIN)/python -m benchmarks soak --json $(OUT)/soak.json --report $(OUT)/soak
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 
 # Figures of the documents, from benchmarks/results/*.json: copy there what bench wrote to be quoted.

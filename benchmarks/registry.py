@@ -22,6 +22,9 @@ MODULES: Mapping[str, str] = {
     "metric-speed": "speed.metrics",
     "hamming-speed": "speed.hamming",
     "store": "store.benchmark",
+    "serve-speed": "serve.benchmark",
+    "hostile": "serve.hostile",
+    "soak": "serve.soak",
 }
 """Modules of this package, imported on demand, in the order of the documents."""
 

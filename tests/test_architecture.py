@@ -57,10 +57,13 @@ MAY_IMPORT = {
 That no room of the engine imports ``collection`` or ``home``, which are above the rooms, follows as there is no cycle.
 """
 HOMES = {
-    "faiss": ("index/", "engine/learners/hashing/", "benchmarks/speed/hamming.py", "benchmarks/store/"),
-    "grpc": ("server/",),
+    "faiss": (
+        *("index/", "engine/learners/hashing/"),
+        *("benchmarks/speed/hamming.py", "benchmarks/store/", "benchmarks/serve/"),
+    ),
+    "grpc": ("server/", "benchmarks/serve/"),
     "cv2": ("features/", "benchmarks/speed/extract.py"),
-    "PIL": ("features/", "server/drawing/", "server/demo/"),
+    "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/"),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/", "tools/documents.py"),

@@ -1,0 +1,95 @@
+"""What is served: a home of three collections, and the queries of each kind as bytes of their requests.
+
+``vectors`` has the vectors of the benchmark ``store``, with labels and an attribute, and a space of 64-bit codes;
+``texts`` has short texts; ``pictures`` has pictures with the default views, and a space of the three views together.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.frame.record import ROOT
+from benchmarks.serve.drawn import picture
+from benchmarks.store.data import DIM, VIEW, Data, K, draw, keys
+from benchmarks.store.writing import import_items
+from engine.home import Home
+from engine.item import NewItem
+from engine.recipe import Recipe
+from server.pb.crossview.v1 import search_pb2 as pb
+from server.pb.crossview.v1.types_pb2 import Vector
+
+VECTORS, TEXTS, PICTURES = "vectors", "texts", "pictures"
+CODES, BITS, LEARNED_FROM = "lsh", 64, 20_000
+JOINED, TOGETHER = "color+sift+gist", "joined"
+SHARED = ROOT.parent / "shared" / "data"
+KINDS = ("vector", "code", "key", "text", "picture")
+BATCH, QUERIES, MOST_TEXTS, STORED_PICTURES, ASKED_PICTURES = 64, 500, 5_000, 60, 40
+_WORDS = 2_000
+
+
+def fill(folder: Path, items: int, seed: int, photographs: Path = SHARED) -> None:
+    """Makes the home in a folder."""
+    home, data = Home(folder), drawn(items, seed)
+    with home.create(VECTORS, [f"{VIEW}=vectors:dim={DIM}"]) as collection:
+        import_items(collection, data)
+        held_out = max(0.0, 1 - LEARNED_FROM / items)
+        collection.train(Recipe(spec=f"lsh:{BITS}", views=(VIEW,), holdout=held_out), space=CODES, activate=False)
+    with home.create(TEXTS, ["text"]) as collection:
+        texts = _texts(min(items, MOST_TEXTS), seed)
+        collection.import_items([NewItem(f"text {number}", text=text) for number, text in enumerate(texts)])
+        collection.fit_views([])
+    with home.create(PICTURES) as collection:
+        shown = pictures(photographs)[ASKED_PICTURES:]
+        collection.fit_views(shown)
+        collection.import_items([NewItem(f"picture {number}", image=image) for number, image in enumerate(shown)])
+        collection.train(Recipe(spec="scale", views=(JOINED,), dim=None), space=TOGETHER)
+
+
+def drawn(items: int, seed: int) -> Data:
+    """Returns the vectors with their labels, and those that are searched for."""
+    return draw(items, QUERIES, seed)
+
+
+def pictures(photographs: Path = SHARED) -> list[bytes]:
+    """Returns encoded pictures, those asked with first: photographs where there are some, else drawn ones."""
+    wanted = ASKED_PICTURES + STORED_PICTURES
+    files = sorted(photographs.glob("corel1k/images/*/*.jpg"))
+    if len(files) < wanted:
+        return [picture(number) for number in range(wanted)]
+    chosen = np.random.default_rng(0).choice(len(files), wanted, replace=False)
+    return [files[number].read_bytes() for number in chosen]
+
+
+def requests(items: int, seed: int, photographs: Path = SHARED) -> Mapping[str, tuple[bytes, ...]]:
+    """Returns encoded requests of one query by kind, and of 64 vectors as "batch"."""
+    rows = [pb.Query(view=VIEW, vector=Vector(values=row.tolist())) for row in drawn(items, seed).queries]
+    named = [pb.Query(view=VIEW, key=key) for key in keys(0, min(items, QUERIES))]
+    written = [pb.Query(view="text", text=text) for text in _texts(QUERIES, seed + 1)]
+    shown = [pb.Query(view=JOINED, image=image) for image in pictures(photographs)[:ASKED_PICTURES]]
+    return {
+        "vector": tuple(map(search, rows)),
+        "code": tuple(map(partial(search, space=CODES), rows)),
+        "key": tuple(map(search, named)),
+        "text": tuple(map(partial(search, collection=TEXTS), written)),
+        "picture": tuple(map(partial(search, collection=PICTURES, space=TOGETHER), shown)),
+        "batch": tuple(search(*rows[start : start + BATCH]) for start in range(0, QUERIES - BATCH, BATCH)),
+    }
+
+
+def search(*queries: pb.Query, collection: str = VECTORS, space: str = "raw") -> bytes:
+    """Returns an encoded request of so many queries."""
+    request = pb.SearchRequest(collection=f"collections/{collection}", queries=queries, space=space, k=K)
+    return request.SerializeToString()
+
+
+def _texts(count: int, seed: int) -> list[str]:
+    return list(_written(count, np.random.default_rng(seed)))
+
+
+def _written(count: int, generator: np.random.Generator) -> Iterator[str]:
+    """Ten words each, by Zipf's law."""
+    shares = 1 / np.arange(1, _WORDS + 1)
+    for words in generator.choice(_WORDS, (count, 10), p=shares / shares.sum()):
+        yield " ".join(f"word{number}" for number in words)

@@ -1,0 +1,39 @@
+"""Rows of figures, and their medians over trials; a limit is the least or the most that a figure may be."""
+
+import math
+import statistics
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from benchmarks.frame.tables import Row, values_by
+
+OURS, REFERENCE, ECHO, STREAMS = "crossview", "reference", "echo", "crossview, streams"
+NAMES = ("part", "task", "clients", "method", "metric")
+
+
+class Limit(NamedTuple):
+    """The range that a figure must be in."""
+
+    least: float = -math.inf
+    most: float = math.inf
+
+    def __str__(self) -> str:
+        return f"at least {self.least:g}" if self.least > -math.inf else f"at most {self.most:g}"
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int | float) and self.least <= value <= self.most
+
+
+def figure(part: str, task: str, method: str, metric: str, value: float, clients: int = 0) -> dict[str, Any]:
+    """Returns one row; ``clients`` is how many calls were made at once, 0 where that says nothing."""
+    return dict(zip((*NAMES, "value"), (part, task, clients, method, metric, value), strict=True))
+
+
+def medians(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Returns a row for all of equal names: the median of their values, and their deviation. NaN are left out."""
+    found: list[dict[str, Any]] = []
+    for names, values in values_by(rows, NAMES):
+        if measured := [value for value in values if not math.isnan(value)]:
+            spread = statistics.stdev(measured) if len(measured) > 1 else 0.0
+            found.append({**names, "value": statistics.median(measured), "std": spread})
+    return found

@@ -1,0 +1,194 @@
+"""What a server must survive: damaged pictures and bombs, malformed messages, slow and vanishing clients, half streams.
+
+``python -m benchmarks hostile --json OUT [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]``
+
+Every RPC is found by the descriptors. No call may end with UNKNOWN or INTERNAL, the server must not end, its processes
+must stay below 2 GB together, and its health must be answered all the time. What fails is listed with the shortest
+input that had it, in base64.
+"""
+
+import argparse
+import asyncio
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from rich.console import Console
+
+from benchmarks.frame.benchmark import Benchmark, Document, positive
+from benchmarks.frame.tables import rows_with, table
+from benchmarks.serve.drawn import picture
+from benchmarks.serve.figures import Limit
+from benchmarks.serve.halves import half_messages
+from benchmarks.serve.load import IMPORT, SEARCH, STREAM, TRAIN
+from benchmarks.serve.malformed import in_turn, methods, requests
+from benchmarks.serve.mutations import large_pictures, mutated
+from benchmarks.serve.vanishing import half_streams, unread, vanish
+from benchmarks.serve.victim import NAME, Victim
+from server.pb.crossview.v1 import collections_pb2, search_pb2
+
+PARTS = ("pictures", "messages", "clients", "streams")
+LIMITS = {
+    "calls that failed by the server": Limit(most=0),
+    "calls without an answer in 30 s": Limit(most=0),
+    "ends of the server": Limit(most=0),
+    "most memory, MB": Limit(most=2_000),
+    "health checks failed": Limit(most=0),
+}
+FIT = "/crossview.v1.CollectionService/FitViews"
+_FURNISHED, _CALLS_OF_A_CLIENT = 200, 4
+_MESSAGE = 8 * 2**20
+_COLLECTION = f"collections/{NAME}"
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, figures, and the faults with their inputs."""
+    parts: dict[str, Callable[[Victim], None]] = {
+        "pictures": partial(send_pictures, count=options.pictures, seed=options.seed),
+        "messages": partial(send_messages, count=options.messages, number=options.seed),
+        "clients": partial(vanish_often, count=options.clients, number=options.seed),
+        "streams": partial(send_halves, megabytes=options.megabytes),
+    }
+    with tempfile.TemporaryDirectory(prefix="crossview-hostile-") as folder:
+        victim = Victim(Path(folder))
+        with victim:
+            for name in options.parts:
+                Console(stderr=True).print(f"{name} ...", highlight=False)
+                parts[name](victim)
+    names = ("pictures", "messages", "clients", "megabytes", "seed", "parts")
+    return {
+        "settings": {name: getattr(options, name) for name in names},
+        "rows": victim.figures(),
+        "faults": [fault.as_json() for fault in victim.findings.faults.values()],
+    }
+
+
+def send_pictures(victim: Victim, count: int, seed: int, bombs: bool = True) -> None:
+    """Sends damaged pictures as queries and as imports in turn, and first, with ``bombs``, every bomb as both."""
+    large = list(large_pictures().values()) if bombs else []
+    every = itertools.chain(large, itertools.islice(mutated(seed), count))
+    for number, image in enumerate(every):
+        query = search_pb2.SearchRequest(
+            collection=_COLLECTION, queries=[search_pb2.Query(view="color", image=image)], space="raw"
+        )
+        item = collections_pb2.ImportItemsRequest(
+            parent=_COLLECTION, items=[collections_pb2.NewItem(key=f"bad/{number % 50}", image=image)]
+        )
+        chosen = [(SEARCH, query), (IMPORT, item)]
+        for path, request in chosen if number < len(large) else [chosen[number % 2]]:
+            victim.send("pictures", path, None, request.SerializeToString())
+
+
+def send_messages(victim: Victim, count: int, number: int) -> None:
+    """Sends malformed messages over every RPC; the collection is made again now and then."""
+    for path, method, share in in_turn(count):
+        sent = itertools.count(1)
+
+        def send(request: bytes, *, to: tuple[str, Any] = (path, method), sent: Iterator[int] = sent) -> None:
+            victim.send("messages", *to, request)
+            if next(sent) % _FURNISHED == 0:
+                victim.furnish()
+
+        each_of(requests(method), share, number, send)
+        victim.furnish()
+
+
+def each_of(strategy: Any, count: int, number: int, use: Callable[[bytes], None]) -> None:
+    """Calls ``use`` with so many values that Hypothesis draws; it draws fewer where there are no more."""
+
+    def drawn(value: bytes) -> None:
+        use(value)
+
+    how = settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    start: Any = given(strategy)
+    run: Any = seed(number)(how(start(drawn)))
+    run()
+
+
+def vanish_often(victim: Victim, count: int, number: int) -> None:
+    """Begins calls that are given up, and streams that are not read."""
+    search = partial(search_pb2.SearchRequest, collection=_COLLECTION)
+    queries = search_pb2.Query(view="v", key="0"), search_pb2.Query(view="color", image=picture(3))
+    searches = [search(queries=[query] * 50, space="raw") for query in queries]
+    image = collections_pb2.NewItem(key="vanished", image=picture(2))
+    sent = {
+        SEARCH: [one.SerializeToString() for one in searches],
+        IMPORT: [collections_pb2.ImportItemsRequest(parent=_COLLECTION, items=[image] * 20).SerializeToString()],
+        TRAIN: [
+            collections_pb2.TrainRequest(
+                parent=_COLLECTION, learner="lmnn", views=["v"], space_id="gone", activate=False
+            ).SerializeToString()
+        ],
+    }
+    asyncio.run(vanish(victim.address, sent, count, number, victim.findings))
+    if STREAM in methods():
+        asyncio.run(unread(victim.address, STREAM, sent[SEARCH][0], count * _CALLS_OF_A_CLIENT, victim.findings))
+    victim.revive("clients", SEARCH, b"")
+
+
+def send_halves(victim: Victim, megabytes: int) -> None:
+    """Sends the first halves of streams, and of messages, which take so much in all."""
+    pictures = [collections_pb2.Picture(image=bytes(2**20))] * (_MESSAGE // 2**20)
+    fit = collections_pb2.FitViewsRequest(parent=_COLLECTION, views=["color"], pictures=pictures).SerializeToString()
+    search = search_pb2.SearchRequest(
+        collection=_COLLECTION, queries=[search_pb2.Query(view="color", image=bytes(_MESSAGE))]
+    ).SerializeToString()
+    streams = {path: one for path, one in methods().items() if one.client_streaming}
+    for path, method in streams.items():
+        message = search if "Search" in path else fit
+        share = megabytes // 2 // len(streams)
+        asyncio.run(half_streams(victim.address, method, message, share, victim.findings))
+        victim.revive("streams", path, message)
+    half_messages(victim.address, SEARCH, megabytes // 2)
+    victim.revive("streams", SEARCH, b"")
+
+
+def markdown(document: Document) -> str:
+    """Returns the report."""
+    judged = [["figure", "value", "limit"]]
+    for row in rows_with(document["rows"], task="all"):
+        limit = LIMITS.get(row["metric"])
+        value = f"{row['value']:,.4g}"
+        bold = limit is not None and row["value"] not in limit
+        judged.append([row["metric"], f"**{value}**" if bold else value, "" if limit is None else str(limit)])
+    counts = [[row["part"], row["metric"], f"{row['value']:,}"] for row in rows_with(document["rows"], task="calls")]
+    faults = [
+        [
+            fault["part"],
+            fault["method"].rpartition("/")[2],
+            fault["status"],
+            _cell(fault["message"]),
+            f"`{fault['request'][:80]}`",
+        ]
+        for fault in document["faults"]
+    ]
+    tables = [table(judged), table([["part", "status", "calls"], *counts])]
+    if faults:
+        tables.append(table([["part", "method", "status", "message", "shortest input, base64"], *faults]))
+    return "\n\n".join(["# A hostile run", *tables])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")[:160]
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pictures", type=positive, default=10_000, help="damaged pictures")
+    parser.add_argument("--messages", type=positive, default=100_000, help="malformed messages over all RPCs")
+    parser.add_argument("--clients", type=positive, default=2_000, help="clients that vanish")
+    parser.add_argument("--megabytes", type=positive, default=2_000, help="of streams and messages sent by half")
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--seed", type=int, default=0)
+
+
+BENCHMARK = Benchmark("hostile", __doc__, _arguments, measure, markdown)

@@ -1,0 +1,198 @@
+"""Calls that a client makes of a server: so many at once, at a steady rate, or through streams; what became of them.
+
+Requests are bytes and responses are not parsed, so that the client takes little of the processor from the server.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.synchronize import Event
+from typing import Any
+
+import grpc
+import numpy as np
+from numpy.typing import NDArray
+
+SEARCH = "/crossview.v1.SearchService/Search"
+STREAM = "/crossview.v1.SearchService/StreamSearch"
+IMPORT = "/crossview.v1.CollectionService/ImportItems"
+DELETE = "/crossview.v1.CollectionService/DeleteItems"
+TRAIN = "/crossview.v1.CollectionService/Train"
+HEALTH = "/grpc.health.v1.Health/Check"
+OK, REFUSED = 0, grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
+
+_CHANNELS = 8  # connections of a client, over which its calls are spread, as those of several processes are
+_TICK = 0.001
+_LARGE = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """The calls of one client."""
+
+    address: str
+    requests: tuple[bytes, ...]
+    """Encoded, used in turn."""
+    method: str = SEARCH
+    at_once: int = 1
+    """Calls under way: the next one begins when one ends."""
+    rate: float = 0.0
+    """Where positive, so many calls begin in a second, however many are under way."""
+    streams: bool = False
+    """Whether the calls are messages of a few streams."""
+    seconds: float = 3.0
+    """How long calls begin; 0: until the client is stopped, when calls under way are cancelled."""
+    warm: float = 0.3
+    """Seconds before; calls that end in them do not count."""
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """What became of n calls, those that ended after the beginning."""
+
+    start: float
+    """The beginning, by ``time.perf_counter``, which is the same in all processes."""
+    lasted: float
+    """Seconds of the measurement."""
+    began: NDArray[np.float64]
+    """(n,) seconds after the beginning; negative for calls that began before."""
+    took: NDArray[np.float64]
+    """(n,) seconds."""
+    codes: NDArray[np.int64]
+    """(n,) numbers of gRPC statuses."""
+
+    @property
+    def rate(self) -> float:
+        """Accepted calls a second, of those that ended within the measurement, however long they took."""
+        return float(np.sum((self.codes == OK) & (self.began + self.took <= self.lasted)) / max(1e-9, self.lasted))
+
+    def milliseconds(self, percent: float, code: int = OK) -> float:
+        """Returns a percentile of the calls of a status; NaN where there are none."""
+        chosen = self.took[self.codes == code]
+        return 1_000 * float(np.percentile(chosen, percent)) if len(chosen) else float("nan")
+
+    def statuses(self) -> dict[str, int]:
+        """Returns how many calls ended with each status."""
+        return {NAMES[code]: count for code, count in sorted(Counter(self.codes.tolist()).items())}
+
+
+def together(parts: list[Calls]) -> Calls:
+    """Returns the calls of several clients as one."""
+    rows = (np.concatenate([getattr(one, name) for one in parts]) for name in ("began", "took", "codes"))
+    return Calls(parts[0].start, parts[0].lasted, *rows)
+
+
+def make_calls(load: Load, stopped: Event | None = None) -> Calls:
+    """Makes the calls of a load, in this process."""
+    return asyncio.run(_Client(load, stopped).run())
+
+
+def status_of(answer: bytes) -> int:
+    """Returns the status of an answer of a stream: field 1 is a response, field 2 an error, whose field 1 it is."""
+    if answer[:1] != b"\x12":
+        return OK
+    place = 1
+    while answer[place] & 0x80:  # the length
+        place += 1
+    return answer[place + 2]
+
+
+@dataclass
+class _Client:
+    load: Load
+    stopped: Event | None
+    rows: list[tuple[float, float, int]] = field(default_factory=list, init=False)
+    start: float = field(default=0.0, init=False)
+
+    async def run(self) -> Calls:
+        load = self.load
+        wanted = min(_CHANNELS, load.at_once if not load.rate else _CHANNELS)
+        options = [*_LARGE, ("grpc.use_local_subchannel_pool", 1)]
+        channels = [grpc.aio.insecure_channel(load.address, options=options) for _ in range(wanted)]
+        self.start = time.perf_counter() + load.warm
+        ways: Callable[[list[Any]], Awaitable[Any]]
+        ways = self._streams if load.streams else self._steadily if load.rate else self._at_once
+        work = asyncio.ensure_future(ways(channels))
+        if not load.seconds:
+            while not (self.stopped is None or self.stopped.is_set() or work.done()):
+                await asyncio.sleep(0.05)
+            work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+        await asyncio.gather(*(channel.close() for channel in channels))
+        began, took, codes = np.array(self.rows, float).reshape(-1, 3).T
+        return Calls(self.start, load.seconds, began, took, codes.astype(np.int64))
+
+    @property
+    def over(self) -> bool:
+        return self.load.seconds > 0 and time.perf_counter() - self.start >= self.load.seconds
+
+    def note(self, began: float, code: int) -> None:
+        ended = time.perf_counter()
+        if ended >= self.start:
+            self.rows.append((began - self.start, ended - began, code))
+
+    async def _call(self, method: Any, number: int) -> None:
+        began, code = time.perf_counter(), OK
+        try:
+            await method(self.load.requests[number % len(self.load.requests)], timeout=self.load.timeout)
+        except grpc.aio.AioRpcError as error:
+            code = error.code().value[0]
+        self.note(began, code)
+
+    async def _at_once(self, channels: list[Any]) -> None:
+        methods = [channel.unary_unary(self.load.method) for channel in channels]
+
+        async def caller(first: int) -> None:
+            number = first
+            while not self.over:
+                await self._call(methods[first % len(methods)], number)
+                number += self.load.at_once
+
+        await asyncio.gather(*map(caller, range(self.load.at_once)))
+
+    async def _steadily(self, channels: list[Any]) -> None:
+        methods = [channel.unary_unary(self.load.method) for channel in channels]
+        tasks: set[asyncio.Task[None]] = set()
+        started, number = time.perf_counter(), 0
+        while not self.over:
+            while number <= int((time.perf_counter() - started) * self.load.rate):
+                tasks.add(asyncio.create_task(self._call(methods[number % len(methods)], number)))
+                number += 1
+            await asyncio.sleep(_TICK)
+        await asyncio.gather(*tasks)
+
+    async def _streams(self, channels: list[Any]) -> None:
+        window = max(1, self.load.at_once // len(channels))
+        await asyncio.gather(*(self._stream(channel.stream_stream(STREAM), window) for channel in channels))
+
+    async def _stream(self, method: Any, window: int) -> None:
+        """Sends requests through one stream, ``window`` of them under way; answers come in their order."""
+        call, room, began = method(timeout=self.load.timeout), asyncio.Semaphore(window), []
+
+        async def write() -> None:
+            number = 0
+            while not self.over:
+                await room.acquire()
+                began.append(time.perf_counter())
+                await call.write(self.load.requests[number % len(self.load.requests)])
+                number += 1
+            await call.done_writing()
+
+        writing, read, code = asyncio.create_task(write()), 0, OK
+        try:
+            while (answer := await call.read()) is not grpc.aio.EOF:
+                self.note(began[read], status_of(answer))
+                read += 1
+                room.release()
+            await writing
+        except grpc.aio.AioRpcError as error:
+            code = error.code().value[0]
+        writing.cancel()
+        for one in began[read:]:
+            self.note(one, code)

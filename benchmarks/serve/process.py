@@ -1,0 +1,147 @@
+"""A server in a process of its own, and what it and the processes that it started take of the memory."""
+
+import functools
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from benchmarks.frame.record import ROOT
+
+CLI = (sys.executable, "-m", "server.cli")
+_STARTED, _SOON, _TICK = 120.0, 60.0, 0.02  # seconds
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class ServerProcess:
+    """A process that prints its address, HOST:PORT, once it listens."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        """Raises RuntimeError, with the log, where it ends instead."""
+        self._log = log.open("ab")
+        before = self._log.tell()
+        # a session of its own, so that what is left of it can be ended with it
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=self._log, stderr=self._log, start_new_session=True)
+        self.address = ""
+        while not self.address:
+            ended = not self.alive
+            output = log.read_bytes()[before:].decode(errors="replace")
+            if found := re.search(r"127\.0\.0\.1:\d+\b(?=\s)", output):
+                self.address = found[0]
+            elif ended:
+                self.end()
+                raise RuntimeError(f"no server: {' '.join(command)}\n{output}")
+            time.sleep(_TICK)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    @property
+    def processes(self) -> set[int]:
+        """The process and all that it started, by id."""
+        return _family(self._process.pid)
+
+    def memory(self) -> int:
+        """Returns the bytes in memory of the process and of all that it started; shared pages count in each."""
+        return sum(map(_resident, self.processes))
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Sends a signal and waits; returns the exit status. What is left of its processes is killed."""
+        if self.alive:
+            self._process.send_signal(number)
+        try:
+            return self._process.wait(_SOON)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(_SOON)
+            self._log.close()
+
+
+@contextmanager
+def serving(home: Path, *options: str) -> Iterator[ServerProcess]:
+    """Gives a healthy ``crossview serve`` of a home; its log is beside the home."""
+    command = [*CLI, "serve", "--home", str(home), "--port", "0", *options]
+    server = ServerProcess(command, home.with_name(f"{home.name}.log"))
+    try:
+        until_healthy(server.address)
+        yield server
+    finally:
+        server.end()
+
+
+@contextmanager
+def reference(items: int, seed: int, log: Path) -> Iterator[ServerProcess]:
+    """Gives the reference server."""
+    server = ServerProcess([sys.executable, "-m", "benchmarks.serve.reference", str(items), str(seed)], log)
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def until_healthy(address: str, seconds: float = _STARTED) -> float:
+    """Waits until the server's health is SERVING and returns the seconds; TimeoutError where it takes too long."""
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        with grpc.insecure_channel(address) as channel, suppress(grpc.RpcError):
+            answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=seconds)
+            if answer.status == health_pb2.HealthCheckResponse.SERVING:
+                return time.perf_counter() - began
+        time.sleep(_TICK)
+    raise TimeoutError(f"{address} was not healthy within {seconds:g} s")
+
+
+@functools.cache
+def accepts(option: str) -> bool:
+    """Returns whether ``crossview serve`` has an option."""
+    done = subprocess.run([*CLI, "serve", "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return re.search(rf"{re.escape(option)}\b", done.stdout) is not None
+
+
+@contextmanager
+def watched(server: ServerProcess, every: float = 0.25) -> Iterator[list[int]]:
+    """Gives a list to which the server's memory is added as long as the block runs."""
+    found = [server.memory()]
+    stop = threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(every):
+            found.append(server.memory())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _family(root: int) -> set[int]:
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    found, new = {root}, {root}
+    while new := {child for child, parent in parents.items() if parent in new} - found:
+        found |= new
+    return found
+
+
+def _resident(process: int) -> int:
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
+    except OSError:
+        return 0

@@ -1,0 +1,100 @@
+"""Calls of every kind, so many at once, of ours and of the reference in turn."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.frame.workers import alone, pool
+from benchmarks.serve.clients import Clients
+from benchmarks.serve.data import KINDS
+from benchmarks.serve.figures import ECHO, OURS, REFERENCE, STREAMS, figure
+from benchmarks.serve.load import OK, SEARCH, Calls, Load
+from benchmarks.serve.raw import extract, search_vectors
+from benchmarks.serve.reference import ECHO as ECHO_METHOD
+
+PART = "speed"
+PERCENTILES = {"p50, ms": 50, "p95, ms": 95, "p99, ms": 99}
+EXTRACTION, RAW = "extraction alone", "raw FAISS"
+_WARM_PICTURES = 1.0
+
+Figures = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """Two servers that run, ours and the reference, and what they are asked."""
+
+    home: Path
+    ours: str
+    reference: str
+    requests: Mapping[str, tuple[bytes, ...]]
+    items: int
+    seed: int
+    streaming: bool
+    """Whether ours has StreamSearch."""
+
+    def loads(self, kind: str) -> dict[str, Load]:
+        """Returns the calls of a kind by method."""
+        ours = Load(address=self.ours, requests=self.requests[kind])
+        found = {OURS: ours}
+        if self.streaming:
+            found[STREAMS] = replace(ours, streams=True)
+        if kind in ("vector", "code"):
+            found[REFERENCE] = replace(ours, address=self.reference)
+        if kind == "vector":
+            found[ECHO] = replace(ours, address=self.reference, method=ECHO_METHOD)
+        return found
+
+
+def measure_speed(served: Served, clients: Clients, at_once: Sequence[int], seconds: float, trial: int) -> Figures:
+    """Returns the figures of one trial; the trial's number says who begins."""
+    rows: Figures = []
+    for kind in KINDS:
+        for count in at_once:
+            loads = served.loads(kind)
+            names = list(loads)
+            turn = trial % len(names)
+            found = {}
+            for name in names[turn:] + names[:turn]:
+                warm = _WARM_PICTURES if kind == "picture" else loads[name].warm
+                found[name] = clients.run(replace(loads[name], at_once=count, seconds=seconds, warm=warm))
+            rows += _of_turn(kind, count, found)
+    return rows
+
+
+def measure_limits(served: Served, seconds: float, cores: int) -> Figures:
+    """Returns what there is to reach: raw FAISS in process by threads, pictures that the cores extract."""
+    rows = []
+    for threads in sorted({1, cores}):
+        rate = alone(search_vectors, served.items, served.seed, threads, seconds, threads=1)
+        rows.append(figure(PART, "vector", RAW, "calls/s", rate, threads))
+    with pool(cores) as workers:
+        run = partial(extract, served.home, served.requests["picture"], seconds)
+        rate = sum(workers.map(run, range(cores)))
+    return [*rows, figure(PART, "picture", EXTRACTION, "calls/s", rate, cores)]
+
+
+def _of_turn(kind: str, count: int, found: Mapping[str, Calls]) -> Iterator[dict[str, Any]]:
+    """The methods' figures; what ours does of another's calls stands in the rows of the other."""
+    of = partial(figure, PART, kind, clients=count)
+    mine = found[OURS]
+    for name, calls in found.items():
+        yield of(name, "calls/s", calls.rate)
+        for metric, percent in PERCENTILES.items():
+            yield of(name, metric, calls.milliseconds(percent))
+        yield of(name, "failed", float((calls.codes != OK).sum()))
+        if name == STREAMS:
+            yield of(name, "times unary", calls.rate / max(1e-9, mine.rate))
+        elif name != OURS:
+            yield of(name, "share that ours reaches", mine.rate / max(1e-9, calls.rate))
+            yield of(name, "p50 of ours above, ms", mine.milliseconds(50) - calls.milliseconds(50))
+
+
+def check_answers(served: Served, clients: Clients) -> None:
+    """Asks each kind once; RuntimeError where ours does not accept it."""
+    for kind, requests in served.requests.items():
+        load = Load(address=served.ours, requests=requests, method=SEARCH, seconds=0.2, warm=0.0)
+        if set(statuses := clients.run(load).statuses()) != {"OK"}:
+            raise RuntimeError(f"queries by {kind} are not answered: {statuses}")

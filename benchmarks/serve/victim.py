@@ -1,0 +1,128 @@
+"""The server of a hostile run: watched, asked for its health, and started again where it has ended."""
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+import numpy as np
+from google.protobuf.descriptor import MethodDescriptor
+
+from benchmarks.serve.drawn import picture
+from benchmarks.serve.figures import OURS, figure
+from benchmarks.serve.findings import ENDED, FAULTS, LATE, Findings, health_checks, of_call
+from benchmarks.serve.load import NAMES, status_of
+from benchmarks.serve.process import serving, watched
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import collections_pb2_grpc
+from server.pb.crossview.v1.types_pb2 import Vector
+
+NAME, ITEMS, DIM = "hostile", 20, 3
+_PATIENCE, _ANSWERS = 30.0, 100
+_OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+
+class Victim:
+    """A server with a small collection; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home = folder / "home"
+        self.findings, self.memory, self.health = Findings(), list[int](), list[float]()
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self._server = self._stack.enter_context(serving(self._home))
+        self.address = self._server.address
+        self._seen = self._stack.enter_context(watched(self._server))
+        self._checks = self._stack.enter_context(health_checks(self.address))
+        self._channel = self._stack.enter_context(grpc.insecure_channel(self.address, options=_OPTIONS))
+        self.furnish()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        self._stack.close()
+        self.memory += self._seen
+        self.health += self._checks
+
+    def furnish(self) -> None:
+        """Makes the collection again, as far as it is not there."""
+        stub = collections_pb2_grpc.CollectionServiceStub(self._channel)
+        parent, generator = f"collections/{NAME}", np.random.default_rng(0)
+        items = [
+            pb.NewItem(
+                key=str(number),
+                rows={"v": Vector(values=generator.standard_normal(DIM).tolist())},
+                labels=[f"label{number % 2}"],
+                text=f"text number {number % 5} of {number % 3}",
+                image=picture(number, size=(64, 48)),
+            )
+            for number in range(ITEMS)
+        ]
+        steps: list[tuple[Any, Any]] = [
+            (stub.CreateCollection, pb.CreateCollectionRequest(collection_id=NAME, views=[f"v=vectors:dim={DIM}"])),
+            (stub.AddView, pb.AddViewRequest(parent=parent, spec="text")),
+            (stub.AddView, pb.AddViewRequest(parent=parent, spec="color")),
+            (stub.ImportItems, pb.ImportItemsRequest(parent=parent, items=items)),
+            (stub.FitViews, iter([pb.FitViewsRequest(parent=parent, views=["text"])])),
+            (stub.Train, pb.TrainRequest(parent=parent, learner="pca", views=["v"], dim=2, space_id="pca")),
+        ]
+        for call, request in steps:
+            with suppress(grpc.RpcError):  # what is there already is refused
+                call(request, timeout=_PATIENCE)
+
+    def send(self, part: str, path: str, method: MethodDescriptor | None, request: bytes) -> None:
+        """Makes a call, unary for no method, and notes what becomes of it; a stream has the request twice."""
+        try:
+            self._called(path, method, request)
+            self.findings.note(part, path, request, "OK")
+        except grpc.RpcError as error:
+            self.findings.note(part, path, request, *of_call(error))
+        self.revive(part, path, request)
+
+    def revive(self, part: str, path: str, request: bytes) -> None:
+        """Starts the server again where it has ended, which is noted as of this request."""
+        if not self._server.alive:
+            self.findings.note(part, path, request, ENDED, "the server process ended")
+            self.__exit__()
+            self.__enter__()
+
+    def figures(self) -> list[dict[str, Any]]:
+        """Returns the calls by part and status, and what has a limit; once the run has ended."""
+        checks = np.array(self.health)
+        totals = {
+            "calls that failed by the server": self.findings.total(*FAULTS),
+            f"calls without an answer in {_PATIENCE:g} s": self.findings.total(LATE),
+            "ends of the server": self.findings.total(ENDED),
+            "most memory, MB": max(self.memory) / 1e6,
+            "health checks": len(checks),
+            "health checks failed": int(np.isinf(checks).sum()),
+            "longest health check, ms": 1_000 * float(np.max(checks[np.isfinite(checks)], initial=0.0)),
+        }
+        return [*self.findings.rows(), *(figure("hostile", "all", OURS, name, value) for name, value in totals.items())]
+
+    def _called(self, path: str, method: MethodDescriptor | None, request: bytes) -> None:
+        channel: Any = self._channel
+        given = iter([request, request])
+        if method is None or not (method.client_streaming or method.server_streaming):
+            channel.unary_unary(path)(request, timeout=_PATIENCE)
+        elif not method.server_streaming:
+            channel.stream_unary(path)(given, timeout=_PATIENCE)
+        else:
+            stream = channel.stream_stream(path)(given, timeout=_PATIENCE)
+            errors = "error" in method.output_type.fields_by_name
+            for number, answer in enumerate(stream):
+                if errors and (name := NAMES[status_of(answer)]) in FAULTS:
+                    self.findings.note("streams", path, request, name)
+                if number == _ANSWERS:
+                    stream.cancel()
+                    return

@@ -1,0 +1,76 @@
+"""The hostile run and the soak: what they send, what they keep of a failure, and small runs of both."""
+
+import itertools
+import json
+
+from benchmarks.serve import hostile, soak
+from benchmarks.serve.findings import Findings
+from benchmarks.serve.load import OK, status_of
+from benchmarks.serve.malformed import in_turn, methods, requests
+from benchmarks.serve.mutations import large_pictures, mutated
+
+LIMIT = 64 * 2**20
+
+
+def test_damage_is_the_same_for_a_seed():
+    """So that what fails can be sent again."""
+    one, again, other = (list(itertools.islice(mutated(seed), 60)) for seed in (1, 1, 2))
+    assert one == again != other
+    assert len(set(one)) > 50
+
+
+def test_bombs_are_small():
+    """Each fits into a message."""
+    assert {name for name, data in large_pictures().items() if len(data) > LIMIT // 4} == set()
+
+
+def test_every_method_has_its_share():
+    """Also those of methods that are added later: they are found by the descriptors."""
+    shares = list(in_turn(1_000))
+    assert {path for path, _, _ in shares} == set(methods())
+    assert {"/crossview.v1.SearchService/Search", "/crossview.v1.CollectionService/Train"} <= set(methods())
+    drawn = []
+    hostile.each_of(requests(methods()["/crossview.v1.SearchService/Search"]), 20, 0, drawn.append)
+    assert len(drawn) > 10
+    assert {type(one) for one in drawn} == {bytes}
+
+
+def test_the_shortest_input_of_a_failure_is_kept():
+    """Failures that differ in a number or a name are one; what a client may cause is only counted."""
+    findings = Findings()
+    findings.note("messages", "/s/A", b"long", "INTERNAL", "error 17 in 'x'")
+    findings.note("messages", "/s/A", b"ab", "INTERNAL", "error 4 in 'other'")
+    findings.note("messages", "/s/A", b"", "INVALID_ARGUMENT", "no")
+    (fault,) = findings.faults.values()
+    assert fault.as_json()["request"] == "YWI="
+    assert findings.total("INTERNAL") == 2
+    assert {row["metric"]: row["value"] for row in findings.rows()} == {"INTERNAL": 2, "INVALID_ARGUMENT": 1}
+
+
+def test_errors_in_a_stream_have_a_status():
+    """Field 2 of an answer is an error, whatever its length."""
+    long = b"\x12\x83\x01" + b"\x08\x0d\x12\x7f" + bytes(127)
+    assert [status_of(answer) for answer in (b"\x0a\x00", b"\x12\x02\x08\x03", long)] == [OK, 3, 13]
+
+
+def test_a_small_hostile_run(tmp_path):
+    """Every part is run, and has its figures."""
+    out = tmp_path / "a.json"
+    sizes = ["--pictures", "4", "--messages", "1", "--clients", "20", "--megabytes", "64"]
+    assert hostile.BENCHMARK.main([*sizes, "--json", str(out)]) == 0
+    document = json.loads(out.read_text())
+    found = {row["metric"]: row["value"] for row in document["rows"] if row["task"] == "all"}
+    assert hostile.LIMITS.keys() <= found.keys()
+    assert {"pictures", "messages", "clients"} <= {row["part"] for row in document["rows"]}
+    assert found["ends of the server"] == 0
+
+
+def test_a_small_soak(tmp_path):
+    """All figures with limits are there, and nothing that was acknowledged is gone."""
+    out = tmp_path / "a.json"
+    sizes = ["--minutes", "0.1", "--items", "300", "--data", str(tmp_path)]
+    assert soak.BENCHMARK.main([*sizes, "--json", str(out), "--report", str(tmp_path / "report")]) == 0
+    found = {row["metric"]: row["value"] for row in json.loads(out.read_text())["rows"]}
+    assert soak.LIMITS.keys() <= found.keys()
+    assert {value for name, value in found.items() if name.startswith("acknowledged")} == {0}
+    assert "| memory grown, % |" in (tmp_path / "report" / "soak.md").read_text()

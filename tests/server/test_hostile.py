@@ -1,0 +1,54 @@
+"""A real server survives what strangers send: damaged pictures, malformed messages, clients that vanish."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.serve.findings import ENDED, FAULTS, LATE
+from benchmarks.serve.hostile import send_halves, send_messages, send_pictures, vanish_often
+from benchmarks.serve.malformed import methods
+from benchmarks.serve.victim import Victim
+
+MOST_BYTES = 2_000_000_000
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Victim]:
+    """A server; afterwards it has failed no call by itself, runs, and has always answered for its health."""
+    with Victim(tmp_path) as server:
+        yield server
+    assert server.findings.total(*FAULTS, LATE, ENDED) == 0, server.findings.faults
+    assert server.health
+    assert max(server.health) < float("inf")
+    assert max(server.memory) < MOST_BYTES
+
+
+def test_malformed_messages_are_refused(victim: Victim) -> None:
+    """Over every RPC there is, messages with any fields, and bytes that are none."""
+    send_messages(victim, 4 * len(methods()), 0)
+    assert sum(victim.findings.statuses["messages"].values()) > 2 * len(methods())
+
+
+def test_damaged_pictures_are_refused(victim: Victim) -> None:
+    """As queries and as imports, in every format."""
+    send_pictures(victim, 40, 0, bombs=False)
+
+
+@pytest.mark.slow
+def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
+    """Small files that declare large pictures."""
+    send_pictures(victim, 10_000, 1)
+
+
+@pytest.mark.slow
+def test_many_malformed_messages_are_refused(victim: Victim) -> None:
+    """A hundred thousand over all RPCs."""
+    send_messages(victim, 100_000, 1)
+
+
+@pytest.mark.slow
+def test_clients_may_vanish_and_streams_may_stop(victim: Victim) -> None:
+    """During calls, before they read the answers, and in the middle of messages, two gigabytes of them."""
+    vanish_often(victim, 2_000, 1)
+    send_halves(victim, 2_000)
