@@ -39,7 +39,6 @@ LIMITS = {
     "most memory, MB": Limit(most=2_000),
     "health checks failed": Limit(most=0),
 }
-FIT = "/crossview.v1.CollectionService/FitViews"
 _FURNISHED, _CALLS_OF_A_CLIENT = 200, 4
 _MESSAGE = 8 * 2**20
 _COLLECTION = f"collections/{NAME}"
