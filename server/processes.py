@@ -54,7 +54,8 @@ class Processes:
     def __init__(self, settings: ServerSettings) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._reserved = _reserved(settings.host, settings.port)
-        self._settings = replace(settings, port=self._reserved.getsockname()[1])
+        workers = max(1, settings.workers // settings.processes)
+        self._settings = replace(settings, port=self._reserved.getsockname()[1], workers=workers)
         self.address = f"{settings.host}:{self._settings.port}"
         self._children: list[_Child] = []
         for _ in range(settings.processes):

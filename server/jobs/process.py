@@ -1,10 +1,8 @@
 """A process for jobs, as its server sees it."""
 
-import json
+import multiprocessing
+import os
 import signal
-import socket
-import subprocess
-import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -13,17 +11,17 @@ from google.rpc.status_pb2 import Status
 from server.jobs.channel import END, REQUEST, STOP, Channel
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 
-_CODE = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from server.jobs.worker import main
-main(int(sys.argv[2]), sys.argv[3])
-"""
+_MODULE = "server.jobs.worker"
 _END_SECONDS = 5.0
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([_MODULE])
 
 
 class WorkerProcess:
-    """Starts a process that carries out jobs; it imports for a second or two, and is therefore used again.
+    """Starts a process that carries out jobs.
+
+    The first start takes seconds, for what has to be imported; later ones are forks of a process that has imported it,
+    and share its memory.
 
     Args:
         home: folder of the collections.
@@ -31,26 +29,22 @@ class WorkerProcess:
     """
 
     def __init__(self, home: Path, held: int) -> None:
-        ours, its = socket.socketpair()
-        with its:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _CODE, json.dumps(sys.path), str(its.fileno()), str(home)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=(its.fileno(), held),
-                process_group=0,  # Ctrl-C in a terminal is the server's to handle
-            )
-        self._channel = Channel(Connection(ours.detach()))
+        ours, its = _context.Pipe()
+        lock = Connection(os.dup(held))  # as which a descriptor can be handed on
+        with its, lock:
+            self._process = _context.Process(target=_carry_out, args=(its, lock, str(home)))
+            self._process.start()
+        self._channel = Channel(ours)
         self.receive = self._channel.receive
 
     @property
     def pid(self) -> int:
         """The number of the process."""
-        return self._process.pid
+        return self._process.pid or 0
 
     def is_alive(self) -> bool:
         """Whether the process has not ended."""
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def carry_out(self, request: SubmitJobRequest) -> None:
         """Sends the next job; EOFError where the process is gone."""
@@ -64,18 +58,25 @@ class WorkerProcess:
         """Ends the process, which carries out no job, and waits for it."""
         try:
             self._channel.send(END)
-            self._process.wait(_END_SECONDS)
-        except (EOFError, subprocess.TimeoutExpired):
-            self._process.kill()
-        self._release()
+        except EOFError:
+            pass
+        else:
+            self._process.join(_END_SECONDS)
+        self.kill()
 
     def kill(self) -> str:
         """Kills the process, unless it is dead, waits for it, and returns how it died, in words."""
         self._process.kill()
-        self._release()
-        code = self._process.returncode
+        self._process.join()
+        self._channel.close()
+        code = self._process.exitcode or 0
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
-    def _release(self) -> None:
-        self._process.wait()
-        self._channel.close()
+
+def _carry_out(channel: "Connection[bytes, bytes]", lock: "Connection[bytes, bytes]", home: str) -> None:
+    """Runs in the process, which holds the lock to its end."""
+    os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
+    from server.jobs.worker import main
+
+    main(channel, home)
+    lock.close()

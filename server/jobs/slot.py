@@ -1,4 +1,4 @@
-"""A slot: carries out one job at a time, in a process that it keeps while jobs come."""
+"""A slot: carries out one job at a time, each in a process of its own."""
 
 import logging
 import threading
@@ -21,8 +21,6 @@ from server.jobs.settling import settled
 from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 from server.status import error_in, refusal
 
-IDLE_SECONDS = 300.0
-"""How long a process that has no job is kept: to start one takes a second or two, and its memory stays its own."""
 KILL_SECONDS = 5.0
 """How long a job that is to stop may go on: single calls of NumPy cannot be interrupted."""
 _TICK = 0.1
@@ -41,7 +39,6 @@ class Slot:
     ) -> None:
         self._kinds = kinds
         self._home, self._records, self._owner, self._on_end = home, records, owner, on_end
-        self._process: WorkerProcess | None = None
         self._wanted, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
         self._thread.start()
@@ -63,19 +60,21 @@ class Slot:
                 found = self._records.next_waiting(self._owner.id, self._kinds)
                 if found is not None:
                     self._run(found)
-                elif not self._wanted.wait(IDLE_SECONDS if self._process else None):
-                    self._end_process()
+                else:
+                    self._wanted.wait()
             except StorageError as error:
                 _log.error("%s", error)
                 self._closing.wait(_AGAIN_SECONDS)
-        self._end_process()
 
     def _run(self, request: SubmitJobRequest) -> None:
         try:
-            outcome = _Run(self._home, self._records, request, self._ready_process()).outcome()
+            process = WorkerProcess(self._home.path, self._owner.descriptor)
+            try:
+                outcome = _Run(self._home, self._records, request, process).outcome()
+            finally:
+                process.end()
         except Exception as error:  # noqa: BLE001  # such as a process that could not be started: who waits is told
             outcome = refusal(error).status
-            self._end_process()
         while True:  # who waits for it must not wait for ever
             try:
                 self._records.end(request.request_id, outcome)
@@ -85,18 +84,6 @@ class Slot:
                 if self._closing.wait(_AGAIN_SECONDS):
                     break
         self._on_end()
-
-    def _ready_process(self) -> WorkerProcess:
-        if self._process is not None and not self._process.is_alive():
-            self._end_process()
-        if self._process is None:
-            self._process = WorkerProcess(self._home.path, self._owner.descriptor)
-        return self._process
-
-    def _end_process(self) -> None:
-        if self._process is not None:
-            self._process.end()
-        self._process = None
 
 
 @dataclass
@@ -122,7 +109,7 @@ class _Run:
                 if received is not None and received[0] != PROGRESS:
                     self._note()
                     tag, body = received
-                    return Status.FromString(body) if tag == ERROR else Any.FromString(body)
+                    return self._failed(Status.FromString(body)) if tag == ERROR else Any.FromString(body)
                 if received is not None:
                     self._steps.append(JobMetadata.Progress.FromString(received[1]))
                 if time.monotonic() - self._noted >= _NOTE_SECONDS:
@@ -151,6 +138,10 @@ class _Run:
             if self._stop is not None:
                 self.process.stop(self._stop)
                 self._kill_at = now + KILL_SECONDS
+
+    def _failed(self, error: Status) -> Status:
+        """Returns why the job ended: where somebody wanted it to, that is the reason, however its work failed then."""
+        return self._stop or self.records.asked_to_stop(self.request.request_id) or error
 
     def _dead(self) -> Status | Any:
         """Kills the process, and returns what it left."""

@@ -13,7 +13,7 @@ from google.rpc.status_pb2 import Status
 from engine.home import Home
 from engine.learners.cancellation import cancellable
 from engine.learners.threads import one_blas_thread
-from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded now, before this process gives way
+from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
 from features.priority import give_way
 from server.jobs.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
 from server.jobs.operation import collection_of
@@ -25,15 +25,11 @@ _REPORT_SECONDS = 0.1
 """Between two steps that are reported, unless one has a note."""
 
 
-def main(descriptor: int, home: str) -> None:
-    """Carries out the jobs of the server at the other end of a socket.
-
-    It gives way to other processes once all that it needs is loaded: somebody waits for that, and where others are busy
-    it would take many times as long.
-    """
+def main(connection: "Connection[bytes, bytes]", home: str) -> None:
+    """Carries out the jobs of the server at the other end of a connection, giving way to other processes."""
     give_way()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    worker = _Worker(Channel(Connection(descriptor)), Home(home))
+    worker = _Worker(Channel(connection), Home(home))
     threading.Thread(target=worker.listen, daemon=True).start()
     worker.work()
 

@@ -56,12 +56,22 @@ def ended(client: Client, job: str) -> Job:
 
 
 def job_processes(server: int) -> list[int]:
-    """The processes that carry out the jobs of a server, by its number."""
+    """The processes that carry out the jobs of a server, by its number: forks of one that it has started."""
+    return [job for child in _children(server) if _forks(child) for job in _children(child)]
+
+
+def _forks(process: int) -> bool:
+    with suppress(OSError):
+        return b"multiprocessing.forkserver" in Path(f"/proc/{process}/cmdline").read_bytes()
+    return False
+
+
+def _children(parent: int) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == server and b"server.jobs.worker" in (folder / "cmdline").read_bytes():
+            state, number = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if int(number) == parent and state != "Z":
                 found.append(int(folder.name))
     return found
 
