@@ -22,7 +22,10 @@ from engine.home import Home
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    [f"engine.{name}" for name in ("home", "collection", "ingest.importing", "spaces.search", "training.trainer")]
+    [
+        *(f"engine.{name}" for name in ("home", "collection", "ingest.importing", "spaces.search", "training.trainer")),
+        "server.jobs.worker",  # a process of tests has one such process, for jobs as well
+    ]
 )
 
 

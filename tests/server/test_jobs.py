@@ -128,23 +128,20 @@ def test_a_job_is_cancelled(client: Client, rows: RemoteCollection) -> None:
 
 def test_jobs_take_turns(client: Client, rows: RemoteCollection) -> None:
     """In the order of their coming; one that waits is cancelled at once, and one that learns nothing does not wait."""
-    ready(client)
+    rows.train(BRIEF, space="before")
     first = rows.detached().train(endless())
-    learning(client, first.id)
-    waiting = [rows.detached().train(BRIEF, space="turn") for _ in range(3)]
-    client.jobs.cancel(waiting[1].id)
-    assert [client.jobs.get(job.id).state for job in waiting] == ["waiting", "cancelled", "waiting"]
-    with pytest.raises(InvalidInputError, match="one metric"):
-        rows.assign("left" if "left" in {one.name for one in rows.spaces()} else _trained(rows), "owl")
-    client.jobs.cancel(first.id)
+    try:
+        learning(client, first.id)
+        waiting = [rows.detached().train(BRIEF, space="turn") for _ in range(3)]
+        client.jobs.cancel(waiting[1].id)
+        assert [client.jobs.get(job.id).state for job in waiting] == ["waiting", "cancelled", "waiting"]
+        with pytest.raises(InvalidInputError, match="one metric"):
+            rows.assign("before", "owl")
+    finally:
+        client.jobs.cancel(first.id)
     done = [ended(client, waiting[number].id) for number in (0, 2)]
     assert [job.state for job in done] == ["done", "done"]
     assert done[0].ended <= done[1].started
-
-
-def _trained(rows: RemoteCollection) -> str:
-    """A space that is there already, so that nothing needs to be trained."""
-    return next(space.name for space in rows.spaces() if space.name != "raw")
 
 
 def test_progress_is_shown_as_here(rows: RemoteCollection) -> None:

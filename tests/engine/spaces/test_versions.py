@@ -81,12 +81,12 @@ def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
     version, space = items._versions().prepared("", targets_of(asked.queries, ()))
-    before = answer(version, space, items._loaded.extractor, asked)
+    before = answer(version, space, items._loaded, asked)
     items.import_items(numbered(100, labels=("new",)))
     items.put_vectors("v", ["item/010"], row(30)[None])
     items.delete_items(["item/011"])
     items.update_items([ItemUpdate("item/009", labels=("odd",))])
-    assert answer(version, space, items._loaded.extractor, asked) == before
+    assert answer(version, space, items._loaded, asked) == before
     after = items.search(asked)
     assert set(keys(after)).isdisjoint({"item/010", "item/011"})
     assert ("odd",) in [hit.labels for hit in after[0].hits]
