@@ -172,6 +172,7 @@ def test_a_job_that_does_not_listen_is_killed(served: Served) -> None:
         until(lambda: not set(processes) & set(job_processes(served.process.pid)))
 
 
+@pytest.mark.slow
 def test_a_commit_that_nobody_wrote_down_is_found(tmp_path: Path) -> None:
     """Killed between the commit of a space and the record of its job, a server finds the job done."""
     served = Served(tmp_path / "home")
