@@ -47,6 +47,22 @@ class OpenCollections:
                     entry.collection = self.home.open(name, self.pictures)
             yield entry.collection
 
+    @contextmanager
+    def at_hand(self, name: str) -> Iterator[Collection | None]:
+        """Yields the collection if it is open, else None; it waits for nobody."""
+        with self._changed:
+            entry = None if name in self._deleting else self._entries.get(name)
+            if entry is not None:
+                entry.users += 1
+        if entry is None:
+            yield None
+            return
+        try:
+            collection = entry.collection
+            yield collection if collection is not None and collection.is_alive() else None
+        finally:
+            self._leave(name, entry)
+
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
         """Creates a collection and keeps it open; raises what ``Home.create`` raises."""
         with self._entry(name) as entry, entry.opening:
@@ -104,9 +120,12 @@ class OpenCollections:
         try:
             yield entry
         finally:
-            with self._changed:
-                entry.users -= 1
-                entry.used = time.monotonic()
-                if entry.users == 0 and entry.collection is None:
-                    self._entries.pop(name, None)
-                self._changed.notify_all()
+            self._leave(name, entry)
+
+    def _leave(self, name: str, entry: _Entry) -> None:
+        with self._changed:
+            entry.users -= 1
+            entry.used = time.monotonic()
+            if entry.users == 0 and entry.collection is None:
+                self._entries.pop(name, None)
+            self._changed.notify_all()

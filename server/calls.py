@@ -44,6 +44,8 @@ class Method:
     name: str
     decode: Callable[[bytes], Message]
     answer: Answer
+    at_hand: Callable[[Any], Message | None] | None = None
+    """Gives the response to some requests at once, in the event loop, and None to others."""
 
 
 @dataclass
@@ -71,6 +73,12 @@ class _Call:
         if self.collection == "-" and _log.isEnabledFor(logging.INFO):
             self.collection = _collection(request)
         return request
+
+    def at_hand(self, request: Any) -> Message | None:
+        """Returns the response to a decoded request that needs no thread; None for any other."""
+        if self.method.at_hand is None or not isinstance(request, Message) or self.stopping():
+            return None
+        return self.method.at_hand(request)
 
     def answered(self, request: Any) -> Message:
         """Returns the response to a request, encoded or not; its work ends at a checkpoint once nobody wants it."""
@@ -144,7 +152,11 @@ class Calls:
         """Returns the encoded response, and logs the call."""
         room = self._rooms.of(call.method.service, call.method.name, request if isinstance(request, Message) else None)
         try:
-            response = await room.run(lambda: call.answered(request).SerializeToString())
+            found = call.at_hand(request)
+            if found is None:
+                response = await room.run(lambda: call.answered(request).SerializeToString())
+            else:
+                response = found.SerializeToString()
         except asyncio.CancelledError:
             call.left = True
             call.log(grpc.StatusCode.CANCELLED.name)
@@ -174,11 +186,11 @@ class Calls:
 
     async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> Message:
         call = _Call(method, lambda: self._stopped)
-        room = self._rooms.of(method.service, method.name, None)
         try:
             request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
             room = self._rooms.of(method.service, method.name, request if isinstance(request, Message) else None)
-            response = wrap(response=await room.run(partial(call.answered, request)))
+            found = call.at_hand(request)
+            response = wrap(response=await room.run(partial(call.answered, request)) if found is None else found)
         except asyncio.CancelledError:
             call.left = True
             raise

@@ -106,7 +106,8 @@ class RunningServer:
         """Returns what serves a method, by its descriptor."""
         answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
         decode = GetMessageClass(method.input_type).FromString
-        served = Method(service, method.name, decode, getattr(servicer, answered_by))
+        at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
+        served = Method(service, method.name, decode, getattr(servicer, answered_by), at_hand)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)

@@ -18,6 +18,9 @@ from server.names import parse_collection
 from server.pb.crossview.v1 import search_pb2
 from server.settings import ServerSettings
 
+_AT_HAND_BYTES = 1 << 22
+"""Bytes of vectors or codes that are scanned in well under a millisecond."""
+
 
 class SearchService:
     """Answers searches in the collections of a server."""
@@ -34,6 +37,16 @@ class SearchService:
         name = parse_collection(request.collection)
         with self.collections.use(name) as collection:
             return from_hit_lists(name, collection.search(to_search_request(request)))
+
+    def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
+        """What ``Search`` returns where that takes less time than handing it to a thread, else None."""
+        self._check(request, request.k)
+        name = parse_collection(request.collection)
+        with self.collections.at_hand(name) as collection:
+            if collection is None:
+                return None
+            found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES)
+            return None if found is None else from_hit_lists(name, found)
 
     def Embed(  # noqa: N802 - the name of the rpc
         self, request: search_pb2.EmbedRequest, context: grpc.ServicerContext

@@ -82,12 +82,16 @@ class Database:
         """
         if self._engine.dialect.name != "sqlite":
             return None
-        with self._watching, storage_errors():
-            if self._watch is None:
-                pooled = self._engine.raw_connection()
-                self._watch = pooled.driver_connection
-                pooled.detach()  # no transaction is ever begun on it
-            return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+        try:
+            with self._watching:
+                if self._watch is None:
+                    pooled = self._engine.raw_connection()
+                    self._watch = pooled.driver_connection
+                    pooled.detach()  # no transaction is ever begun on it
+                return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+        except Exception:
+            with storage_errors():  # entered here only: each query asks
+                raise
 
     def shrink(self) -> bool:
         """Give some of the space of deleted rows back to the file system; return whether there may be more.

@@ -76,8 +76,9 @@ def query_rows(
             elif query.text is not None:
                 texts[number] = _checked_text(query.text)
     extractors = {part.name: loaded.extractor(part) for part in view.parts} if pictures or texts else {}
-    found = _rows_of_pictures(loaded.pictures, extractors, pictures, queries)
-    found |= _rows_of_texts(extractors, texts)
+    found = _rows_of_pictures(loaded.pictures, extractors, pictures, queries) if pictures else {}
+    if texts:
+        found |= _rows_of_texts(extractors, texts)
     for number, parts in found.items():
         rows[number] = _joined(view, parts, number, queries)
     own = [stored[number][0] if number in stored else None for number in numbers]
@@ -102,7 +103,7 @@ def _rows_of_pictures(
 def _rows_of_texts(extractors: Mapping[str, Extractor], texts: Mapping[int, str]) -> dict[int, dict[str, Rows]]:
     """Return the rows of texts, likewise."""
     found: dict[int, dict[str, Rows]] = {number: {} for number in texts}
-    for view, one in extractors.items() if texts else ():
+    for view, one in extractors.items():
         extraction = one.extract(list(texts.values()))
         for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
             found[number][view] = row

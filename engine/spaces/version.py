@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space
@@ -51,6 +52,8 @@ class Version:
     """Those that have been used."""
     pages: ItemPages
     filters: Filters
+    at_hand: bool = False
+    """Whether it gives only what is in memory: what would have to be read raises StaleError."""
     transaction: Transaction | None = None
     """One that sees this state, of the thread that holds the version; as a rule each reading opens its own."""
 
@@ -61,6 +64,8 @@ class Version:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Open a transaction that sees this state; StaleError where the catalog is in another one by now."""
+        if self.at_hand:
+            raise StaleError
         if self.transaction is not None:
             yield self.transaction
             return
@@ -69,6 +74,11 @@ class Version:
             if (head.history, head.sequence) != (self.history, self.sequence):
                 raise StaleError
             yield tx
+
+    @cached_property
+    def in_memory(self) -> "Version":
+        """This version, as far as it is in memory."""
+        return replace(self, at_hand=True)
 
     @property
     def default_space(self) -> str:

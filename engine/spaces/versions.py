@@ -62,6 +62,17 @@ class Versions:
         with held(self._changing):
             return self._next()
 
+    def at_hand(self, name: str) -> tuple[Version, IndexedSpace] | None:
+        """Return the current version as far as it is in memory, and a space of it, by default the active one.
+
+        None where the next version has to be made first, or the space was not used yet. It waits for nobody.
+        """
+        counter, latest = self._catalog.counter(), self._latest
+        if latest is None or counter is None or latest[0] != counter:
+            return None
+        space = latest[1].space(name)
+        return None if space is None else (latest[1].in_memory, space)
+
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
         """Return an answer from the current version; arguments and errors as those of ``prepared``.
 
