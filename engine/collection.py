@@ -313,29 +313,13 @@ class Collection(Contents):
         )
 
     def search_at_hand(self, request: SearchRequest, most_bytes: int) -> list[HitList] | None:
-        """Return what ``search`` returns where all that it takes is in memory, else None; for event loops.
+        """Return what ``search`` returns where all that it takes is in memory, else None; it waits for nobody.
 
-        It reads nothing and waits for nobody. Only queries by vector, without a filter, whose indexes together have at
-        most so many bytes to scan. Raises InvalidInputError, NotReadyError.
+        Only queries by vector, without a filter, that scan at most so many bytes; errors as in ``search``.
         """
-        from engine.spaces.search import answer, check_queries, targets_of
-        from engine.spaces.version import StaleError
+        from engine.spaces.search import answer_at_hand
 
-        if self._reader is None or request.filter or any(query.vector is None for query in request.queries):
-            return None
-        check_queries(request.queries, request.k)
-        found = self._reader.at_hand(request.space)
-        if found is None:
-            return None
-        version, space = found
-        try:
-            targets = targets_of(request.queries, request.targets)(version, space.space)
-            indexes = [space.indexes[target].index for target in targets if target in space.indexes]
-            if len(indexes) < len(targets) or len(request.queries) * sum(one.nbytes for one in indexes) > most_bytes:
-                return None
-            return answer(version, space, self._loaded, request)
-        except StaleError:
-            return None
+        return None if self._reader is None else answer_at_hand(self._reader, self._loaded, request, most_bytes)
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.

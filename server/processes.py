@@ -20,7 +20,7 @@ from server.settings import ServerSettings
 if TYPE_CHECKING:
     from server.listen import RunningServer
 
-SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0001
 """How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
 _SOONEST = 1.0
 """Seconds between two starts of a process that ends at once."""

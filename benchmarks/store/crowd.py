@@ -36,7 +36,7 @@ Figures = list[dict[str, Any]]
 
 def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
     """Returns the figures of searches and writes of a collection of all vectors; pictures are written to a folder."""
-    sys.setswitchinterval(0.001)  # as in a server
+    sys.setswitchinterval(0.0001)  # as in a server
     _draw(folder)
     with home.create(NAME, [f"{VIEW}=vectors:dim={DIM}", PICTURE_VIEW]) as collection:
         _fill(collection, data)

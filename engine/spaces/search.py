@@ -16,8 +16,8 @@ from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.query_rows import check_inputs, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
-from engine.spaces.version import Version
-from engine.spaces.versions import TargetsOf
+from engine.spaces.version import StaleError, Version
+from engine.spaces.versions import TargetsOf, Versions
 from index.base import Selection
 
 _OVERFETCH = 3
@@ -86,6 +86,27 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
             apart = [HitList(number, str(target), hits[row]) for target, hits in found.items()]
             lists[number] = [HitList(number, "", join(apart, k))] if merged else apart
     return [one for number in range(len(queries)) for one in lists[number]]
+
+
+def answer_at_hand(
+    versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int
+) -> list[HitList] | None:
+    """Return the hit lists where all that it takes is in memory; see ``Collection.search_at_hand``."""
+    if request.filter or any(query.vector is None for query in request.queries):
+        return None
+    check_queries(request.queries, request.k)
+    found = versions.at_hand(request.space)
+    if found is None:
+        return None
+    version, space = found
+    try:
+        targets = targets_of(request.queries, request.targets)(version, space.space)
+        indexes = [space.indexes[target].index for target in targets if target in space.indexes]
+        if len(indexes) < len(targets) or len(request.queries) * sum(one.nbytes for one in indexes) > most_bytes:
+            return None
+        return answer(version, space, loaded, request)
+    except StaleError:
+        return None
 
 
 def neighbours(

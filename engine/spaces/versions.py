@@ -31,7 +31,7 @@ _FEWEST_SAVED = 10_000
 
 _UNTIL_NEXT_SAVE = 60.0
 """Seconds after a snapshot that could not be written, until the next is tried while the collection is open."""
-_ATTEMPTS = 2
+_ATTEMPTS = 1
 """Times that a search is begun with what is in memory before it is made in a transaction of its own."""
 
 T = TypeVar("T")
