@@ -289,8 +289,7 @@ class Collection(Contents):
         """
         from engine.spaces.deletion import free_disk_space
 
-        versions = self._versions()
-        versions.compact()
+        self._versions().compact()
         with self._writable.write() as tx:
             tx.purge()
         free_disk_space(self._writable, self._folder.indexes)
@@ -313,10 +312,7 @@ class Collection(Contents):
         )
 
     def search_at_hand(self, request: SearchRequest, most_bytes: int) -> list[HitList] | None:
-        """Return what ``search`` returns where all that it takes is in memory, else None; it waits for nobody.
-
-        Only queries by vector, without a filter, that scan at most so many bytes; errors as in ``search``.
-        """
+        """Return what ``search`` does for vectors that scan so many bytes at most in memory, else None; never wait."""
         from engine.spaces.search import answer_at_hand
 
         return None if self._reader is None else answer_at_hand(self._reader, self._loaded, request, most_bytes)

@@ -45,7 +45,7 @@ class ServerSettings:
     """Larger pictures are refused."""
     threads: int = 4
     """Calls of one kind, such as searches, that are answered at once; further ones wait."""
-    writers: int = 16
+    writers: int = 4
     """Writing calls that are prepared at once; their commits take turns."""
     waiting: int = 128
     """Calls of one kind that wait; further ones are refused at once."""
