@@ -139,6 +139,7 @@ def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool):
     assert pool.run(act, named("next", "next"), wanted) == ["next", "next"]
 
 
+@pytest.mark.slow
 def test_a_picture_that_takes_too_long_is_an_error():
     """Its process is ended, so that it keeps no place."""
     with_limit = PicturePool(1, PictureLimits(seconds=2.0))
@@ -167,6 +168,7 @@ def test_a_picture_of_too_many_pixels_is_refused_undecoded(pool: PicturePool):
     assert "1,000,000" in str(found)
 
 
+@pytest.mark.slow
 def test_what_is_decoded_at_once_is_bounded():
     """Two pictures at the limit at a time by default, however many processes there are."""
     pool = PicturePool(4, PictureLimits(pixels=96 * 72, largest_at_once=1))

@@ -171,6 +171,7 @@ def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollect
         rows.info()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
     """What became of it only the next look tells, and that is what the error says. The job ends with its server."""
     fill_rows(Home(tmp_path / "home"), 10)

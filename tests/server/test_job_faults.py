@@ -159,6 +159,7 @@ def test_a_killed_job_tells_why(served: Served) -> None:
         assert client.jobs.wait(after.id).state == "done"
 
 
+@pytest.mark.slow
 def test_a_job_that_does_not_listen_is_killed(served: Served) -> None:
     """A call that cannot be interrupted is not waited for: here, a process that is halted."""
     with Client(served.address) as client:
