@@ -340,7 +340,7 @@ class Collection(Contents):
 
         check_queries(queries)
         return self._versions().answered(
-            space, no_targets, lambda version, one: embed(version, one.space, self._loaded, queries, targets)
+            space, no_targets(queries), lambda version, one: embed(version, one.space, self._loaded, queries, targets)
         )
 
     def embed_items(

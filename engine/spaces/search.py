@@ -57,9 +57,15 @@ def targets_of(queries: Sequence[Query], names: Sequence[str]) -> TargetsOf:
     return targets
 
 
-def no_targets(version: Version, space: Space) -> list[Target]:
-    """Return the targets that nothing is searched in: none."""
-    return []
+def no_targets(queries: Sequence[Query]) -> TargetsOf:
+    """Return what gives no targets, because nothing is searched, after what the queries ask was checked."""
+
+    def targets(version: Version, space: Space) -> list[Target]:
+        for view, numbers in by_view(queries).items():
+            check_inputs(version, view, queries, numbers)
+        return []
+
+    return targets
 
 
 def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> list[HitList]:

@@ -103,6 +103,16 @@ def test_what_cannot_be_embedded_is_refused(groups, home):
         empty.embed_items("color")
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_query_that_its_view_cannot_take_is_not_embedded(home, others):
+    """As in a search: a view of rows from outside takes no text, whatever else is asked."""
+    with home.create("outside", ["v=vectors:dim=4", "text"]) as made:
+        made.put_vectors("v", ["one"], np.ones((1, 4), np.float32))
+        queries = [Query("v", text="words"), *[Query("v", key="one")] * others]
+        with pytest.raises(InvalidInputError, match="takes no query by a text"):
+            made.embed(queries, space="raw")
+
+
 @pytest.mark.parametrize("ending", [".npy", ".npz"])
 def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
     """As a view of vectors from outside: rows and keys are where ``index_vectors`` looks for them."""
