@@ -312,7 +312,7 @@ class Collection(Contents):
         )
 
     def search_at_hand(self, request: SearchRequest, most_bytes: int) -> list[HitList] | None:
-        """Return what ``search`` does for vectors that scan so many bytes at most in memory, else None; never wait."""
+        """Return what ``search`` does where all is in memory, and at most so many bytes to scan; else None, at once."""
         from engine.spaces.search import answer_at_hand
 
         return None if self._reader is None else answer_at_hand(self._reader, self._loaded, request, most_bytes)
