@@ -39,17 +39,17 @@ def test_damaged_pictures_are_refused(victim: Victim) -> None:
 @pytest.mark.slow
 def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
     """Small files that declare large pictures."""
-    send_pictures(victim, 10_000, 1)
+    send_pictures(victim, 500, 1)
 
 
 @pytest.mark.slow
 def test_many_malformed_messages_are_refused(victim: Victim) -> None:
-    """A hundred thousand over all RPCs."""
-    send_messages(victim, 100_000, 1)
+    """Two thousand over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
+    send_messages(victim, 2_000, 1)
 
 
 @pytest.mark.slow
 def test_clients_may_vanish_and_streams_may_stop(victim: Victim) -> None:
-    """During calls, before they read the answers, and in the middle of messages, two gigabytes of them."""
-    vanish_often(victim, 2_000, 1)
-    send_halves(victim, 2_000)
+    """During calls, before they read the answers, and in the middle of messages, a gigabyte of them."""
+    vanish_often(victim, 300, 1)
+    send_halves(victim, 1_000)

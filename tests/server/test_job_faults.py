@@ -134,7 +134,7 @@ KILL: dict[str, Callable[[Served, float], list[str]]] = {"job": kill_job, "serve
 
 @pytest.mark.parametrize(
     "times",
-    [pytest.param(1, id="once"), pytest.param(67, id="often", marks=pytest.mark.slow)],
+    [pytest.param(1, id="once"), pytest.param(10, id="often", marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_whoever_is_killed_when_all_jobs_end_and_no_space_is_half_made(served: Served, victim: str, times: int) -> None:
