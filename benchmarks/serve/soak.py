@@ -4,7 +4,7 @@
 
 Half of the calls are searches; the others are pictures, writes and deletions of a fixed set of items, and one
 training. Memory is compared between a fifth of the run, minute 2 of 10, and its end, net of the rows stored meanwhile.
-Then the server is told to stop under load: every call that it had accepted is answered, and what it answered is there
+Then the server gets SIGTERM under load: every call that it had accepted is answered, and what it answered is there
 afterwards. Then it is killed while items are written, and started again.
 """
 
@@ -112,7 +112,7 @@ def _mixed(
 
 
 def _stopped(home: Path, run: Clients, asked: Mapping[str, tuple[bytes, ...]]) -> dict[str, float]:
-    """What becomes of the calls under way when the server is told to stop, and of what it acknowledged."""
+    """What becomes of the calls under way when the server gets SIGTERM, and of what it acknowledged."""
     with serving(home) as server:
         loads = [
             Load(address=server.address, requests=asked["batch"], at_once=4),

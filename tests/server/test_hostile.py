@@ -15,7 +15,7 @@ MOST_BYTES = 2_000_000_000
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Iterator[Victim]:
-    """A server; afterwards it has failed no call by itself, runs, and has always answered for its health."""
+    """A server; when it has ended it had failed no call by itself, and had always answered for its health."""
     with Victim(tmp_path) as server:
         yield server
     assert server.findings.total(*FAULTS, LATE, ENDED) == 0, server.findings.faults
@@ -34,18 +34,21 @@ def test_malformed_messages_are_refused(victim: Victim) -> None:
 def test_damaged_pictures_are_refused(victim: Victim) -> None:
     """As queries and as imports, in every format."""
     send_pictures(victim, 40, 0, bombs=False)
+    assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
 @pytest.mark.slow
 def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
     """Small files that declare large pictures."""
     send_pictures(victim, 500, 1)
+    assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
 @pytest.mark.slow
 def test_many_malformed_messages_are_refused(victim: Victim) -> None:
     """Two thousand over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
     send_messages(victim, 2_000, 1)
+    assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
 @pytest.mark.slow
@@ -53,3 +56,4 @@ def test_clients_may_vanish_and_streams_may_stop(victim: Victim) -> None:
     """During calls, before they read the answers, and in the middle of messages, a gigabyte of them."""
     vanish_often(victim, 300, 1)
     send_halves(victim, 1_000)
+    assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
