@@ -32,7 +32,7 @@ def compile_protos(out: Path) -> None:
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
     sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
-    bundled = [str(files("grpc_tools") / "_proto"), *_google(out / "include")]
+    bundled = [str(files("grpc_tools") / "_proto"), *google_protos(out / "include")]
     outputs = [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
     plugins = [
         f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}"
@@ -44,8 +44,8 @@ def compile_protos(out: Path) -> None:
     shutil.rmtree(out / "include")
 
 
-def _google(scratch: Path) -> tuple[str, str]:
-    """Folders to include for google.longrunning, of googleapis-common-protos.
+def google_protos(scratch: Path) -> tuple[str, str]:
+    """Folders to include for google.longrunning and google.rpc, of googleapis-common-protos.
 
     The package has its file under another name than the one it is compiled as, by which others import it.
     """

@@ -4,6 +4,7 @@ import importlib
 import sys
 import time
 from pathlib import Path
+from runpy import run_path
 
 import grpc
 import numpy as np
@@ -27,11 +28,11 @@ def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "stubs").mkdir()
     proto = ROOT / "proto"
     files = [str(path) for path in sorted(proto.rglob("*.proto"))]
-    include = str(Path(str(importlib.import_module("grpc_tools").__file__)).parent / "_proto")
+    google = run_path(str(ROOT / "tools" / "proto.py"))["google_protos"](tmp_path / "google")
+    bundled = Path(str(importlib.import_module("grpc_tools").__file__)).parent / "_proto"
+    included = [f"-I{folder}" for folder in (proto, bundled, *google)]
     out = str(tmp_path / "stubs")
-    assert (
-        protoc.main(["", f"-I{proto}", f"-I{include}", f"--python_out={out}", f"--grpc_python_out={out}", *files]) == 0
-    )
+    assert protoc.main(["", *included, f"--python_out={out}", f"--grpc_python_out={out}", *files]) == 0
     (tmp_path / "stubs" / "crossview" / "__init__.py").touch()  # or this project's package of the name would be found
     ours = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "crossview"}
     monkeypatch.syspath_prepend(out)
