@@ -2,9 +2,10 @@
 
 import os
 
-_NICENESS = 10
+_LONG_WORK, _WRITES = 10, 5
 
 
-def give_way() -> None:
-    """Let this process, and those that it starts, compute when few others want to."""
-    os.setpriority(os.PRIO_PROCESS, 0, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
+def give_way(to_writes: bool = True) -> None:
+    """Let this process, and those that it starts, compute when few others want to; writes come before long work."""
+    niceness = _LONG_WORK if to_writes else _WRITES
+    os.setpriority(os.PRIO_PROCESS, 0, max(niceness, os.getpriority(os.PRIO_PROCESS, 0)))

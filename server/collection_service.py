@@ -6,39 +6,30 @@ from itertools import chain
 from typing import TypeVar
 
 import grpc
-import numpy as np
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
-from engine.errors import InvalidInputError, NotFoundError
-from engine.item import ImportReport, Picture
+from engine.errors import InvalidInputError
+from engine.item import Picture
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from server import pages
-from server.batches import batches, merged
+from server.batches import batches
 from server.cache import OpenCollections
-from server.convert import (
-    from_item,
-    from_report,
-    readable_entries,
-    to_filter,
-    to_new_item,
-    to_picture,
-    to_row,
-    to_update,
-)
+from server.convert import from_item, to_filter, to_picture
 from server.convert_embeddings import from_item_embeddings
 from server.convert_info import from_collection, from_space
 from server.fields import to_message
 from server.jobs.jobs import Jobs
-from server.names import collection_name, item_name, parse_collection, parse_item, parse_space
+from server.names import collection_name, parse_collection, parse_item, parse_space
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import types_pb2
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+from server.writing.item_writes import ItemWrites
 
 _Response = TypeVar("_Response", bound=Message)
 
 
-class CollectionService:
+class CollectionService(ItemWrites):
     """Creates, fills, trains and describes the collections of a server.
 
     Trainings and evaluations are ``jobs`` that it waits for. ``workers`` is how many processes compute feature rows for
@@ -46,9 +37,8 @@ class CollectionService:
     """
 
     def __init__(self, collections: OpenCollections, jobs: Jobs, workers: int = 1) -> None:
-        self.collections = collections
+        super().__init__(collections, workers)
         self.jobs = jobs
-        self.workers = workers
 
     def CreateCollection(self, request: pb.CreateCollectionRequest, context: grpc.ServicerContext) -> pb.Collection:
         """A new, empty collection."""
@@ -105,20 +95,6 @@ class CollectionService:
             )
         return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
 
-    def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
-        """Adds or updates a batch of items."""
-        with self.collections.use(parse_collection(request.parent)) as collection:
-            items, failures = readable_entries(request.items, to_new_item)
-            report = collection.import_items(items, workers=self.workers)
-        return from_report(merged([report, ImportReport(failures=failures)]))
-
-    def UpdateItems(self, request: pb.UpdateItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
-        """Changes labels, attributes and texts."""
-        with self.collections.use(parse_collection(request.parent)) as collection:
-            updates, failures = readable_entries(request.updates, to_update)
-            report = collection.update_items(updates, request.match_paths)
-        return from_report(merged([report, ImportReport(failures=failures)]))
-
     def ListDeletedItems(
         self, request: pb.ListDeletedItemsRequest, context: grpc.ServicerContext
     ) -> pb.ListDeletedItemsResponse:
@@ -137,15 +113,6 @@ class CollectionService:
         """What is inconsistent in a collection."""
         with self.collections.use(parse_collection(request.name)) as collection:
             return pb.CheckCollectionResponse(findings=collection.findings())
-
-    def PutVectors(self, request: pb.PutVectorsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
-        """Rows from outside."""
-        widths = {len(row.values) for row in request.rows}
-        if len(widths) != 1:
-            raise InvalidInputError("vectors are of one length, and at least one")
-        with self.collections.use(parse_collection(request.parent)) as collection:
-            rows = np.stack([to_row(row) for row in request.rows])
-            return from_report(collection.put_vectors(request.view, tuple(request.keys), rows))
 
     def GetItem(self, request: pb.GetItemRequest, context: grpc.ServicerContext) -> types_pb2.Item:
         """One item."""
@@ -168,19 +135,6 @@ class CollectionService:
         """How many items a filter lets through."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)))
-
-    def DeleteItem(self, request: pb.DeleteItemRequest, context: grpc.ServicerContext) -> Empty:
-        """Deletes one item, which must exist."""
-        name, key = parse_item(request.name)
-        with self.collections.use(name) as collection:
-            if collection.delete_items([key]) == 0:
-                raise NotFoundError(f"no item {item_name(name, key)!r}")
-        return Empty()
-
-    def DeleteItems(self, request: pb.DeleteItemsRequest, context: grpc.ServicerContext) -> pb.DeleteItemsResponse:
-        """Deletes items by key, those that exist."""
-        with self.collections.use(parse_collection(request.parent)) as collection:
-            return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))
 
     def GetThumbnail(self, request: pb.GetThumbnailRequest, context: grpc.ServicerContext) -> pb.Thumbnail:
         """The small picture of an item."""

@@ -25,6 +25,9 @@ from server.pb.crossview.v1 import collections_pb2, jobs_pb2, search_pb2
 from server.rooms import Rooms
 from server.search_service import SearchService
 from server.settings import ServerSettings
+from server.writing.forwarding import forwarded
+from server.writing.item_writes import WRITES
+from server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle."""
@@ -47,6 +50,7 @@ class RunningServer:
         pictures = PicturePool(settings.workers, settings.picture_limits)
         self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures)
         self.jobs = Jobs(self.collections.home, settings.jobs)
+        self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._rooms = Rooms(settings)
         self._calls = Calls(self._rooms)
         self._loop = asyncio.new_event_loop()
@@ -107,7 +111,11 @@ class RunningServer:
         answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
         decode = GetMessageClass(method.input_type).FromString
         at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
-        served = Method(service, method.name, decode, getattr(servicer, answered_by), at_hand)
+        answer = getattr(servicer, answered_by)
+        if answered_by in WRITES:
+            response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
+            answer = forwarded(answer, response, self.writing, self.collections)
+        served = Method(service, method.name, decode, answer, at_hand)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)
@@ -126,6 +134,7 @@ class RunningServer:
             self._rooms.close()
             self._upkeep.join()
             self.jobs.close()
+            self.writing.close()
         return self.collections.close()
 
     async def _stop(self, seconds: float) -> None:

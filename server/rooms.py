@@ -1,7 +1,9 @@
 """Rooms: threads and waiting places for each kind of call, so that no kind waits for another."""
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +16,10 @@ from server.settings import ServerSettings
 
 T = TypeVar("T")
 _LONG = {"Train", "ExtendSpace", "AssignLabel", "Evaluate", "FitViews", "WaitOperation"}
+_SEARCH_PATIENCE, _PATIENCE = 0.3, 1.0
+"""Seconds that a search may wait for its turn, and one by picture or another reading call."""
+_NEWS = 0.1
+"""Share of the last call in how long calls are expected to take."""
 _READING = ("Get", "List", "Count", "Check", "Embed")
 
 
@@ -25,12 +31,16 @@ class _Task:
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
+    seconds: float = 0.0
+    """How long it took."""
 
     def run(self) -> None:
+        began = time.monotonic()
         try:
             self.result = self.work()
         except BaseException as error:  # noqa: BLE001 - it is raised where the work is awaited
             self.error = error
+        self.seconds = time.monotonic() - began
 
     def deliver(self) -> None:
         if self.future.done():  # nobody waits any more
@@ -44,16 +54,20 @@ class _Task:
 class Room:
     """Threads that answer one kind of call, and as many more places for calls that wait for a thread.
 
-    ``retry_seconds`` is after how long a call that is refused had better come again. Unlike an executor's, the threads
-    wake the event loop once for all that has ended by then: under load, this is most of what a call costs there.
+    A call that would wait longer than ``patience``, by how long the last ones took, is refused, although there is a
+    place: the others keep their pace however many come. ``retry_seconds`` is after how long it had better come again.
+    Unlike an executor's, the threads wake the event loop once for all that has ended by then: under load, this is most
+    of what a call costs there.
     """
 
-    def __init__(self, kind: str, threads: int, waiting: int, retry_seconds: float) -> None:
-        self._kind, self._retry_seconds = kind, retry_seconds
+    def __init__(self, kind: str, threads: int, waiting: int, retry_seconds: float, patience: float = math.inf) -> None:
+        self._kind, self._retry_seconds, self._patience = kind, retry_seconds, patience
         self._most_threads, self._places = threads, threads + waiting
         self._threads: list[threading.Thread] = []
         self._taken = 0
-        """Changed by the event loop alone, as are the threads."""
+        """Changed by the event loop alone, as are the threads and the seconds."""
+        self._seconds = 0.0
+        """That the last calls took, the later the more they count."""
         self._todo: SimpleQueue[_Task | None] = SimpleQueue()
         self._ended: deque[_Task] = deque()
         self._loop_knows = False
@@ -61,9 +75,9 @@ class Room:
     async def run(self, work: Callable[[], T]) -> T:
         """Returns what the work returns, done in a thread; work that nobody awaits any more is not begun.
 
-        Raises OverloadedError at once where every place is taken, else what the work raises.
+        Raises OverloadedError at once where every place is taken or the wait is too long, else what the work raises.
         """
-        if self._taken >= self._places:
+        if self._taken >= self._places or self._wait() > self._patience:
             raise OverloadedError(
                 f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s",
                 self._retry_seconds,
@@ -76,6 +90,11 @@ class Room:
         task = _Task(work, loop.create_future())
         self._todo.put(task)
         return cast(T, await task.future)
+
+    def _wait(self) -> float:
+        """Returns the seconds until a thread would begin with a further call; 0 as long as few calls wait."""
+        waiting = self._taken + 1 - self._most_threads
+        return waiting * self._seconds / self._most_threads if waiting > self._most_threads else 0.0
 
     def close(self) -> None:
         """Lets the threads end; what they work on goes on."""
@@ -96,16 +115,18 @@ class Room:
         self._loop_knows = False
         while self._ended:
             self._taken -= 1
-            self._ended.popleft().deliver()
+            task = self._ended.popleft()
+            self._seconds += _NEWS * (task.seconds - self._seconds)
+            task.deliver()
 
 
 class Rooms:
     """The rooms of a server."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._searches = Room("searches", settings.threads, settings.waiting, 0.1)
-        self._pictures = Room("searches by picture", settings.threads, settings.waiting, 1.0)
-        self._reads = Room("reading calls", settings.threads, settings.waiting, 0.5)
+        self._searches = Room("searches", settings.threads, settings.waiting, 0.1, _SEARCH_PATIENCE)
+        self._pictures = Room("searches by picture", settings.threads, settings.waiting, 1.0, _PATIENCE)
+        self._reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _PATIENCE)
         self._writes = Room("writes", settings.writers, settings.waiting, 1.0)
         self._long = Room("trainings and other long calls", settings.waiting, 0, 10.0)
 

@@ -1,6 +1,5 @@
 """A process for jobs, as its server sees it."""
 
-import multiprocessing
 import os
 import signal
 from multiprocessing.connection import Connection
@@ -8,13 +7,11 @@ from pathlib import Path
 
 from google.rpc.status_pb2 import Status
 
-from server.jobs.channel import END, REQUEST, STOP, Channel
+from server.channel import END, REQUEST, STOP, Channel
+from server.forks import CONTEXT
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 
-_MODULE = "server.jobs.worker"
 _END_SECONDS = 5.0
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([_MODULE])
 
 
 class WorkerProcess:
@@ -29,10 +26,10 @@ class WorkerProcess:
     """
 
     def __init__(self, home: Path, held: int) -> None:
-        ours, its = _context.Pipe()
+        ours, its = CONTEXT.Pipe()
         lock = Connection(os.dup(held))  # as which a descriptor can be handed on
         with its, lock:
-            self._process = _context.Process(target=_carry_out, args=(its, lock, str(home)))
+            self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home)))
             self._process.start()
         self._channel = Channel(ours)
         self.receive = self._channel.receive

@@ -12,8 +12,8 @@ from google.rpc.status_pb2 import Status
 
 from engine.errors import StorageError
 from engine.home import Home
+from server.channel import ERROR, PROGRESS
 from server.errors import JobStoppedError
-from server.jobs.channel import ERROR, PROGRESS
 from server.jobs.owner import Owner
 from server.jobs.process import WorkerProcess
 from server.jobs.records import Records

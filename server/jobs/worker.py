@@ -15,7 +15,7 @@ from engine.learners.cancellation import cancellable
 from engine.learners.threads import one_blas_thread
 from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
 from features.priority import give_way
-from server.jobs.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
+from server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
 from server.jobs.operation import collection_of
 from server.jobs.work import carry_out
 from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest

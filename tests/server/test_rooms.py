@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,11 +28,11 @@ from server.settings import ServerSettings
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
 
-def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int = 2) -> Any:
+def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int = 2, patience: float = 60.0) -> Any:
     """What a scene in a room of two threads and two waiting places gives."""
 
     async def play() -> Any:
-        room = Room("tests", threads, waiting, 0.5)
+        room = Room("tests", threads, waiting, 0.5, patience)
         try:
             return await asyncio.wait_for(scene(room), 60)
         finally:
@@ -50,6 +51,24 @@ def test_results_and_errors_come_back_to_who_waits() -> None:
     error, *values = run(scene)
     assert isinstance(error, ZeroDivisionError)
     assert values == [1, 0, 0]
+
+
+def test_what_would_wait_too_long_is_refused_although_there_is_a_place() -> None:
+    """By how long earlier calls took; as soon as few wait, calls are taken again."""
+
+    async def scene(room: Room) -> tuple[int, int]:
+        await room.run(lambda: time.sleep(0.2))
+        leave = threading.Event()
+        calls = [asyncio.ensure_future(room.run(lambda: leave.wait(60))) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        refused = sum(call.done() and isinstance(call.exception(), OverloadedError) for call in calls)
+        leave.set()
+        await asyncio.gather(*calls, return_exceptions=True)
+        return refused, await room.run(lambda: 7)
+
+    refused, answer = run(scene, waiting=100, patience=0.05)
+    assert 0 < refused < 20
+    assert answer == 7
 
 
 def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:

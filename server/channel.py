@@ -1,8 +1,8 @@
-"""The channel between a server and the process that carries out its jobs: tagged messages, both ways.
+"""The channel between a server and a process that works for it: tagged messages, both ways.
 
-The server sends REQUEST with a SubmitJobRequest, STOP with the Status to end with, and END. The process sends PROGRESS
-with a JobMetadata.Progress, and at the end of a job RESPONSE with what its method responds with, as an Any, or ERROR
-with a Status. Who finds the channel closed knows that the other is gone.
+The server sends REQUEST with what is to be done, STOP with the Status to end with, and END. The process sends PROGRESS
+with a JobMetadata.Progress, and at the end RESPONSE with what the method responds with, as an Any, or ERROR with a
+Status. Who finds the channel closed knows that the other is gone.
 """
 
 import threading

@@ -1,0 +1,1 @@
+"""Writes of items, carried out in a process beside the one that answers searches."""

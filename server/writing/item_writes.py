@@ -1,0 +1,61 @@
+"""The writes of items: methods of the collection service that a server may have carried out in another process."""
+# ruff: noqa: N802 - methods bear the names of their rpcs
+
+import grpc
+import numpy as np
+from google.protobuf.empty_pb2 import Empty
+
+from engine.errors import InvalidInputError, NotFoundError
+from engine.item import ImportReport
+from server.batches import merged
+from server.cache import OpenCollections
+from server.convert import from_report, readable_entries, to_new_item, to_row, to_update
+from server.names import item_name, parse_collection, parse_item
+from server.pb.crossview.v1 import collections_pb2 as pb
+
+WRITES = ("ImportItems", "UpdateItems", "PutVectors", "DeleteItem", "DeleteItems")
+"""The methods of ``ItemWrites``."""
+
+
+class ItemWrites:
+    """Adds, changes and deletes items; ``workers`` is how many processes compute feature rows for one import."""
+
+    def __init__(self, collections: OpenCollections, workers: int = 1) -> None:
+        self.collections = collections
+        self.workers = workers
+
+    def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+        """Adds or updates a batch of items."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            items, failures = readable_entries(request.items, to_new_item)
+            report = collection.import_items(items, workers=self.workers)
+        return from_report(merged([report, ImportReport(failures=failures)]))
+
+    def UpdateItems(self, request: pb.UpdateItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+        """Changes labels, attributes and texts."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            updates, failures = readable_entries(request.updates, to_update)
+            report = collection.update_items(updates, request.match_paths)
+        return from_report(merged([report, ImportReport(failures=failures)]))
+
+    def PutVectors(self, request: pb.PutVectorsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+        """Rows from outside."""
+        widths = {len(row.values) for row in request.rows}
+        if len(widths) != 1:
+            raise InvalidInputError("vectors are of one length, and at least one")
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            rows = np.stack([to_row(row) for row in request.rows])
+            return from_report(collection.put_vectors(request.view, tuple(request.keys), rows))
+
+    def DeleteItem(self, request: pb.DeleteItemRequest, context: grpc.ServicerContext) -> Empty:
+        """Deletes one item, which must exist."""
+        name, key = parse_item(request.name)
+        with self.collections.use(name) as collection:
+            if collection.delete_items([key]) == 0:
+                raise NotFoundError(f"no item {item_name(name, key)!r}")
+        return Empty()
+
+    def DeleteItems(self, request: pb.DeleteItemsRequest, context: grpc.ServicerContext) -> pb.DeleteItemsResponse:
+        """Deletes items by key, those that exist."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))

@@ -1,0 +1,88 @@
+"""A process that carries out writes of items for a server; it ends when the server does, however that ends."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+
+from google.protobuf.any_pb2 import Any
+from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status
+
+from engine.home import Home
+from engine.ingest import importing  # noqa: F401  # loaded before this process is forked
+from engine.learners.cancellation import cancellable
+from engine.learners.threads import one_blas_thread
+from features.priority import give_way
+from server.cache import OpenCollections
+from server.channel import ERROR, RESPONSE, STOP, Channel
+from server.pb.crossview.v1 import collections_pb2
+from server.status import error_in, refusal
+from server.writing.item_writes import ItemWrites
+
+_LOOK_SECONDS = 0.02
+"""Between two looks at whether a write is still wanted."""
+_UPKEEP_SECONDS = 30.0
+
+
+def main(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
+    """Carries out the writes that come, those of each connection in a thread of its own.
+
+    Collections that no write has used for ``idle_seconds`` are closed.
+    """
+    give_way(to_writes=False)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    collections = OpenCollections(Home(home))
+    channels = [Channel(connection) for connection in connections]
+    for channel in channels:
+        threading.Thread(target=_Writes(ItemWrites(collections), channel).carry_out, name="writes", daemon=True).start()
+    channels[0].send(RESPONSE)  # it is ready
+    while True:
+        time.sleep(_UPKEEP_SECONDS)
+        collections.close_idle(idle_seconds)
+
+
+class _Writes:
+    """The writes of one channel, one after the other."""
+
+    def __init__(self, writes: ItemWrites, channel: Channel) -> None:
+        self._writes, self._channel = writes, channel
+        self._looked = 0.0
+
+    def carry_out(self) -> None:
+        """Answers each request; ends the process once the server has gone, which nobody else writes for."""
+        try:
+            while True:
+                tag, body = self._channel.receive() or (STOP, b"")
+                if tag != STOP:  # of a write that had ended before it came
+                    self._channel.send(*self._answer(Any.FromString(body)))
+        except EOFError:
+            os._exit(0)
+
+    def _answer(self, packed: Any) -> tuple[bytes, Message]:
+        try:
+            with cancellable(self._check), one_blas_thread():
+                response = Any()
+                response.Pack(self._carried_out(packed))
+        except EOFError:
+            raise
+        except Exception as error:  # noqa: BLE001  # every error becomes a status
+            return ERROR, refusal(error).status
+        return RESPONSE, response
+
+    def _carried_out(self, packed: Any) -> Message:
+        kind = packed.TypeName().rpartition(".")[2]
+        request = getattr(collections_pb2, kind)()
+        packed.Unpack(request)
+        response: Message = getattr(self._writes, kind.removesuffix("Request"))(request, None)
+        return response
+
+    def _check(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = now
+        if (received := self._channel.receive(0.0)) is not None:
+            raise error_in(Status.FromString(received[1]))

@@ -1,0 +1,109 @@
+"""Writes that a server has carried out in a process of their own."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import NotFoundError
+from engine.item import NewItem
+from engine.query import Query, SearchRequest
+from server.client import Client
+from server.errors import DeadlineExceededError, ServerStoppedError
+from server.listen import RunningServer
+from server.remote_collection import RemoteCollection
+from server.settings import ServerSettings
+
+PATIENCE = 60.0
+"""Seconds until the process is there, on a busy machine."""
+GIVEN_UP = 1.5
+"""By when a write that nobody waits for has ended."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RunningServer]:
+    with RunningServer(ServerSettings(home=tmp_path / "home", port=0)) as running:
+        assert running.writing.wait_until_ready(PATIENCE)
+        yield running
+
+
+@pytest.fixture
+def rows(server: RunningServer) -> Iterator[RemoteCollection]:
+    with Client(server.address, timeout=PATIENCE) as client:
+        made = client.create("rows", views=("vectors:dim=4",))
+        made.import_items([item(key) for key in "abc"])
+        yield made
+
+
+def item(key: str) -> NewItem:
+    return NewItem(key, rows={"vectors": np.full(4, ord(key[0]), np.float32)}, labels=("made",))
+
+
+def keys(rows: RemoteCollection) -> list[str]:
+    return sorted(found.key for found in rows.items(limit=100))
+
+
+def test_what_was_written_is_found_at_once(rows: RemoteCollection) -> None:
+    """Imported, changed and deleted items, whichever process wrote them."""
+    request = SearchRequest([Query("vectors", key="a")], k=10)
+    assert [hit.key for hit in rows.search(request)[0].hits] == ["b", "c"]
+    rows.import_items([item("d")])
+    assert rows.delete_items(["b"]) == 1
+    assert [hit.key for hit in rows.search(request)[0].hits] == ["c", "d"]
+
+
+def test_errors_are_those_of_the_engine(server: RunningServer, rows: RemoteCollection) -> None:
+    """The process passes them on as it would answer them."""
+    report = rows.import_items([NewItem("x", rows={"vectors": np.full(3, 1.0, np.float32)})])
+    assert [failure.key for failure in report.failures] == ["x"]
+    with Client(server.address) as client:
+        absent = RemoteCollection(client, "absent")
+        with pytest.raises(NotFoundError, match="absent"):
+            absent.import_items([item("a")])
+
+
+def test_a_collection_made_anew_is_not_taken_for_the_old_one(server: RunningServer, rows: RemoteCollection) -> None:
+    """The process has had the old one open."""
+    with Client(server.address, timeout=PATIENCE) as client:
+        client.delete("rows")
+        again = client.create("rows", views=("vectors:dim=4",))
+        again.import_items([item("z")])
+        assert keys(again) == ["z"]
+
+
+def test_a_process_that_was_killed_is_replaced(server: RunningServer, rows: RemoteCollection) -> None:
+    """The write after it is told that nothing is known of it, and what was acknowledged is there."""
+    os.kill(server.writing.pid, signal.SIGKILL)
+    with pytest.raises(ServerStoppedError, match="check before"):
+        rows.import_items([item("d")])
+    written = set(keys(rows))
+    assert {"a", "b", "c"} <= written
+    rows.import_items([item("x")])
+    assert set(keys(rows)) == written | {"x"}
+    assert server.writing.wait_until_ready(PATIENCE)
+
+
+def test_writes_of_many_take_turns(rows: RemoteCollection) -> None:
+    """More at once than the process carries out at once."""
+    threads = [threading.Thread(target=rows.import_items, args=([item(key)],)) for key in "defghijklmnop"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "".join(keys(rows)) == "abcdefghijklmnop"
+
+
+def test_a_write_that_nobody_waits_for_is_given_up(server: RunningServer, rows: RemoteCollection) -> None:
+    """Another program holds the lock; the caller's time runs out, and nothing is written when the lock is free."""
+    with server.collections.home.open("rows") as collection:
+        with collection._catalog.write(), Client(server.address, timeout=0.5) as hasty:
+            with pytest.raises(DeadlineExceededError):
+                hasty.open("rows").import_items([item("x")])
+            time.sleep(GIVEN_UP)
+        rows.import_items([item("y")])
+    assert keys(rows) == ["a", "b", "c", "y"]
