@@ -31,6 +31,8 @@ from server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle."""
+_SETTLED_SECONDS = 5.0
+"""After which a server that goes on gets its process for writes, if it has none: one that ends soon need not pay for it."""
 _KEEPALIVE_SECONDS = 60
 """After which a client that says nothing is asked whether it is still there."""
 _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}
@@ -64,7 +66,7 @@ class RunningServer:
             raise
         self.address = f"{settings.host}:{self.port}"
         self._stopping = threading.Event()
-        self._upkeep = threading.Thread(target=self._close_idle, name="upkeep", daemon=True)
+        self._upkeep = threading.Thread(target=self._keep_up, name="upkeep", daemon=True)
         self._upkeep.start()
 
     async def _start(self) -> int:
@@ -153,7 +155,10 @@ class RunningServer:
         self._thread.join()
         self._loop.close()
 
-    def _close_idle(self) -> None:
+    def _keep_up(self) -> None:
+        if self._stopping.wait(_SETTLED_SECONDS):
+            return
+        self.writing.start()
         seconds = self.settings.idle_seconds
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)

@@ -22,7 +22,8 @@ def measure_overload(served: Served, clients: Clients, seconds: float) -> Figure
     rows: Figures = []
     for kind, task in TASKS.items():
         load = partial(Load, address=served.ours, requests=served.requests[kind], seconds=seconds, timeout=_PATIENCE)
-        capacity = max(1.0, clients.run(load(at_once=AT_ONCE)).rate)
+        full = clients.run(load(at_once=AT_ONCE))
+        capacity = max(1.0, full.rate)
         calm = clients.run(load(rate=max(2.0, UNLOADED * capacity)))
         rush = clients.run(load(rate=min(MOST_A_SECOND, TIMES * capacity)))
         of, count = partial(figure, PART, task, OURS), max(1, len(rush.codes))
@@ -30,9 +31,11 @@ def measure_overload(served: Served, clients: Clients, seconds: float) -> Figure
         rows += [
             of("capacity, calls/s", capacity),
             of("begun, times the capacity", float((rush.began >= 0).sum()) / seconds / capacity),
+            of("p99 at capacity, ms", full.milliseconds(99)),
             of("p99 unloaded, ms", calm.milliseconds(99)),
             of("p99 accepted, ms", rush.milliseconds(99)),
             of("p99 accepted, times unloaded", rush.milliseconds(99) / calm.milliseconds(99)),
+            of("p99 accepted, times that at capacity", rush.milliseconds(99) / full.milliseconds(99)),
             of("p99 refused, ms", rush.milliseconds(99, REFUSED)),
             of("accepted, %", 100 * float(accepted) / count),
             of("refused, %", 100 * float(refused) / count),

@@ -29,8 +29,8 @@ _log = logging.getLogger("crossview.server")
 class WriteProcess:
     """Carries out writes in a process of its own, so that what they compute keeps no search of this one waiting.
 
-    The process is started beside the first write, and again where it has died. It takes seconds to import what it
-    needs; meanwhile there is none.
+    The process is started beside the first write at the latest, and again where it has died. It takes seconds to
+    import what it needs; meanwhile there is none.
 
     Args:
         home: folder of the collections.
@@ -53,7 +53,7 @@ class WriteProcess:
         """
         process = self._process
         if process is None:
-            self._start()
+            self.start()
             return None
         try:
             return process.answer(request)
@@ -70,13 +70,13 @@ class WriteProcess:
                 return
             self._process = None
         _log.error("the process that writes %s; another one is started", dead.end())
-        self._start()
+        self.start()
 
     def wait_until_ready(self, seconds: float) -> bool:
         """Starts the process, and returns whether it is ready within so many seconds."""
         until = time.monotonic() + seconds
         while self._process is None and time.monotonic() < until:
-            self._start()
+            self.start()
             time.sleep(_TICK)
         return self._process is not None
 
@@ -96,10 +96,10 @@ class WriteProcess:
             self._process.end()
             self._process = None
 
-    def _start(self) -> None:
-        """Begins to start the process, unless that has begun."""
+    def start(self) -> None:
+        """Begins to start the process, unless it is there or that has begun."""
         with self._state:
-            if self._starting is None and not self._closed:
+            if self._process is None and self._starting is None and not self._closed:
                 self._starting = threading.Thread(target=self._started, name="start of writes", daemon=True)
                 self._starting.start()
 
