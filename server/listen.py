@@ -32,7 +32,7 @@ from server.writing.process import WriteProcess
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle."""
 _SETTLED_SECONDS = 5.0
-"""After which a server that goes on gets its process for writes, if it has none: one that ends soon need not pay for it."""
+"""After which a server that goes on gets its process for writes, if it has none: not one that ends soon."""
 _KEEPALIVE_SECONDS = 60
 """After which a client that says nothing is asked whether it is still there."""
 _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}

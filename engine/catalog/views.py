@@ -31,14 +31,19 @@ class Views:
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
+        self._known: tuple[ViewRecord, ...] | None = None
+        """They change within the transaction by these methods only."""
 
     def all(self) -> tuple[ViewRecord, ...]:
         """Return every view in the order of its creation."""
-        found = self._connection.execute(sa.select(*_COLUMNS).order_by(views.c.id))
-        return tuple(ViewRecord(**row._mapping) for row in found)
+        if self._known is None:
+            found = self._connection.execute(sa.select(*_COLUMNS).order_by(views.c.id))
+            self._known = tuple(ViewRecord(**row._mapping) for row in found)
+        return self._known
 
     def add(self, name: str, extractor: str, params: Mapping[str, Any], dim: int, revision: int) -> None:
         """Add a view."""
+        self._known = None
         # SQLite would give the id of a view that was deleted last to the next one; deletions keep below the sequence.
         highest = self._connection.scalar(sa.select(sa.func.max(views.c.id))) or 0
         sequence = self._connection.scalar(sa.select(collection.c.sequence)) or 0
@@ -50,6 +55,7 @@ class Views:
 
         The collection's sequence is raised to the view's id at least, so that no later view has it.
         """
+        self._known = None
         self._connection.execute(sa.delete(view_revisions).where(view_revisions.c.view_id == view.id))
         self._connection.execute(sa.delete(views).where(views.c.id == view.id))
         behind = sa.update(collection).where(collection.c.sequence < view.id)
@@ -57,6 +63,7 @@ class Views:
 
     def add_revision(self, view: ViewRecord, state: bytes) -> int:
         """Store a newly fitted state as the view's current revision and return its number."""
+        self._known = None
         revision = view.revision + 1
         self._connection.execute(sa.insert(view_revisions).values(view_id=view.id, revision=revision, state=state))
         self._connection.execute(sa.update(views).where(views.c.id == view.id).values(revision=revision))

@@ -31,9 +31,6 @@ _FEWEST_SAVED = 10_000
 
 _UNTIL_NEXT_SAVE = 60.0
 """Seconds after a snapshot that could not be written, until the next is tried while the collection is open."""
-_ATTEMPTS = 1
-"""Times that a search is begun with what is in memory before it is made in a transaction of its own."""
-
 T = TypeVar("T")
 TargetsOf = Callable[[Version, Space], Sequence[Target]]
 
@@ -56,30 +53,34 @@ class Versions:
 
     def current(self) -> Version:
         """Return the version of the state that the catalog is in."""
-        counter, latest = self._catalog.counter(), self._latest
-        if latest is not None and counter is not None and latest[0] == counter:
-            return latest[1]
+        unchanged = self._unchanged()
+        if unchanged is not None:
+            return unchanged
         with held(self._changing):
             return self._next()
+
+    def _unchanged(self) -> Version | None:
+        """Return the latest version while the catalog is in its state."""
+        counter, latest = self._catalog.counter(), self._latest
+        return latest[1] if latest is not None and counter is not None and latest[0] == counter else None
 
     def at_hand(self, name: str) -> tuple[Version, IndexedSpace] | None:
         """Return the current version as far as it is in memory, and a space of it, by default the active one.
 
         None where the next version has to be made first, or the space was not used yet. It waits for nobody.
         """
-        counter, latest = self._catalog.counter(), self._latest
-        if latest is None or counter is None or latest[0] != counter:
-            return None
-        space = latest[1].space(name)
-        return None if space is None else (latest[1].in_memory, space)
+        version = self._unchanged()
+        space = None if version is None else version.space(name)
+        return None if version is None or space is None else (version.in_memory, space)
 
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
         """Return an answer from the current version; arguments and errors as those of ``prepared``.
 
-        What is not in memory is read of the version's own state, also where others write all the time.
+        What is not in memory is read of the version's own state, also where others write all the time: where the
+        catalog has changed, the transaction that makes the next version stays open for the answer.
         """
-        for _ in range(_ATTEMPTS):
-            checkpoint()
+        checkpoint()
+        if self._unchanged() is not None:
             with suppress(StaleError):
                 return answer(*self.prepared(name, targets_of))
         with self._held_version() as version:
@@ -179,11 +180,13 @@ class Versions:
         """Return a space of a version that is held, with the indexes of some targets."""
         space = version.space(name) or self._loaded_space(version, name)
         lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
-        with held(self._loading), version.read() as tx:
-            for target in lacking:
-                space = space.with_target(tx, self.indexes, target)
-        with suppress(StaleError):
-            self._with(replace(space, indexes={target: space.indexes[target] for target in lacking}))
+        if lacking:
+            with held(self._loading), version.read() as tx:
+                for target in lacking:
+                    space = space.with_target(tx, self.indexes, target)
+        if lacking or version.space(name) is None:
+            with suppress(StaleError):
+                self._with(replace(space, indexes={target: space.indexes[target] for target in lacking}))
         return space
 
     def _loaded_space(self, version: Version, name: str) -> IndexedSpace:
