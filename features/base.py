@@ -40,6 +40,8 @@ class Extractor(ABC):
     """Whether ``fit`` learns from the labels that its samples have."""
     steps: ClassVar[tuple[str, ...]] = ()
     """Normalisation steps that spaces apply to the rows first, such as ("l1",) for counts; () if rows are ready."""
+    earlier_params: ClassVar[Mapping[str, Any]] = {}
+    """What views that were stored before a parameter was there were made with, where that is not its usual value."""
 
     @property
     @abstractmethod

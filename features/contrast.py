@@ -41,7 +41,7 @@ def channel_shares(image: Image, points: NDArray[np.float64]) -> NDArray[np.floa
     channels = cv2.transform(image.astype(np.float32), gained)
     smooth = cv2.GaussianBlur(channels, (0, 0), _SMOOTHING)
     across, down = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, scale=1 / 8), cv2.Sobel(smooth, cv2.CV_32F, 0, 1, scale=1 / 8)
-    change = square_means(np.asarray(cv2.sqrt(across * across + down * down)), points)
+    change = square_means(np.asarray(cv2.magnitude(across, down)), points)
     return np.asarray(change / np.sqrt(_NOISE + (change**2).sum(axis=1, keepdims=True)), dtype=np.float32)
 
 

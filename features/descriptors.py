@@ -1,5 +1,7 @@
 """Colour SIFT: key points of the grey image, described in three opponent colour channels."""
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +16,15 @@ CONTRAST_THRESHOLD = 0.01
 _SIGMA, _LAYERS, _LENGTH, _SMALLEST_SIDE = 1.6, 3, 256.0, 8
 
 
-def color_sift(image: Image) -> NDArray[np.float32]:
+def color_sift(image: Image, half_chroma: bool = True) -> NDArray[np.float32]:
     """Descriptors of an image's key points, (n, 384) float32 of whole numbers 0..256; n is 0 where nothing stands out.
 
     SIFT is taken upright in O1, O2 and O3 (van de Sande, Gevers & Snoek, PAMI 2010). Each third, scaled to sum to its
     channel's share of the local change (``channel_shares``), goes in by its square root (RootSIFT: Arandjelovic &
     Zisserman, CVPR 2012) times 256: SIFT alone would raise the noise of a colourless channel to the level of the rest.
+
+    ``half_chroma``: whether O1 and O2 are described in images of half the width and height, as most JPEG files store
+    them, a quarter of the samples.
 
     Whole numbers keep every later dot product below 2^24, where float32 sums are exact in any order: an image gets the
     same words whatever number of threads multiplies.
@@ -29,13 +34,27 @@ def color_sift(image: Image) -> NDArray[np.float32]:
     if not points:
         return np.zeros((0, DESCRIPTOR_SIZE), np.float32)
     shares = channel_shares(image, np.array([(*point.pt, point.size) for point in points]))
-    describer = cv2.SIFT.create(nOctaveLayers=_LAYERS, sigma=_SIGMA * 2 ** (1 / _LAYERS - 1))
+    first, second, third = opponent_channels(image)
+    light = _describe([third], points, 1)
+    described = [*_describe([first, second], points, 2 if half_chroma else 1), *light]
     thirds = []
-    for channel, share in zip(opponent_channels(image), shares.T, strict=True):
-        sift = np.asarray(describer.compute(channel, points)[1], dtype=np.float32)
+    for sift, share in zip(described, shares.T, strict=True):
         scale = share[:, None] / np.maximum(sift.sum(axis=1, keepdims=True), 1.0)
         thirds.append(np.rint(_LENGTH * np.sqrt(sift * scale)))
     return np.hstack(thirds)
+
+
+def _describe(
+    channels: Sequence[NDArray[np.uint8]], points: Sequence[cv2.KeyPoint], step: int
+) -> list[NDArray[np.float32]]:
+    """SIFT of channels at ``key_points``, each (n, 128), sampled every ``step`` pixels; changes the points' places."""
+    if step > 1:
+        channels = [cv2.resize(one, None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA) for one in channels]
+        for point in points:
+            x, y = point.pt
+            point.pt, point.size = ((x + 0.5) / step - 0.5, (y + 0.5) / step - 0.5), point.size / step
+    describer = cv2.SIFT.create(nOctaveLayers=_LAYERS, sigma=_SIGMA * 2 ** (1 / _LAYERS - 1) / step)
+    return [np.asarray(describer.compute(one, points)[1], dtype=np.float32) for one in channels]
 
 
 def key_points(luma: NDArray[np.uint8]) -> list[cv2.KeyPoint]:

@@ -29,3 +29,9 @@ def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
     if missing:
         raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")
     return chosen(**(params or {}))
+
+
+def stored_extractor(name: str, params: Mapping[str, Any]) -> Extractor:
+    """The unfitted extractor of a view that was stored, perhaps before some of the parameters were there."""
+    earlier = EXTRACTORS[name].earlier_params if name in EXTRACTORS else {}
+    return extractor(name, {**earlier, **params})

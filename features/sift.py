@@ -23,11 +23,14 @@ class Sift(ImageExtractor):
 
     name: ClassVar[str] = "sift"
     steps: ClassVar[tuple[str, ...]] = ("l1",)
+    earlier_params: ClassVar[Mapping[str, Any]] = {"half_chroma": False}
 
-    def __init__(self, *, words: int = WORDS) -> None:
+    def __init__(self, *, words: int = WORDS, half_chroma: bool = True) -> None:
         if isinstance(words, bool) or not isinstance(words, int) or not 1 <= words <= MAX_WORDS:
             raise ValueError(f"sift: words must be a whole number from 1 to {MAX_WORDS:,}, not {words!r}")
-        self.words = words
+        if not isinstance(half_chroma, bool):
+            raise ValueError(f"sift: half_chroma must be true or false, not {half_chroma!r}")
+        self.words, self.half_chroma = words, half_chroma
         self._centres: NDArray[np.float32] | None = None
 
     @property
@@ -41,12 +44,12 @@ class Sift(ImageExtractor):
         return self._centres is not None
 
     def params(self) -> dict[str, Any]:
-        """``words``: the size of the codebook, 300 by default."""
-        return {"words": self.words}
+        """``words``: the size of the codebook, 300 by default; ``half_chroma``: see ``color_sift``, true by default."""
+        return {"words": self.words, "half_chroma": self.half_chroma}
 
     def sample(self, image: Image) -> Rows:
         """At most 100 of the image's descriptors, (n, 384) float32, the same ones every time."""
-        descriptors = color_sift(image)
+        descriptors = color_sift(image, self.half_chroma)
         if len(descriptors) <= DESCRIPTORS_PER_IMAGE:
             return descriptors
         chosen = np.random.default_rng(len(descriptors)).choice(len(descriptors), DESCRIPTORS_PER_IMAGE, replace=False)
@@ -61,7 +64,7 @@ class Sift(ImageExtractor):
         """Counts, (words,) float32, summing to the number of key points: all zero where nothing stands out."""
         if self._centres is None:
             raise NotFittedError("the sift view has no visual words yet: fit it on pictures first")
-        return count_words(color_sift(image), self._centres)
+        return count_words(color_sift(image, self.half_chroma), self._centres)
 
     def to_state(self) -> dict[str, NDArray[Any]]:
         """``centres``: (words, 384) float32; {} before fitting."""

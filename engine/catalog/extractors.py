@@ -132,10 +132,10 @@ def check_fitted(tx: Described, view: ViewRecord) -> None:
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
-    from features.registry import extractor
+    from features.registry import stored_extractor
 
     check_fitted(tx, view)
-    made = extractor(view.extractor, view.params)
+    made = stored_extractor(view.extractor, view.params)
     packed = tx.views.state(view, view.revision)
     return made if packed is None else made.load_state(state.unpack(packed)["fitted"])
 

@@ -21,7 +21,7 @@ from features.base import Extractor, ImageExtractor, Labels, Rows
 from features.errors import ImageError
 from features.pictures import IN_PROCESS, Pictures, PictureTask
 from features.reading import samples
-from features.registry import extractor
+from features.registry import stored_extractor
 from features.worker import cores
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
@@ -51,7 +51,7 @@ def empty_images(views: Mapping[str, ViewRecord]) -> dict[str, ImageExtractor]:
 
 def empty(view: ViewRecord) -> Extractor:
     """Return the extractor of a view as it is before it is fitted."""
-    return extractor(view.extractor, view.params)
+    return stored_extractor(view.extractor, view.params)
 
 
 def fit_views(

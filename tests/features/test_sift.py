@@ -5,7 +5,7 @@ import pytest
 from features.contrast import CHROMA_GAIN, OPPONENT, channel_shares, opponent_channels, square_means
 from features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
 from features.errors import NotFittedError
-from features.registry import extractor
+from features.registry import extractor, stored_extractor
 from features.sift import Sift
 from features.words import count_words, fit_words
 
@@ -97,6 +97,25 @@ def test_descriptors_have_the_length_and_whole_numbers_they_promise():
     assert np.array_equal(descriptors, np.rint(descriptors))
     assert descriptors.min() >= 0
     assert (descriptors**2).sum(1).max() < 2**23
+
+
+def test_half_of_the_chroma_changes_the_chroma_alone():
+    """The key points and what is said of light stay; colours are described nearly as before."""
+    full, half = color_sift(scene(0), False), color_sift(scene(0), True)
+    assert np.array_equal(full[:, 256:], half[:, 256:])
+    assert not np.array_equal(full[:, :256], half[:, :256])
+    products = (full[:, :256] * half[:, :256]).sum(1)
+    lengths = np.linalg.norm(full[:, :256], axis=1) * np.linalg.norm(half[:, :256], axis=1)
+    assert np.median(products[lengths > 0] / lengths[lengths > 0]) > 0.8
+
+
+def test_views_of_before_keep_their_descriptors():
+    """A view that was stored without the parameter describes colours as it did then."""
+    assert not stored_extractor("sift", {"words": 20}).half_chroma
+    assert Sift(words=20).half_chroma
+    assert stored_extractor("sift", Sift(words=20).params()).half_chroma
+    with pytest.raises(ValueError, match="true or false"):
+        Sift(half_chroma=1)
 
 
 def test_a_grey_picture_has_nothing_in_its_colour_channels():
