@@ -1,6 +1,7 @@
 """Colour SIFT: key points of the grey image, described in three opponent colour channels."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import cv2
 import numpy as np
@@ -49,7 +50,8 @@ def _describe(
 ) -> list[NDArray[np.float32]]:
     """SIFT of channels at ``key_points``, each (n, 128), sampled every ``step`` pixels; changes the points' places."""
     if step > 1:
-        channels = [cv2.resize(one, None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA) for one in channels]
+        shrink = partial(cv2.resize, dsize=None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)
+        channels = [np.asarray(shrink(one), np.uint8) for one in channels]
         for point in points:
             x, y = point.pt
             point.pt, point.size = ((x + 0.5) / step - 0.5, (y + 0.5) / step - 0.5), point.size / step

@@ -172,6 +172,11 @@ class Items:
         query = sa.select(sa.func.count()).select_from(items).where(*_conditions(chosen))
         return int(self._connection.scalar(query) or 0)
 
+    def extent(self) -> tuple[int, int]:
+        """Return how many live items there are, and the highest id that one has had; 0 where there is none."""
+        count, last = self._connection.execute(sa.select(sa.func.count().filter(_live), sa.func.max(items.c.id))).one()
+        return count, last or 0
+
     def matching(self, chosen: Filter, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
         """Return the ids of the items that pass the filter, ascending; among the ids, of all by default."""
         query = sa.select(items.c.id).where(*_conditions(chosen)).order_by(items.c.id)

@@ -21,6 +21,7 @@ from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
 from engine.spaces.locks import held
+from engine.spaces.reading_ahead import ReadingAhead
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version, Views
@@ -50,6 +51,7 @@ class Versions:
         self._loading = threading.Lock()
         self._upkeep: threading.Thread | None = None
         self._save_after = 0.0
+        self._ahead = ReadingAhead(self.current)
 
     def current(self) -> Version:
         """Return the version of the state that the catalog is in."""
@@ -80,6 +82,7 @@ class Versions:
         catalog has changed, the transaction that makes the next version stays open for the answer.
         """
         checkpoint()
+        self._ahead.begin()
         if self._unchanged() is not None:
             with suppress(StaleError):
                 return answer(*self.prepared(name, targets_of))
@@ -135,6 +138,7 @@ class Versions:
 
     def close(self) -> None:
         """Wait for what goes on in the background."""
+        self._ahead.close()
         if self._upkeep is not None:
             self._upkeep.join()
 

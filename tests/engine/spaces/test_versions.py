@@ -1,5 +1,6 @@
 """Versions: what is in memory answers without the catalog, follows it, and stays what it was for who holds it."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from engine.home import Home
 from engine.item import ItemUpdate, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
+from engine.spaces import reading_ahead
 from engine.spaces import versions as module
 from engine.spaces.search import answer, targets_of
 
@@ -35,6 +37,12 @@ def items(home: Home) -> Iterator[Collection]:
         made.import_items(numbered(*range(0, 40, 2), labels=("even",), attributes={"half": True}))
         made.import_items(numbered(*range(1, 40, 2)))
         yield made
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_read_ahead(monkeypatch) -> None:
+    """Tests that count statements see their own alone."""
+    monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", math.inf)
 
 
 def request(number: float = 10, k: int = 3, **options) -> SearchRequest:
@@ -88,6 +96,30 @@ def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(ite
     after = items.search(asked)
     assert after != first
     assert items.search_at_hand(asked, size) == after
+
+
+def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
+    """Once it has been, a search finds items that no search found before without touching a table."""
+    monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
+    with home.open("line") as reader:
+        reader.search(request(10))
+        thread = reader._versions()._ahead._thread
+        thread.join(60)
+        with statements(reader) as sent:
+            assert set(keys(reader.search(request(35)))) == {"item/035", "item/034", "item/036"}
+        assert not sent
+
+
+def test_a_large_collection_is_not_read_ahead(home, items, monkeypatch):
+    """It would take more memory than anybody asked for."""
+    monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(reading_ahead, "MOST_ITEMS", 39)
+    with home.open("line") as reader:
+        reader.search(request(10))
+        reader._versions()._ahead._thread.join(60)
+        with statements(reader) as sent:
+            reader.search(request(35))
+        assert sent
 
 
 def test_many_queries_by_key_take_few_statements(items):
