@@ -2,10 +2,11 @@
 
 import os
 
-_LONG_WORK, _WRITES = 10, 5
+LONG_WORK, WRITES = 10, 5
+"""The niceness of each."""
 
 
 def give_way(to_writes: bool = True) -> None:
     """Let this process, and those that it starts, compute when few others want to; writes come before long work."""
-    niceness = _LONG_WORK if to_writes else _WRITES
+    niceness = LONG_WORK if to_writes else WRITES
     os.setpriority(os.PRIO_PROCESS, 0, max(niceness, os.getpriority(os.PRIO_PROCESS, 0)))

@@ -34,12 +34,16 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     "engine.learners.subspace": {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "server.jobs", "features", CANCELLATION),
+        *("server.commands", "server.jobs", "server.writing", "features", CANCELLATION),
         *("engine", "engine.ingest", "engine.spaces", "engine.training"),
         *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
     },
     "server.jobs": {
         *("server", "engine", "engine.training", "engine.catalog.file_errors", "features"),
+        *(CANCELLATION, "engine.learners.threads"),
+    },
+    "server.writing": {
+        *("server", "engine", "engine.ingest", "features"),
         *(CANCELLATION, "engine.learners.threads"),
     },
     "server.commands": {

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import CrossviewError
 from engine.recipe import Recipe, Tune
+from features.priority import WRITES
 from server.client import Client
 from server.job import Job
 
@@ -56,8 +57,17 @@ def ended(client: Client, job: str) -> Job:
 
 
 def job_processes(server: int) -> list[int]:
-    """The processes that carry out the jobs of a server, by its number: forks of one that it has started."""
-    return [job for child in _children(server) if _forks(child) for job in _children(child)]
+    """The processes that carry out the jobs of a server, by its number: forks of one that it has started.
+
+    The process for writes is such a fork, too, but gives way to fewer.
+    """
+    return [job for child in _children(server) if _forks(child) for job in _children(child) if not _writes(job)]
+
+
+def _writes(process: int) -> bool:
+    with suppress(OSError):
+        return os.getpriority(os.PRIO_PROCESS, process) == WRITES
+    return False
 
 
 def _forks(process: int) -> bool:
