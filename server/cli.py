@@ -11,6 +11,7 @@ import typer
 from features.priority import give_way
 from server.commands import (
     collections,
+    compare,
     copies,
     delete,
     demo,
@@ -72,6 +73,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit": index.fit,
     "label": label.label,
     "set": label.set_,
+    "compare": compare.compare,
     "train": learn.train,
     "assign": learn.assign,
     "activate": learn.activate,

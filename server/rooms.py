@@ -14,7 +14,7 @@ from server.settings import ServerSettings
 
 T = TypeVar("T")
 _LONG = {"Train", "ExtendSpace", "AssignLabel", "Evaluate", "FitViews", "WaitOperation"}
-_READING = ("Get", "List", "Count", "Check", "Embed")
+_READING = ("Get", "List", "Count", "Check", "Embed", "Next")
 
 
 @dataclass(eq=False)

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "engine.catalog": {"engine", CANCELLATION, "features"},
     "engine.ingest": {"engine", "engine.catalog", CANCELLATION, COMPARISONS, "features"},
     "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
+    "engine.asking": {"engine", "engine.catalog", "engine.spaces"},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
     "engine.learners": LEARNERS,
     "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.subspace"},
@@ -35,7 +36,7 @@ MAY_IMPORT = {
     "engine.learners.subspace": {"engine.learners", STEPS},
     "server": {
         *("server.commands", "server.jobs", "features", CANCELLATION),
-        *("engine", "engine.ingest", "engine.spaces", "engine.training"),
+        *("engine", "engine.asking", "engine.ingest", "engine.spaces", "engine.training"),
         *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
     },
     "server.jobs": {
@@ -44,7 +45,7 @@ MAY_IMPORT = {
     },
     "server.commands": {
         *("server", "server.demo", "server.drawing"),
-        *("engine", "engine.ingest", "engine.spaces", "engine.training", "features"),
+        *("engine", "engine.asking", "engine.ingest", "engine.spaces", "engine.training", "features"),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
     "server.drawing": {"engine"},

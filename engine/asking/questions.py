@@ -1,0 +1,156 @@
+"""The questions of one collection: what to ask people next, and what they answered."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.asking.choice import next_question
+from engine.asking.paging import ANSWERS_AT_ONCE
+from engine.catalog.catalog import Catalog, Transaction, now
+from engine.catalog.description import RAW, space_infos
+from engine.catalog.joined import joined_view
+from engine.comparisons import QUESTIONS, Answer, Question, QuestionRequest, check_notion, check_person
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.spaces.indexed import IndexedSpace
+from engine.spaces.space import Space
+from engine.spaces.target import Target
+from engine.spaces.version import Version
+from engine.spaces.versions import Versions
+
+_REPEATED = 0.1
+"""Share of the questions that somebody else has answered, so that it is known how far people agree."""
+
+
+class _Items(NamedTuple):
+    """The items that can be asked about."""
+
+    keys: Sequence[str]
+    features: NDArray[np.float32] | None
+    """(n, D), where any are known."""
+
+
+class Questions:
+    """Questions to people about the items of a collection, and the answers, which the catalog keeps.
+
+    Every method raises StorageError, and BusyError where it writes.
+    """
+
+    def __init__(self, catalog: Catalog, versions: Callable[[], Versions]) -> None:
+        self._catalog, self._versions = catalog, versions
+
+    def next(self, request: QuestionRequest) -> Question:
+        """Return the next question for a person; one in ten is one that somebody else has answered.
+
+        Raises InvalidInputError, NotFoundError for an unknown view, NotReadyError for too few items.
+        """
+        _check(request)
+        rng = np.random.default_rng(request.seed)
+        with self._catalog.read() as tx:
+            answers, keys, described = tx.answers.page(request.notion), tx.items.keys(), _described_by(tx, request)
+        again = _asked_of_others(answers, request, set(keys.values()))
+        if again and rng.random() < _REPEATED:
+            return again[int(rng.integers(len(again)))]
+        items = self._items(keys, described)
+        size = QUESTIONS[request.kind]
+        if len(items.keys) <= size:
+            what = f"have view {request.view!r}" if request.view else "there are"
+            raise NotReadyError(f"a {request.kind} question is about {size + 1} items, and {len(items.keys)} {what}")
+        places = {key: place for place, key in enumerate(items.keys)}
+        anchor, candidates = next_question(len(places), items.features, _triplets(answers, places), size, rng)
+        chosen = tuple(items.keys[place] for place in candidates)
+        return Question(notion=request.notion, anchor=items.keys[anchor], candidates=chosen)
+
+    def answer(self, answer: Answer) -> Answer:
+        """Store an answer, and return it with its id and time.
+
+        Raises InvalidInputError for what is no answer, NotFoundError for an item that does not exist.
+        """
+        answer.check()
+        with self._catalog.write() as tx:
+            keys = (answer.anchor, *answer.near, *answer.far)
+            known = tx.items.ids_of(keys)
+            if unknown := [key for key in keys if key not in known]:
+                raise NotFoundError(f"no item {unknown[0]!r} in collection {tx.name()!r}")
+            return tx.answers.add(answer, now())
+
+    def undo(self, notion: str, person: str) -> Answer:
+        """Delete the last answer that a person gave in a notion, and return it; NotFoundError where there is none."""
+        check_notion(notion)
+        check_person(person)
+        with self._catalog.write() as tx:
+            last = tx.answers.last(notion, person)
+            if last is None:
+                raise NotFoundError(f"{person} has given no answer in the notion {notion!r}")
+            tx.answers.delete(last.id)
+            return last
+
+    def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
+        """Return up to ``limit`` answers with ids above ``after``, in the order in which they were given.
+
+        Those in one notion, or of one person, where these are named; ``every_answer`` goes through all.
+        """
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        with self._catalog.read() as tx:
+            return tx.answers.page(notion, person, after, limit)
+
+    def _items(self, keys: Mapping[int, str], described: tuple[str, str] | None) -> _Items:
+        """Return the items of a collection, or those with vectors in a target of a space."""
+        if described is None:
+            return _Items([keys[item] for item in sorted(keys)], None)
+        space, name = described
+
+        def targets(_: Version, one: Space) -> list[Target]:
+            return [target for target in one.targets if str(target) == name]
+
+        def held(_: Version, indexed: IndexedSpace) -> _Items:
+            index = next(one.index for target, one in indexed.indexes.items() if str(target) == name)
+            ids = np.array([item for item in index.ids().tolist() if item in keys], np.int64)
+            return _Items([keys[item] for item in ids.tolist()], np.asarray(index.get(ids), np.float32))
+
+        try:
+            return self._versions().answered(space, targets, held)
+        except NotReadyError:  # the space is to be trained again; until then nothing is known
+            return self._items(keys, None)
+
+
+def _check(request: QuestionRequest) -> None:
+    check_notion(request.notion)
+    check_person(request.person)
+    if request.kind not in QUESTIONS:
+        raise InvalidInputError(f"a question is of the kind {' or '.join(QUESTIONS)}, not {request.kind!r}")
+
+
+def _described_by(tx: Transaction, request: QuestionRequest) -> tuple[str, str] | None:
+    """Return the space and target whose vectors describe items; None where nothing does."""
+    if request.view:
+        joined_view(tx, request.view)
+        return RAW, request.view
+    active = next(space for space in space_infos(tx) if space.active)
+    learned = [target for target in active.targets if target.endswith(f":{request.notion}")]
+    return (active.name, learned[0]) if learned else None
+
+
+def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: set[str]) -> list[Question]:
+    """Return the questions, of the kind asked for, that others have answered and this person has not."""
+    seen: dict[tuple[str, frozenset[str]], None] = {}
+    own = set()
+    for answer in answers:
+        candidates = frozenset((*answer.near, *answer.far))
+        if answer.person == request.person:
+            own.add((answer.anchor, candidates))
+        elif answer.kind == request.kind and {answer.anchor, *candidates} <= keys:
+            seen[answer.anchor, candidates] = None
+    return [
+        Question(notion=request.notion, anchor=anchor, candidates=tuple(sorted(candidates)))
+        for anchor, candidates in seen
+        if (anchor, candidates) not in own
+    ]
+
+
+def _triplets(answers: Sequence[Answer], places: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    """Return what answers stand for, by the items' places; without those of other items."""
+    named = (triplet for answer in answers for triplet in answer.triplets if all(key in places for key in triplet))
+    return [(places[anchor], places[near], places[far]) for anchor, near, far in named]
