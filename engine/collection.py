@@ -72,7 +72,7 @@ class Collection(Contents):
 
         Keys are the root's alias and the path below it. A file is one item, however it is reached, under the key that
         it had first. Files that are done are left out, so an interrupted run is finished by the same call; a file that
-        cannot be read, or a line of a CSV file that names no picture, is a failure. Views are fitted first, on a sample.
+        cannot be read, or a line of a CSV file that names no picture, is a failure. Views are fitted first on a sample.
 
         A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
 

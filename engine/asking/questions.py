@@ -55,8 +55,8 @@ class Questions:
         items = self._items(keys, described)
         size = QUESTIONS[request.kind]
         if len(items.keys) <= size:
-            what = f"have view {request.view!r}" if request.view else "there are"
-            raise NotReadyError(f"a {request.kind} question is about {size + 1} items, and {len(items.keys)} {what}")
+            what = f"with view {request.view!r} there are" if request.view else "there are"
+            raise NotReadyError(f"a {request.kind} question is about {size + 1} items, and {what} {len(items.keys)}")
         places = {key: place for place, key in enumerate(items.keys)}
         anchor, candidates = next_question(len(places), items.features, _triplets(answers, places), size, rng)
         chosen = tuple(items.keys[place] for place in candidates)

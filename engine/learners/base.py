@@ -74,7 +74,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
         """Returns the metrics of (n,) classes in a view, counted from 0; -1 where a class has none of its own."""
-        return np.zeros(len(np.asarray(labels)), np.intp)
+        return np.full(len(np.asarray(labels)), 0 if self.n_metrics_ == 1 else -1)
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Finds the metric for a category that was not learned, from a few examples, (m, d_view), and remembers it.
