@@ -1,0 +1,111 @@
+"""The choice of the next question."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.questions.belief import Belief, Items, checked_triplets
+from engine.questions.gain import information_gain
+
+Gains = NDArray[np.float64]
+
+GRID = 9
+_ANCHORS = 48
+_NEAR, _ELSEWHERE = 12, 24  # candidates of an anchor: of its neighbourhood, and anywhere
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to ask: which of the candidates are near the anchor, or of two which is nearer.
+
+    Attributes:
+        anchor: an item.
+        candidates: other items, in the order in which to show them.
+        gain: what is expected of the answer, in bits; of a grid the sum over its pairs, which share some of it.
+    """
+
+    anchor: int
+    candidates: tuple[int, ...]
+    gain: float
+
+
+def choose(belief: Belief, *, size: int = 2, seed: int = 0, asked: ArrayLike = ()) -> Question:
+    """Returns the question whose answer is expected to tell most.
+
+    Of 48 anchors and 36 candidates of each, drawn anew for every seed, a third of them from its neighbourhood, the
+    question is taken whose answer the plausible models disagree on most.
+
+    Args:
+        belief: how sure a model is of distances.
+        size: candidates to choose from: 2 for "is a more like b or like c?", or more for a grid.
+        seed: of the draws.
+        asked: (m, 3) triplets that are not to be asked again, where the size is 2, whichever was nearer.
+
+    Raises:
+        ValueError: unless there are more items than candidates, and at least 2 of these; or all was asked.
+    """
+    if not 2 <= size < belief.count:
+        raise ValueError(f"a question of {size} candidates needs 2 or more, and more items than {belief.count}")
+    generator = np.random.default_rng(seed)
+    anchors = generator.choice(belief.count, min(_ANCHORS, belief.count), replace=False)
+    candidates = _candidates(belief, anchors, size, generator)
+    means, covariances = belief.distances(anchors, candidates)
+    gains = _gains(means, covariances)
+    if size == 2:
+        known = checked_triplets(asked, belief.count)
+        row, chosen = _best_pair(gains, anchors, candidates, known)
+    else:
+        row, chosen = _best_grid(gains, size)
+    order = generator.permutation(chosen)  # so that the place tells nothing
+    value = float(gains[row][np.ix_(order, order)].sum() / 2)
+    return Question(int(anchors[row]), tuple(candidates[row, order].tolist()), value)
+
+
+def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.Generator) -> Items:
+    """Each anchor's candidates, (m, c), none twice: its neighbourhood, and others of a draw that all anchors share."""
+    near = min(max(_NEAR, size // 2), belief.count - 1)
+    total = min(near + max(_ELSEWHERE, size), belief.count - 1)
+    around = belief.nearest(anchors, near)
+    drawn = generator.choice(belief.count, min(total + 1, belief.count), replace=False)
+    known = (drawn[:, None] == around[:, None]).any(axis=2) | (drawn == anchors[:, None])
+    others = drawn[np.argsort(known, axis=1, kind="stable")]
+    return np.hstack([around, others])[:, :total]
+
+
+def _gains(means: Gains, covariances: Gains) -> Gains:
+    """The (m, c, c) bits that it tells of each anchor which of two candidates is nearer."""
+    own = np.diagonal(covariances, axis1=1, axis2=2)
+    variances = own[:, :, None] + own[:, None, :] - 2 * covariances
+    gains = information_gain(means[:, None, :] - means[:, :, None], np.maximum(variances, 0.0))
+    diagonal = np.arange(means.shape[1])
+    gains[:, diagonal, diagonal] = 0.0
+    return gains
+
+
+def _best_pair(gains: Gains, anchors: Items, candidates: Items, asked: Items) -> tuple[int, Items]:
+    """The row and the two columns of the greatest gain, of those that were not asked."""
+    known = {(a, min(b, c), max(b, c)) for a, b, c in asked.tolist()}
+    for place in np.argsort(-gains, axis=None):
+        row, first, second = (int(index) for index in np.unravel_index(place, gains.shape))
+        pair = candidates[row, [first, second]].tolist()
+        if first != second and (int(anchors[row]), min(pair), max(pair)) not in known:
+            return row, np.array([first, second])
+    raise ValueError("all questions that were drawn were asked before: try another seed")
+
+
+def _best_grid(gains: Gains, size: int) -> tuple[int, Items]:
+    """The row and columns of the greatest sum of gains that is reached by adding one candidate after another."""
+    rows = np.arange(len(gains))
+    chosen = np.empty((len(gains), size), dtype=np.int64)
+    chosen[:, 0], chosen[:, 1] = np.unravel_index(gains.reshape(len(gains), -1).argmax(axis=1), gains.shape[1:])
+    sums = gains[rows, chosen[:, 0]] + gains[rows, chosen[:, 1]]
+    values = gains[rows, chosen[:, 0], chosen[:, 1]]
+    sums[rows[:, None], chosen[:, :2]] = -np.inf
+    for place in range(2, size):
+        chosen[:, place] = sums.argmax(axis=1)
+        values = values + sums[rows, chosen[:, place]]
+        sums = sums + gains[rows, chosen[:, place]]
+        sums[rows, chosen[:, place]] = -np.inf
+    best = int(values.argmax())
+    return best, chosen[best]
