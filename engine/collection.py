@@ -30,7 +30,7 @@ from engine.spaces.loaded import LoadedSpaces, stored_space
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
-    from engine.asking.questions import Questions
+    from engine.questions.asking import Questions
     from engine.spaces.space import Space
     from engine.spaces.versions import Versions
 
@@ -379,7 +379,7 @@ class Collection(Contents):
     @property
     def questions(self) -> "Questions":
         """Questions to people about the items, and their answers."""
-        from engine.asking.questions import Questions
+        from engine.questions.asking import Questions
 
         return Questions(self._writable, self._versions)
 

@@ -1,7 +1,7 @@
-"""The questions of a collection on a server, with the methods of ``engine.asking.questions.Questions``."""
+"""The questions of a collection on a server, with the methods of ``engine.questions.asking.Questions``."""
 
-from engine.asking.paging import ANSWERS_AT_ONCE
 from engine.comparisons import Answer, Question, QuestionRequest
+from engine.questions.paging import ANSWERS_AT_ONCE
 from server import pages
 from server.connection import Connection
 from server.convert_questions import from_answer, from_question_request, to_answer, to_question

@@ -1,7 +1,8 @@
-"""Which question to put to people next: the one whose answer tells most about where items lie.
+"""Questions to people: in which notion of similarity which items are alike, and what was answered.
 
-``choose`` takes a belief, which is how sure a model is of the distances between items: ``Places`` where all that is
-known of items are the answers, ``Metric`` where they have features. May import ``engine.learners.comparisons`` only.
+``asking`` has the questions and answers of a collection. ``choose`` finds the question whose answer tells most about
+where items lie. It takes a belief, which is how sure a model is of the distances between items: ``Places`` where all
+that is known of items are the answers, ``Metric`` where they have features.
 """
 
 from engine.questions.choosing import Question, choose

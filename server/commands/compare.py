@@ -14,7 +14,7 @@ from server.commands.common import JsonOption, NameArgument, print_json, show, t
 from server.commands.connection import HERE, ConnectionOptions
 
 if TYPE_CHECKING:
-    from engine.asking.agreement import NotionAnswers
+    from engine.questions.agreement import NotionAnswers
     from server.backend import CollectionBackend
 
 DISPUTES_SHOWN = 20
@@ -75,10 +75,10 @@ def compare(
 
 
 def _export(name: str, options: CompareOptions, path: Path, connection: ConnectionOptions) -> None:
-    from engine.asking.paging import every_answer
     from engine.comparisons import ItemComparisons
     from engine.errors import NotReadyError
     from engine.ingest.comparison_files import write_comparisons
+    from engine.questions.paging import every_answer
 
     with connection.collection(name) as collection:
         answers = list(every_answer(collection.questions, options.notion, options.by))
@@ -92,8 +92,8 @@ def _export(name: str, options: CompareOptions, path: Path, connection: Connecti
 
 
 def _show(collection: "CollectionBackend", options: CompareOptions, as_json: bool) -> None:
-    from engine.asking.agreement import by_notion
-    from engine.asking.paging import every_answer
+    from engine.questions.agreement import by_notion
+    from engine.questions.paging import every_answer
 
     found = by_notion(every_answer(collection.questions, person=options.by))
     if as_json:

@@ -1,18 +1,20 @@
 """The questions of one collection: what to ask people next, and what they answered."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.asking.choice import next_question
-from engine.asking.paging import ANSWERS_AT_ONCE
 from engine.catalog.catalog import Catalog, Transaction, now
 from engine.catalog.description import RAW, space_infos
 from engine.catalog.joined import joined_view
-from engine.comparisons import QUESTIONS, Answer, Question, QuestionRequest, check_notion, check_person
+from engine.comparisons import QUESTIONS, SINGLE, Answer, Question, QuestionRequest, check_notion, check_person
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.questions.choosing import choose
+from engine.questions.metric import Metric
+from engine.questions.paging import ANSWERS_AT_ONCE
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.space import Space
 from engine.spaces.target import Target
@@ -57,8 +59,7 @@ class Questions:
         if len(items.keys) <= size:
             what = f"with view {request.view!r} there are" if request.view else "there are"
             raise NotReadyError(f"a {request.kind} question is about {size + 1} items, and {what} {len(items.keys)}")
-        places = {key: place for place, key in enumerate(items.keys)}
-        anchor, candidates = next_question(len(places), items.features, _triplets(answers, places), size, rng)
+        anchor, *candidates = _chosen(items, answers, size, rng)
         chosen = tuple(items.keys[place] for place in candidates)
         return Question(notion=request.notion, anchor=items.keys[anchor], candidates=chosen)
 
@@ -150,7 +151,20 @@ def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: 
     ]
 
 
-def _triplets(answers: Sequence[Answer], places: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """Return what answers stand for, by the items' places; without those of other items."""
-    named = (triplet for answer in answers for triplet in answer.triplets if all(key in places for key in triplet))
-    return [(places[anchor], places[near], places[far]) for anchor, near, far in named]
+def _chosen(items: _Items, answers: Sequence[Answer], size: int, rng: np.random.Generator) -> list[int]:
+    """Return the places of the anchor and candidates: of the most informative question where items have features."""
+    if items.features is not None:
+        places = {key: place for place, key in enumerate(items.keys)}
+        told = _placed((triplet for answer in answers for triplet in answer.triplets), places)
+        unsure = [(one.anchor, *one.near, *one.far) for one in answers if not one.triplets and one.kind == SINGLE]
+        asked = np.concatenate([told, _placed(unsure, places)])
+        with suppress(ValueError):  # all that was drawn has been asked
+            found = choose(Metric.of(items.features, told), size=size, seed=int(rng.integers(1 << 31)), asked=asked)
+            return [found.anchor, *found.candidates]
+    return [int(place) for place in rng.choice(len(items.keys), size + 1, replace=False)]
+
+
+def _placed(triplets: Iterable[tuple[str, ...]], places: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return triplets of keys by the items' places, (n, 3), without those of other items."""
+    found = [[places[key] for key in triplet] for triplet in triplets if all(key in places for key in triplet)]
+    return np.array(found, np.int64).reshape(-1, 3)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from notions import COUNT, fill_things, key
 
-from engine.asking.agreement import by_notion
-from engine.asking.paging import every_answer
 from engine.collection import Collection
 from engine.comparisons import Answer, ItemComparisons, QuestionRequest
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.home import Home
 from engine.item import NewItem
+from engine.questions.agreement import by_notion
+from engine.questions.paging import every_answer
 
 
 @pytest.fixture

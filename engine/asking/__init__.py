@@ -1,1 +1,0 @@
-"""Asking people: the next question about items in a notion of similarity, what was answered, and who disagreed."""
