@@ -56,8 +56,8 @@ class QuestionRequest:
     kind: str = GRID
     """One of ``QUESTIONS``."""
     view: str = ""
-    """The view whose rows tell which question is informative. Empty: the vectors in the notion where the active space
-    has learned it, else nothing is known of items, and questions are random."""
+    """The view by whose rows the most informative question is chosen, among the items that have it. Empty: questions
+    are random, which suits views that say little of the notion."""
     seed: int | None = None
     """Draws the question; None: by chance."""
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Catalog, Transaction, now
-from engine.catalog.description import RAW, space_infos
+from engine.catalog.catalog import Catalog, now
+from engine.catalog.description import RAW
 from engine.catalog.joined import joined_view
 from engine.comparisons import QUESTIONS, SINGLE, Answer, Question, QuestionRequest, check_notion, check_person
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
@@ -50,11 +50,13 @@ class Questions:
         _check(request)
         rng = np.random.default_rng(request.seed)
         with self._catalog.read() as tx:
-            answers, keys, described = tx.answers.page(request.notion), tx.items.keys(), _described_by(tx, request)
+            answers, keys = tx.answers.page(request.notion), tx.items.keys()
+            if request.view:
+                joined_view(tx, request.view)
         again = _asked_of_others(answers, request, set(keys.values()))
         if again and rng.random() < _REPEATED:
             return again[int(rng.integers(len(again)))]
-        items = self._items(keys, described)
+        items = self._items(keys, request.view)
         size = QUESTIONS[request.kind]
         if len(items.keys) <= size:
             what = f"with view {request.view!r} there are" if request.view else "there are"
@@ -97,24 +99,21 @@ class Questions:
         with self._catalog.read() as tx:
             return tx.answers.page(notion, person, after, limit)
 
-    def _items(self, keys: Mapping[int, str], described: tuple[str, str] | None) -> _Items:
-        """Return the items of a collection, or those with vectors in a target of a space."""
-        if described is None:
+    def _items(self, keys: Mapping[int, str], view: str) -> _Items:
+        """Return the items of a collection, or those with a row of a view."""
+        if not view:
             return _Items([keys[item] for item in sorted(keys)], None)
-        space, name = described
 
-        def targets(_: Version, one: Space) -> list[Target]:
-            return [target for target in one.targets if str(target) == name]
+        def targets(_: Version, raw: Space) -> Sequence[Target]:
+            return raw.targets_for(view)
 
         def held(_: Version, indexed: IndexedSpace) -> _Items:
-            index = next(one.index for target, one in indexed.indexes.items() if str(target) == name)
+            (target,) = indexed.space.targets_for(view)
+            index = indexed.indexes[target].index
             ids = np.array([item for item in index.ids().tolist() if item in keys], np.int64)
             return _Items([keys[item] for item in ids.tolist()], np.asarray(index.get(ids), np.float32))
 
-        try:
-            return self._versions().answered(space, targets, held)
-        except NotReadyError:  # the space is to be trained again; until then nothing is known
-            return self._items(keys, None)
+        return self._versions().answered(RAW, targets, held)
 
 
 def _check(request: QuestionRequest) -> None:
@@ -122,16 +121,6 @@ def _check(request: QuestionRequest) -> None:
     check_person(request.person)
     if request.kind not in QUESTIONS:
         raise InvalidInputError(f"a question is of the kind {' or '.join(QUESTIONS)}, not {request.kind!r}")
-
-
-def _described_by(tx: Transaction, request: QuestionRequest) -> tuple[str, str] | None:
-    """Return the space and target whose vectors describe items; None where nothing does."""
-    if request.view:
-        joined_view(tx, request.view)
-        return RAW, request.view
-    active = next(space for space in space_infos(tx) if space.active)
-    learned = [target for target in active.targets if target.endswith(f":{request.notion}")]
-    return (active.name, learned[0]) if learned else None
 
 
 def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: set[str]) -> list[Question]:

@@ -37,7 +37,7 @@ class CompareOptions:
         str,
         typer.Option(
             metavar="VIEW",
-            help="Choose informative questions by this view (else by what the active space has learned of the notion).",
+            help="Choose the most informative questions by the rows of this view (else by chance).",
         ),
     ] = ""
     image: Annotated[

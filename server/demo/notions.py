@@ -1,10 +1,12 @@
 """The demo of notions: pictures that are alike by color or by texture, as somebody says who answers questions."""
 
+import io
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from engine.comparisons import Answer, Question, QuestionRequest
 from engine.home import Home
@@ -17,15 +19,16 @@ from server.drawing.results import strips
 from server.drawing.sheet import Strip, write_sheet
 
 NAME = "notions"
-VIEW = "color+sift"
-EXTRACTORS = ("color", "sift:words=150")
+VIEW = "color+gist"
+EXTRACTORS = ("color", "gist")
 HUES = {"red": 0.0, "yellow": 0.15, "green": 0.35, "blue": 0.62, "violet": 0.83}
 TEXTURES = ("bricks", "dots", "leaves", "stripes", "weave")
 NOTIONS = ("color", "texture")
 EACH = 8
 """Pictures of each texture in each color."""
-GRIDS = 60
+GRIDS = 120
 """Questions that are answered in each notion."""
+ALPHA = 0.003
 MISTAKES = 0.05
 """Share of the candidates that who answers takes for the contrary."""
 HITS = 8
@@ -49,8 +52,8 @@ def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
         _compare(collection, address, echo)
-        command(echo, f"train {NAME} --answers --learner sqrt,joint --views {VIEW} --server {address}")
-        space = collection.train(Recipe(spec="sqrt,joint", views=(VIEW,), answers=True))
+        command(echo, f"train {NAME} --answers --set alpha={ALPHA} --views {VIEW} --server {address}")
+        space = collection.train(Recipe(views=(VIEW,), answers=True, settings={"alpha": ALPHA}), space="alike")
         echo(f"{space.constraints.sentence() if space.constraints else ''}; targets: {', '.join(space.targets)}")
         rows = _search(collection, address, echo)
         write_sheet(sheet, rows, "One picture, two notions of similarity, each learned from answers")
@@ -68,7 +71,7 @@ def write_combinations(folder: Path, each: int) -> int:
     return len(TEXTURES) * len(HUES) * each
 
 
-def _drawn(texture: str, color: str, number: int):
+def _drawn(texture: str, color: str, number: int) -> Image.Image:
     rng: Rng = np.random.default_rng([TEXTURES.index(texture), list(HUES).index(color), number])
     colours: Style = replace(STYLES[texture], hue=HUES[color], accent=HUES[color])
     return painted(STYLES[texture], colours, rng)
@@ -94,22 +97,17 @@ def answer_to(question: Question, person: str, rng: Rng) -> Answer:
 def _compare(collection: CollectionBackend, address: str, echo: Echo) -> None:
     rng = np.random.default_rng(0)
     for notion in NOTIONS:
-        command(echo, f"compare {NAME} --notion {notion} --view {VIEW.partition('+')[0]} --server {address}")
+        command(echo, f"compare {NAME} --notion {notion} --server {address}")
         given = []
         for seed in range(GRIDS):
-            request = QuestionRequest(notion=notion, person="the demo", view=_view(notion), seed=seed)
+            request = QuestionRequest(notion=notion, person="the demo", seed=seed)
             given.append(collection.questions.answer(answer_to(collection.questions.next(request), "the demo", rng)))
         comparisons = sum(len(one.triplets) for one in given)
         echo(f"{notion}: {GRIDS} grids of nine answered, {comparisons} comparisons, {MISTAKES:.0%} mistaken")
 
 
-def _view(notion: str) -> str:
-    return "color" if notion == "color" else "sift"
-
-
 def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
     """Searches by pictures that are not in the collection, in each notion."""
-    import io
 
     rows: list[Strip] = []
     right = {(notion, by): 0 for notion in NOTIONS for by in NOTIONS}

@@ -38,9 +38,7 @@ class NextQuestionRequest(_message.Message):
     kind: _builtins.str
     """"single": which of two candidates is nearer to the anchor; "grid": which of nine are near it; empty: "grid"."""
     view: _builtins.str
-    """View whose rows tell which question is informative. Empty: what the active space has learned of the notion, if anything;
-    else questions are random.
-    """
+    """View by whose rows the most informative question is chosen, among the items that have it. Empty: questions are random."""
     seed: _builtins.int
     """Draws the question; unset: by chance."""
     def __init__(
