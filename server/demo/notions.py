@@ -22,7 +22,7 @@ NAME = "notions"
 VIEW = "color+gist"
 EXTRACTORS = ("color", "gist")
 HUES = {"red": 0.0, "yellow": 0.15, "green": 0.35, "blue": 0.62, "violet": 0.83}
-TEXTURES = ("bricks", "dots", "leaves", "stripes", "weave")
+TEXTURES = ("bricks", "dots", "pebbles", "stripes", "weave")
 NOTIONS = ("color", "texture")
 EACH = 8
 """Pictures of each texture in each color."""
@@ -32,7 +32,7 @@ ALPHA = 0.003
 MISTAKES = 0.05
 """Share of the candidates that who answers takes for the contrary."""
 HITS = 8
-SHOWN = (("dots", "blue"), ("leaves", "red"))
+SHOWN = (("dots", "blue"), ("weave", "red"))
 """The query pictures on the contact sheet."""
 
 
