@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
 Items = NDArray[np.int64]
-LAPSES = 0.05
-"""Answers that people get wrong whatever the distances, as a share."""
 
 
 class Belief(Protocol):

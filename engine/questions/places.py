@@ -5,11 +5,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.questions.belief import LAPSES, Items, Values, checked_triplets, lowest
+from engine.questions.belief import Items, Values, checked_triplets, lowest
 from engine.questions.gain import probability
 
 _DIMENSIONS = 12  # those in which items differ most; what the others add to a distance is small
-_UNITS = np.geomspace(0.1, 1, 9)  # of the usual margin: people are sure of some answers, and of none wholly
+_UNIT = 0.3  # of the usual margin is one of which people are rather sure
 _SAMPLE = 4096  # triplets that show what margins are typical
 _LEAST = 1e-3  # of the mean variance: no direction is known beforehand
 
@@ -45,7 +45,7 @@ class Places:
         rows = np.asarray(embedding, dtype=np.float64)
         triplets = checked_triplets(answers, len(rows))
         rows = _leading(rows - rows.mean(axis=0))
-        rows = rows / np.sqrt(_unit(rows, triplets))
+        rows = rows / np.sqrt(_unit(rows))
         covariance = rows.T @ rows / len(rows)
         least = max(_LEAST * float(np.trace(covariance)) / rows.shape[1], 1e-12)
         prior = np.linalg.inv(covariance + least * np.eye(rows.shape[1]))
@@ -103,12 +103,10 @@ def _margins(rows: Values, triplets: Items) -> Values:
     return np.asarray(np.square(a - c).sum(axis=1) - np.square(a - b).sum(axis=1))
 
 
-def _unit(rows: Values, triplets: Items) -> float:
-    """The unit of squared distance in which the answers are most likely; few answers are taken for none."""
-    generator = np.random.default_rng(0)
-    usual = float(np.std(_margins(rows, generator.integers(len(rows), size=(_SAMPLE, 3))))) or 1.0
-    if len(triplets) < 2 * rows.shape[1]:
-        return usual
-    margins = _margins(rows, triplets) / usual
-    chances = LAPSES + (1 - 2 * LAPSES) * probability(margins / _UNITS[:, None], np.zeros(1))
-    return usual * float(_UNITS[np.argmax(np.log(chances).sum(axis=1))])
+def _unit(rows: Values) -> float:
+    """The unit of squared distance of the answers.
+
+    That in which they are most likely is too small: an embedding fits those that it was learned from too well.
+    """
+    margins = _margins(rows, np.random.default_rng(0).integers(len(rows), size=(_SAMPLE, 3)))
+    return _UNIT * float(np.std(margins)) or 1.0
