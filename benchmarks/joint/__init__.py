@@ -1,1 +1,1 @@
-"""Notions of similarity from triplets, after Zhang, Maji and Tomioka (2015), and active questions."""
+"""Several notions of similarity, after Zhang, Maji and Tomioka (2015): synthetic objects, hidden notions, speed."""

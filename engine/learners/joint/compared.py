@@ -14,7 +14,7 @@ Rows = NDArray[np.float64]
 Values = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_DENSE = 32  # times as many products of rows with each other as pairs cost less than the pairs' own differences
+_DENSE = 5  # times as many pairs of rows as are named cost less in tables than those that are named one by one
 _CACHE = 1 << 17  # numbers that fit into a core's own cache
 _MANY = 1 << 17  # pairs above which rows are gathered as float32
 
@@ -74,10 +74,10 @@ class Compared:
         self.shape, self._loss = (notions.count, rows), loss
         self._margins, self._weights = constraints.margins, constraints.weights
         sides = [_keys(notions.codes, side, rows) for side in (constraints.near, constraints.far)]
-        dense = notions.count * rows**2 < _DENSE * len(constraints)
-        self._pairs: _Table | _Listed = _Table(*self.shape) if dense else _Listed(np.concatenate(sides), *self.shape)
-        places = self._pairs.places(np.concatenate(sides))
-        self._near, self._far = places[: len(constraints)], places[len(constraints) :]
+        named = np.unique(np.concatenate(sides))
+        dense = notions.count * rows**2 < _DENSE * len(named)
+        self._pairs: _Table | _Listed = _Table(*self.shape) if dense else _Listed(named, *self.shape)
+        self._near, self._far = map(self._pairs.places, sides)
 
     def __call__(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
         """Returns the loss over (T, n, r) embeddings, and its gradient, of the same shape."""
@@ -127,10 +127,10 @@ class _Table:
 
 
 class _Listed:
-    """The pairs of rows that constraints name, each once."""
+    """The pairs of rows that constraints name, each once; ascending numbers stand for them, see ``_keys``."""
 
     def __init__(self, keys: Indices, notions: int, rows: int) -> None:
-        self._keys = np.unique(keys)
+        self._keys = keys
         self.count = len(self._keys)
         notion, pair = np.divmod(self._keys, rows**2)
         first, second = np.divmod(pair, rows)
