@@ -5,10 +5,49 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.learners.base import Rows
+from engine.learners.joint.fitting import How, Learned, main_directions
+from engine.learners.joint.problem import Features, balanced
 from engine.learners.joint.shared_metric import TaskEvaluation
+from engine.learners.metrics.descent import Descent, descend
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.growing_subsets import scaled
+from engine.learners.metrics.impostors import Impostors, Targets
 from engine.learners.metrics.objective import Evaluation, Loss
 from engine.learners.metrics.parameters import LowRank, Metric
 from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.subspace.pca import principal_components
+
+_SMOOTHING = 0.1  # the violation up to which the hinge is smooth at first
+_ROUGH = 1e-4  # a share by which the objective falls in ten steps, under which the descent ends
+
+
+def learn_over_map(
+    inputs: Features, notions: Sequence[tuple[Rows, Targets]], shares: Rows, margin: float, pull: float, how: How
+) -> "Learned":
+    """Returns metrics of T notions over one map, from large margin nearest neighbours in each.
+
+    The descent starts from the leading principal components of all rows, by which every M_t is the same multiple of the
+    identity, and few steps (``max_iter``) leave the metrics near to that one.
+
+    Args:
+        inputs: all rows, (n, H).
+        notions: by notion the rows that have a class in it, and their target neighbours.
+        shares: (T,) of the notions in the objective.
+        margin: by how much others are to be further off, in squared distance.
+        pull: weight of the target neighbours' distances.
+        how: the settings.
+    """
+    tasks = [Impostors(Differences(rows), targets, margin, Regularizer(), LowRank(), pull) for rows, targets in notions]
+    width = min(how.n_components, inputs.width, inputs.count)
+    objective = SharedMap(tasks, shares, width, how.alpha)
+    components, _ = principal_components(inputs.rows, width)
+    local = np.broadcast_to(np.eye(len(components)), (len(tasks), len(components), len(components)))
+    start = scaled(objective, objective.packed(components.T, local))
+    steps = Descent(max_iter=how.max_iter, smoothing=_SMOOTHING, tol=max(how.tol, _ROUGH))
+    solution = descend(objective, start, steps)
+    common, local = balanced(*objective.unpacked(solution.metric.theta))
+    factors = [main_directions(common @ one) for one in local]
+    return Learned(common, local, factors, solution.objective, solution.steps, solution.converged)
 
 
 class SharedMap:
@@ -51,7 +90,7 @@ class SharedMap:
         return blocks[0].T, blocks[1:, :, : self._width]
 
     def metrics(self, metric: Metric) -> list[Metric]:
-        """Returns each K_t by its factor, the same objects for the same metric, as what they embed is cached by them."""
+        """Returns each K_t by its factor; the same for the same metric, as what they embed is cached by them."""
         if self._latest is None or self._latest[0] is not metric:
             common, local = self.unpacked(metric.theta)
             factors = [np.ascontiguousarray(one.T @ common.T) for one in local]
