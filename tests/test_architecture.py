@@ -16,13 +16,14 @@ MIGRATIONS = "engine.catalog.migrations"
 CANCELLATION = "engine.learners.cancellation"
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
-ROOMS = {"engine", "engine.catalog", "engine.ingest", "engine.spaces", "engine.training", *LEARNERS}
+ROOMS = {"engine", "engine.catalog", "engine.ingest", "engine.questions", "engine.spaces", "engine.training", *LEARNERS}
 MAY_IMPORT = {
     "features": set(),
     "index": set(),
     "engine": {*ROOMS, "features", "index"},
     "engine.catalog": {"engine", CANCELLATION, "features"},
     "engine.ingest": {"engine", "engine.catalog", CANCELLATION, COMPARISONS, "features"},
+    "engine.questions": set(),
     "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
     "engine.learners": LEARNERS,

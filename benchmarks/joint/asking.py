@@ -13,11 +13,10 @@ from engine.learners.joint.fitting import How, Learned, learn
 from engine.learners.joint.problem import Objects
 from engine.learners.metrics.constraints import triplets
 from engine.questions import Places, choose
+from engine.questions.places import FIRST
 
 DIMENSIONS, PENALTY = 10, 5.0
 """Of the embedding, and the weight of its penalty divided by the number of triplets."""
-FIRST = 2.5
-"""Triplets for each object that are asked at random before questions are chosen."""
 ROUND, LEAST, TOGETHER = 8, 10, 10
 """An embedding is learned again after an eighth more questions, LEAST at least; so many are chosen at once."""
 GRID, PICKS = 9, 4

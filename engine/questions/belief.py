@@ -19,6 +19,10 @@ class Belief(Protocol):
     def count(self) -> int:
         """How many items there are, n."""
 
+    @property
+    def blind(self) -> bool:
+        """Whether too little is known to choose by."""
+
     def nearest(self, anchors: Items, count: int) -> Items:
         """Returns the items that are most probably nearest to each of (m,) anchors, (m, count), without the anchor."""
 

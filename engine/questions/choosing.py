@@ -22,7 +22,8 @@ class Question:
     Attributes:
         anchor: an item.
         candidates: other items, in the order in which to show them.
-        gain: what is expected of the answer, in bits; of a grid the sum over its pairs, which share some of it.
+        gain: what is expected of the answer, in bits; of a grid the sum over its pairs, which share some of it; 0 of a
+            question at random.
     """
 
     anchor: int
@@ -34,7 +35,7 @@ def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, aske
     """Returns the questions whose answers are expected to tell most, the best first, each with another anchor.
 
     Of 48 anchors and 36 candidates of each, drawn anew for every seed, a third of them from its neighbourhood, the
-    questions are taken whose answers the plausible models disagree on most.
+    questions are taken whose answers the plausible models disagree on most. A belief that is blind has random ones.
 
     Args:
         belief: how sure a model is of distances.
@@ -51,16 +52,16 @@ def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, aske
     generator = np.random.default_rng(seed)
     anchors = generator.choice(belief.count, min(max(_ANCHORS, count), belief.count), replace=False)
     candidates = _candidates(belief, anchors, size, generator)
-    gains = _gains(*belief.distances(anchors, candidates))
+    gains = _drawn(candidates, generator) if belief.blind else _gains(*belief.distances(anchors, candidates))
     if size == 2:
         gains[_known(anchors, candidates, checked_triplets(asked, belief.count))] = -1.0
     chosen, values = _grown(gains, size)
     best = np.argsort(-values, kind="stable")[:count]
     if values[best[0]] < 0:
         raise ValueError("all questions that were drawn were asked before: try another seed")
-    shown = generator.permuted(
-        np.take_along_axis(candidates, chosen, axis=1), axis=1
-    )  # so that the place tells nothing
+    shown = np.take_along_axis(candidates, chosen, axis=1)
+    shown = generator.permuted(shown, axis=1)  # so that the place tells nothing
+    values[:] = np.where(belief.blind & (values >= 0), 0.0, values)
     return [
         Question(int(anchors[row]), tuple(shown[row].tolist()), float(values[row])) for row in best if values[row] >= 0
     ]
@@ -68,13 +69,22 @@ def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, aske
 
 def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.Generator) -> Items:
     """Each anchor's candidates, (m, c), none twice: its neighbourhood, and others of a draw that all anchors share."""
-    near = min(max(_NEAR, size // 2), belief.count - 1)
+    near = 0 if belief.blind else min(max(_NEAR, size // 2), belief.count - 1)
     total = min(near + max(_ELSEWHERE, size), belief.count - 1)
-    around = belief.nearest(anchors, near)
+    around = belief.nearest(anchors, near) if near else np.empty((len(anchors), 0), dtype=np.int64)
     drawn = generator.choice(belief.count, min(total + 1, belief.count), replace=False)
     known = (drawn[:, None] == around[:, None]).any(axis=2) | (drawn == anchors[:, None])
     others = drawn[np.argsort(known, axis=1, kind="stable")]
     return np.hstack([around, others])[:, :total]
+
+
+def _drawn(candidates: Items, generator: np.random.Generator) -> Gains:
+    """Random gains, (m, c, c), where nothing is known that makes a difference."""
+    gains = generator.random((*candidates.shape, candidates.shape[1]))
+    gains = gains + gains.transpose(0, 2, 1)
+    diagonal = np.arange(candidates.shape[1])
+    gains[:, diagonal, diagonal] = -1.0
+    return np.asarray(gains)
 
 
 def _gains(means: Gains, covariances: Gains) -> Gains:

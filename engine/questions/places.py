@@ -10,6 +10,8 @@ from engine.questions.gain import probability
 
 _DIMENSIONS = 12  # those in which items differ most; what the others add to a distance is small
 _UNIT = 0.3  # of the usual margin is one of which people are rather sure
+FIRST = 2.5
+"""Triplets for each item before an embedding can be trusted: questions chosen by less are worse than random ones."""
 _SAMPLE = 4096  # triplets that show what margins are typical
 _LEAST = 1e-3  # of the mean variance: no direction is known beforehand
 
@@ -24,11 +26,12 @@ class Places:
 
     Args:
         positions: (n, d), in units of the answers.
-        information: (n, d, d) inverse covariances.
+        information: (n, d, d) inverse covariances, before any answer.
     """
 
     def __init__(self, positions: Values, information: Values) -> None:
         self.positions, self.information = positions, information
+        self._learned = 0
         self._covariances = np.linalg.inv(information)
 
     @classmethod
@@ -58,6 +61,11 @@ class Places:
         """How many items there are."""
         return len(self.positions)
 
+    @property
+    def blind(self) -> bool:
+        """Whether there are fewer than 2.5 answers for each item, too few to place them."""
+        return self._learned < FIRST * self.count
+
     def nearest(self, anchors: Items, count: int) -> Items:
         """Returns the items whose places are nearest to each of (m,) anchors, (m, count), in no order, without it."""
         squares = np.square(self.positions).sum(axis=1)
@@ -77,6 +85,7 @@ class Places:
         """Takes (k, 3) questions for asked: adds what their answers, whichever they are, tell of the three items."""
         if not len(triplets):
             return
+        self._learned += len(triplets)
         a, b, c = (self.positions[triplets[:, place]] for place in range(3))
         chance = probability(_margins(self.positions, triplets), np.zeros(len(triplets)))
         slopes = 2 * np.concatenate([b - c, a - b, c - a]) * np.tile(np.sqrt(chance * (1 - chance)), 3)[:, None]
