@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.isolet.data import Division, Letters, Rows, errors
 from engine.learners.base import MultiViewLearner, cut
+from engine.learners.joint.joint import JointMetrics
 from engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from engine.learners.metrics.lmnn import LMNN
 
@@ -90,10 +91,17 @@ def several(make: Callable[[], MultiViewLearner]) -> Callable[..., Factors]:
 
 EUCLIDEAN, POOLED, SEPARATE = "Euclidean", "LMNN, one metric", "LMNN, a metric each"
 PEER, MULTI = "metric-learn, a metric each", "MT-LMNN"
+JOINT, WIDE = "joint, D = 169", "joint, D = 378"
+_LMNN: Mapping[str, Sequence[Any]] = {"pull": (0.3, 1.0), "max_iter": (30, 60)}
+"""Few steps leave a metric near the Euclidean one that it starts from: how many is a weight like any other."""
+_MULTI: Mapping[str, Sequence[Any]] = {"shared": (0.003, 0.01), "own": (0.0001, 0.001)}
+_JOINT: Mapping[str, Sequence[Any]] = {"alpha": (3e-4, 1e-3, 3e-3)}
 METHODS: Mapping[str, Method] = {
     EUCLIDEAN: Method(euclidean),
-    POOLED: Method(pooled, {"pull": (1.0,)}),
-    SEPARATE: Method(separate, {"pull": (1.0,)}),
-    PEER: Method(peer, {"pull": (1.0,)}),
-    MULTI: Method(several(MultiTaskLMNN), {"shared": (0.01, 0.1), "own": (0.01, 0.1, 1.0)}),
+    POOLED: Method(pooled, _LMNN),
+    SEPARATE: Method(separate, _LMNN),
+    PEER: Method(peer, {"pull": (0.3, 1.0)}),
+    MULTI: Method(several(MultiTaskLMNN), _LMNN | _MULTI),
+    JOINT: Method(several(lambda: JointMetrics(n_components=169)), _LMNN | _JOINT),
+    WIDE: Method(several(lambda: JointMetrics(n_components=378)), _LMNN | _JOINT),
 }

@@ -148,7 +148,7 @@ def _chosen(items: _Items, answers: Sequence[Answer], size: int, rng: np.random.
         unsure = [(one.anchor, *one.near, *one.far) for one in answers if not one.triplets and one.kind == SINGLE]
         asked = np.concatenate([told, _placed(unsure, places)])
         with suppress(ValueError):  # all that was drawn has been asked
-            found = choose(Metric.of(items.features, told), size=size, seed=int(rng.integers(1 << 31)), asked=asked)
+            (found,) = choose(Metric.of(items.features, told), size=size, seed=int(rng.integers(1 << 31)), asked=asked)
             return [found.anchor, *found.candidates]
     return [int(place) for place in rng.choice(len(items.keys), size + 1, replace=False)]
 

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
 Items = NDArray[np.int64]
-LAPSES = 0.05
-"""Answers that people get wrong whatever the distances, as a share."""
 
 
 class Belief(Protocol):
@@ -20,6 +18,10 @@ class Belief(Protocol):
     @property
     def count(self) -> int:
         """How many items there are, n."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether too little is known to choose by."""
 
     def nearest(self, anchors: Items, count: int) -> Items:
         """Returns the items that are most probably nearest to each of (m,) anchors, (m, count), without the anchor."""

@@ -22,7 +22,8 @@ class Question:
     Attributes:
         anchor: an item.
         candidates: other items, in the order in which to show them.
-        gain: what is expected of the answer, in bits; of a grid the sum over its pairs, which share some of it.
+        gain: what is expected of the answer, in bits; of a grid the sum over its pairs, which share some of it; 0 of a
+            question at random.
     """
 
     anchor: int
@@ -30,15 +31,16 @@ class Question:
     gain: float
 
 
-def choose(belief: Belief, *, size: int = 2, seed: int = 0, asked: ArrayLike = ()) -> Question:
-    """Returns the question whose answer is expected to tell most.
+def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, asked: ArrayLike = ()) -> list[Question]:
+    """Returns the questions whose answers are expected to tell most, the best first, each with another anchor.
 
     Of 48 anchors and 36 candidates of each, drawn anew for every seed, a third of them from its neighbourhood, the
-    question is taken whose answer the plausible models disagree on most.
+    questions are taken whose answers the plausible models disagree on most. A belief that is blind has random ones.
 
     Args:
         belief: how sure a model is of distances.
-        size: candidates to choose from: 2 for "is a more like b or like c?", or more for a grid.
+        size: candidates of a question: 2 for "is a more like b or like c?", or more for a grid.
+        count: how many questions, as for several people at once; fewer are returned where there are fewer items.
         seed: of the draws.
         asked: (m, 3) triplets that are not to be asked again, where the size is 2, whichever was nearer.
 
@@ -48,29 +50,41 @@ def choose(belief: Belief, *, size: int = 2, seed: int = 0, asked: ArrayLike = (
     if not 2 <= size < belief.count:
         raise ValueError(f"a question of {size} candidates needs 2 or more, and more items than {belief.count}")
     generator = np.random.default_rng(seed)
-    anchors = generator.choice(belief.count, min(_ANCHORS, belief.count), replace=False)
+    anchors = generator.choice(belief.count, min(max(_ANCHORS, count), belief.count), replace=False)
     candidates = _candidates(belief, anchors, size, generator)
-    means, covariances = belief.distances(anchors, candidates)
-    gains = _gains(means, covariances)
+    gains = _drawn(candidates, generator) if belief.blind else _gains(*belief.distances(anchors, candidates))
     if size == 2:
-        known = checked_triplets(asked, belief.count)
-        row, chosen = _best_pair(gains, anchors, candidates, known)
-    else:
-        row, chosen = _best_grid(gains, size)
-    order = generator.permutation(chosen)  # so that the place tells nothing
-    value = float(gains[row][np.ix_(order, order)].sum() / 2)
-    return Question(int(anchors[row]), tuple(candidates[row, order].tolist()), value)
+        gains[_known(anchors, candidates, checked_triplets(asked, belief.count))] = -1.0
+    chosen, values = _grown(gains, size)
+    best = np.argsort(-values, kind="stable")[:count]
+    if values[best[0]] < 0:
+        raise ValueError("all questions that were drawn were asked before: try another seed")
+    shown = np.take_along_axis(candidates, chosen, axis=1)
+    shown = generator.permuted(shown, axis=1)  # so that the place tells nothing
+    values[:] = np.where(belief.blind & (values >= 0), 0.0, values)
+    return [
+        Question(int(anchors[row]), tuple(shown[row].tolist()), float(values[row])) for row in best if values[row] >= 0
+    ]
 
 
 def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.Generator) -> Items:
     """Each anchor's candidates, (m, c), none twice: its neighbourhood, and others of a draw that all anchors share."""
-    near = min(max(_NEAR, size // 2), belief.count - 1)
+    near = 0 if belief.blind else min(max(_NEAR, size // 2), belief.count - 1)
     total = min(near + max(_ELSEWHERE, size), belief.count - 1)
-    around = belief.nearest(anchors, near)
+    around = belief.nearest(anchors, near) if near else np.empty((len(anchors), 0), dtype=np.int64)
     drawn = generator.choice(belief.count, min(total + 1, belief.count), replace=False)
     known = (drawn[:, None] == around[:, None]).any(axis=2) | (drawn == anchors[:, None])
     others = drawn[np.argsort(known, axis=1, kind="stable")]
     return np.hstack([around, others])[:, :total]
+
+
+def _drawn(candidates: Items, generator: np.random.Generator) -> Gains:
+    """Random gains, (m, c, c), where nothing is known that makes a difference."""
+    gains = generator.random((*candidates.shape, candidates.shape[1]))
+    gains = gains + gains.transpose(0, 2, 1)
+    diagonal = np.arange(candidates.shape[1])
+    gains[:, diagonal, diagonal] = -1.0
+    return np.asarray(gains)
 
 
 def _gains(means: Gains, covariances: Gains) -> Gains:
@@ -79,23 +93,23 @@ def _gains(means: Gains, covariances: Gains) -> Gains:
     variances = own[:, :, None] + own[:, None, :] - 2 * covariances
     gains = information_gain(means[:, None, :] - means[:, :, None], np.maximum(variances, 0.0))
     diagonal = np.arange(means.shape[1])
-    gains[:, diagonal, diagonal] = 0.0
+    gains[:, diagonal, diagonal] = -1.0
     return gains
 
 
-def _best_pair(gains: Gains, anchors: Items, candidates: Items, asked: Items) -> tuple[int, Items]:
-    """The row and the two columns of the greatest gain, of those that were not asked."""
-    known = {(a, min(b, c), max(b, c)) for a, b, c in asked.tolist()}
-    for place in np.argsort(-gains, axis=None):
-        row, first, second = (int(index) for index in np.unravel_index(place, gains.shape))
-        pair = candidates[row, [first, second]].tolist()
-        if first != second and (int(anchors[row]), min(pair), max(pair)) not in known:
-            return row, np.array([first, second])
-    raise ValueError("all questions that were drawn were asked before: try another seed")
+def _known(anchors: Items, candidates: Items, asked: Items) -> NDArray[np.bool_]:
+    """Which pairs of each anchor's candidates were asked about, (m, c, c)."""
+    first, second = candidates[:, :, None], candidates[:, None, :]
+    return np.isin(_keys(anchors[:, None, None], first, second), _keys(*asked.T))
 
 
-def _best_grid(gains: Gains, size: int) -> tuple[int, Items]:
-    """The row and columns of the greatest sum of gains that is reached by adding one candidate after another."""
+def _keys(anchors: Items, first: Items, second: Items) -> Items:
+    """A number for each question, whichever candidate comes first; items are fewer than two million."""
+    return np.asarray((anchors << 42) + (np.minimum(first, second) << 21) + np.maximum(first, second))
+
+
+def _grown(gains: Gains, size: int) -> tuple[Items, Gains]:
+    """Each anchor's best pair of candidates, and others added one after another, (m, size), with the sums of gains."""
     rows = np.arange(len(gains))
     chosen = np.empty((len(gains), size), dtype=np.int64)
     chosen[:, 0], chosen[:, 1] = np.unravel_index(gains.reshape(len(gains), -1).argmax(axis=1), gains.shape[1:])
@@ -107,5 +121,4 @@ def _best_grid(gains: Gains, size: int) -> tuple[int, Items]:
         values = values + sums[rows, chosen[:, place]]
         sums = sums + gains[rows, chosen[:, place]]
         sums[rows, chosen[:, place]] = -np.inf
-    best = int(values.argmax())
-    return best, chosen[best]
+    return chosen, values

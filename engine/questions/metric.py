@@ -57,6 +57,11 @@ class Metric:
         """How many items there are."""
         return len(self.rows)
 
+    @property
+    def blind(self) -> bool:
+        """False: features are worth knowing from the first question."""
+        return False
+
     def nearest(self, anchors: Items, count: int) -> Items:
         """Returns the items nearest by the mean of W to each of (m,) anchors, (m, count), in no order, without it."""
         turned = self.rows @ self._matrix()

@@ -5,11 +5,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.questions.belief import LAPSES, Items, Values, checked_triplets, lowest
+from engine.questions.belief import Items, Values, checked_triplets, lowest
 from engine.questions.gain import probability
 
 _DIMENSIONS = 12  # those in which items differ most; what the others add to a distance is small
-_UNITS = np.geomspace(0.1, 1, 9)  # of the usual margin: people are sure of some answers, and of none wholly
+_UNIT = 0.3  # of the usual margin is one of which people are rather sure
+FIRST = 2.5
+"""Triplets for each item before an embedding can be trusted: questions chosen by less are worse than random ones."""
 _SAMPLE = 4096  # triplets that show what margins are typical
 _LEAST = 1e-3  # of the mean variance: no direction is known beforehand
 
@@ -24,11 +26,12 @@ class Places:
 
     Args:
         positions: (n, d), in units of the answers.
-        information: (n, d, d) inverse covariances.
+        information: (n, d, d) inverse covariances, before any answer.
     """
 
     def __init__(self, positions: Values, information: Values) -> None:
         self.positions, self.information = positions, information
+        self._learned = 0
         self._covariances = np.linalg.inv(information)
 
     @classmethod
@@ -45,7 +48,7 @@ class Places:
         rows = np.asarray(embedding, dtype=np.float64)
         triplets = checked_triplets(answers, len(rows))
         rows = _leading(rows - rows.mean(axis=0))
-        rows = rows / np.sqrt(_unit(rows, triplets))
+        rows = rows / np.sqrt(_unit(rows))
         covariance = rows.T @ rows / len(rows)
         least = max(_LEAST * float(np.trace(covariance)) / rows.shape[1], 1e-12)
         prior = np.linalg.inv(covariance + least * np.eye(rows.shape[1]))
@@ -57,6 +60,11 @@ class Places:
     def count(self) -> int:
         """How many items there are."""
         return len(self.positions)
+
+    @property
+    def blind(self) -> bool:
+        """Whether there are fewer than 2.5 answers for each item, too few to place them."""
+        return self._learned < FIRST * self.count
 
     def nearest(self, anchors: Items, count: int) -> Items:
         """Returns the items whose places are nearest to each of (m,) anchors, (m, count), in no order, without it."""
@@ -77,6 +85,7 @@ class Places:
         """Takes (k, 3) questions for asked: adds what their answers, whichever they are, tell of the three items."""
         if not len(triplets):
             return
+        self._learned += len(triplets)
         a, b, c = (self.positions[triplets[:, place]] for place in range(3))
         chance = probability(_margins(self.positions, triplets), np.zeros(len(triplets)))
         slopes = 2 * np.concatenate([b - c, a - b, c - a]) * np.tile(np.sqrt(chance * (1 - chance)), 3)[:, None]
@@ -103,12 +112,10 @@ def _margins(rows: Values, triplets: Items) -> Values:
     return np.asarray(np.square(a - c).sum(axis=1) - np.square(a - b).sum(axis=1))
 
 
-def _unit(rows: Values, triplets: Items) -> float:
-    """The unit of squared distance in which the answers are most likely; few answers are taken for none."""
-    generator = np.random.default_rng(0)
-    usual = float(np.std(_margins(rows, generator.integers(len(rows), size=(_SAMPLE, 3))))) or 1.0
-    if len(triplets) < 2 * rows.shape[1]:
-        return usual
-    margins = _margins(rows, triplets) / usual
-    chances = LAPSES + (1 - 2 * LAPSES) * probability(margins / _UNITS[:, None], np.zeros(1))
-    return usual * float(_UNITS[np.argmax(np.log(chances).sum(axis=1))])
+def _unit(rows: Values) -> float:
+    """The unit of squared distance of the answers.
+
+    That in which they are most likely is too small: an embedding fits those that it was learned from too well.
+    """
+    margins = _margins(rows, np.random.default_rng(0).integers(len(rows), size=(_SAMPLE, 3)))
+    return _UNIT * float(np.std(margins)) or 1.0

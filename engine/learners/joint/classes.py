@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.spatial.distance import cdist
 from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
 from engine.learners.joint.compared import Notions
-from engine.learners.joint.fitting import How, Learned, learn
-from engine.learners.joint.problem import Inputs
+from engine.learners.joint.fitting import How, Learned, learn, shares_of
+from engine.learners.joint.problem import Features, Inputs
+from engine.learners.joint.shared_map import learn_over_map
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.impostors import Targets
 
@@ -27,11 +29,19 @@ _FEW = 0.02  # of the pushes that are known: fewer new impostors end the search
 
 @dataclass(frozen=True, eq=False)
 class _OfNotion:
-    """Rows with a class in one notion, by position, their classes, and the (m, 2) pairs of target neighbours."""
+    """Rows with a class in one notion, by position, and their classes and target neighbours."""
 
     members: NDArray[np.int64]
-    classes: NDArray[np.int64]
-    pairs: NDArray[np.int64]
+    targets: Targets
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        return self.targets.classes
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """(m, 2) rows and their target neighbours."""
+        return self.targets.pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +81,7 @@ class Classes:
                 targets = Targets.nearest(rows[members], of_rows[members], neighbors)
             except ValueError as error:
                 raise ValueError(f"notion {name!r}: {error}" if name else str(error)) from error
-            found.append(_OfNotion(members, targets.classes, targets.pairs))
+            found.append(_OfNotion(members, targets))
         return cls(found, rows, pull, margin)
 
     @property
@@ -80,7 +90,13 @@ class Classes:
         return np.array([len(one.pairs) for one in self.notions], float)
 
     def learn(self, inputs: Inputs, how: How) -> Learned:
-        """Returns what is learned of them, in rounds between which impostors are sought."""
+        """Returns what is learned of them, in rounds between which impostors are sought.
+
+        Over a common map of rows the impostors are sought within the descent, which is many times faster.
+        """
+        if how.sharing == "joint" and isinstance(inputs, Features):
+            notions = [(inputs.rows[one.members], one.targets) for one in self.notions]
+            return learn_over_map(inputs, notions, shares_of(self.totals, how.balance), self.margin, self.pull, how)
         pushes = [_nearest_others(self.rows[one.members], one) for one in self.notions]
         learned: Learned | None = None
         for _ in range(_ROUNDS):

@@ -22,9 +22,9 @@ def answers(rows, count, items, seed=1):
 @pytest.mark.parametrize("size", [2, 9])
 def test_a_question_has_an_anchor_and_other_candidates(kind, size):
     """None of them twice; the same seed asks the same, another seed another."""
-    rows = embedding()
-    belief = kind.of(rows, answers(rows, 100, np.arange(40)))
-    asked = [choose(belief, size=size, seed=seed) for seed in (0, 0, 1)]
+    rows = embedding(n=200)
+    belief = kind.of(rows, answers(rows, 600, np.arange(200)))
+    asked = [choose(belief, size=size, seed=seed)[0] for seed in (0, 0, 1)]
     for question in asked:
         assert len({question.anchor, *question.candidates}) == size + 1
         assert question.gain > 0
@@ -37,8 +37,28 @@ def test_items_that_were_never_compared_are_asked_about(size):
     """Of forty items the five that no answer names are in the first question."""
     rows = embedding()
     belief = Places.of(rows, answers(rows, 2_000, np.arange(35)))
-    question = choose(belief, size=size)
+    (question,) = choose(belief, size=size)
     assert {question.anchor, *question.candidates} & set(range(35, 40))
+
+
+def test_several_questions_have_different_anchors():
+    """The best first, as many as are asked for where there are so many items."""
+    rows = embedding()
+    belief = Places.of(rows, answers(rows, 300, np.arange(40)))
+    asked = choose(belief, count=8)
+    assert len({question.anchor for question in asked}) == 8
+    assert (np.diff([question.gain for question in asked]) <= 0).all()
+    assert asked[0] == choose(belief)[0]
+    assert len(choose(belief, count=50)) == 40
+
+
+@pytest.mark.parametrize("size", [2, 9])
+def test_few_answers_choose_nothing(size):
+    """Without features, questions are random until there are more than two answers an item, and tell so."""
+    rows = embedding()
+    given = answers(rows, 200, np.arange(40))
+    assert choose(Places.of(rows, given[:50]), size=size)[0].gain == 0
+    assert choose(Places.of(rows, given), size=size)[0].gain > 0
 
 
 def test_what_was_asked_is_not_asked_again():
@@ -47,7 +67,7 @@ def test_what_was_asked_is_not_asked_again():
     belief = Places.of(rows, [])
     asked = np.empty((0, 3), dtype=np.int64)
     for _ in range(12):
-        question = choose(belief, asked=asked)
+        (question,) = choose(belief, asked=asked)
         asked = np.vstack([asked, [question.anchor, *question.candidates]])
     assert len({(a, min(b, c), max(b, c)) for a, b, c in asked.tolist()}) == 12
     with pytest.raises(ValueError, match="asked before"):
@@ -72,7 +92,7 @@ def test_chosen_questions_teach_a_metric_faster_than_random_ones():
         given = answers(rows * weights, 5, np.arange(200))
         for seed in range(40):
             if chosen:
-                question = choose(Metric.of(rows, given), seed=seed, asked=given)
+                (question,) = choose(Metric.of(rows, given), seed=seed, asked=given)
                 a, b, c = question.anchor, *question.candidates
             else:
                 a, b, c = generator.choice(200, 3, replace=False)
