@@ -23,6 +23,7 @@ from server.commands import (
     label,
     learn,
     learners,
+    place,
     search,
     serve,
     suggest,
@@ -32,7 +33,7 @@ from server.commands.option_groups import expanded
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 
-_LONG = ("index", "fit", "train", "assign", "evaluate", "embed")
+_LONG = ("index", "fit", "place", "train", "assign", "evaluate", "embed")
 """Commands that compute for long, and give way to others that answer somebody."""
 
 app = typer.Typer(
@@ -74,6 +75,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "label": label.label,
     "set": label.set_,
     "compare": compare.compare,
+    "place": place.place,
     "train": learn.train,
     "assign": learn.assign,
     "activate": learn.activate,

@@ -14,6 +14,7 @@ from server.commands.common import JsonOption, NameArgument, print_json, show, t
 from server.commands.connection import HERE, ConnectionOptions
 
 if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
     from engine.questions.agreement import NotionAnswers
     from server.backend import CollectionBackend
 
@@ -75,20 +76,30 @@ def compare(
 
 
 def _export(name: str, options: CompareOptions, path: Path, connection: ConnectionOptions) -> None:
-    from engine.comparisons import ItemComparisons
-    from engine.errors import NotReadyError
     from engine.ingest.comparison_files import write_comparisons
-    from engine.questions.paging import every_answer
 
     with connection.collection(name) as collection:
-        answers = list(every_answer(collection.questions, options.notion, options.by))
-    if not any(answer.triplets for answer in answers):
+        given = answered(collection, options.notion, options.by)
+    write_comparisons(path, given)
+    typer.echo(f"wrote {len(given)} comparisons to {path}")
+
+
+def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
+    """The comparisons that answers stand for, in one notion or of one person where these are named.
+
+    Raises NotReadyError where there are none.
+    """
+    from engine.comparisons import ItemComparisons
+    from engine.errors import NotReadyError
+    from engine.questions.paging import every_answer
+
+    answers = [answer for answer in every_answer(collection.questions, notion, person) if answer.triplets]
+    if not answers:
+        name = collection.name
         raise NotReadyError(
             f"nobody has compared such items of {name!r}: ask by crossview compare {name} --notion NAME"
         )
-    given = ItemComparisons.of_answers(answers)
-    write_comparisons(path, given)
-    typer.echo(f"wrote {len(given)} comparisons of {len(answers)} answers to {path}")
+    return ItemComparisons.of_answers(answers)
 
 
 def _show(collection: "CollectionBackend", options: CompareOptions, as_json: bool) -> None:

@@ -130,3 +130,26 @@ def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path
     command = ("evaluate", "things", "--view", "view", "--constraints", tmp_path / "unseen.csv", *learned)
     values = [row["value"] for row in told(*command)["rows"]]
     assert all(value > 0.85 for value in values)
+
+
+def test_items_without_features_are_placed_by_comparisons_alone(where: list[str], tmp_path: Path) -> None:
+    """Those that were compared, and no others; who asks for another one is told why."""
+    file = write_triplets(tmp_path / "said.csv")
+    done("create", "songs", "--views", "none=vectors:dim=1", *where)
+    out = done("place", "songs", "--view", "places", "--constraints", file, "--dim", 4, *where)
+    assert f"placed {COUNT} items ({COUNT} of them new) in view places by 600 comparisons" in out
+    done("train", "songs", "--views", "places", "--learner", "joint:4", "--constraints", file, *where)
+    for notion in NOTIONS:
+        shares = []
+        for number in range(0, COUNT, 6):
+            command = ("search", "songs", "--key", key(number), "--view", "places", "--targets", notion, "-k", 5)
+            (found,) = told(*command, *where)["results"]
+            shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest(notion, key(number), 15))) / 5)
+        assert np.mean(shares) > 0.5  # by chance a quarter
+    np.savez(tmp_path / "later.npz", keys=["later"], vectors=[[1.0]])
+    done("index", "songs", "--view", "none", "--vectors", tmp_path / "later.npz", *where)
+    result = run("search", "songs", "--key", "later", "--view", "places", *where)
+    assert "item 'later' has no row of view 'places'" in " ".join(result.output.split())
+    assert run("place", "songs", "--view", "places", "--constraints", file, *where).exit_code == 1  # it is there
+    assert run("place", "songs", "--view", "other", "--answers", *where).exit_code == 1  # nobody has answered
+    assert run("place", "songs", "--view", "other", *where).exit_code == 2
