@@ -16,7 +16,6 @@ from engine.catalog.contents import Contents
 from engine.catalog.description import RAW
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
-from engine.catalog.lookup import check_filter
 from engine.catalog.writing import delete_items
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
@@ -31,6 +30,7 @@ from engine.spaces.loaded import LoadedSpaces, stored_space
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
+    from engine.questions.asking import Questions
     from engine.spaces.space import Space
     from engine.spaces.versions import Versions
 
@@ -71,9 +71,8 @@ class Collection(Contents):
         """Index the pictures below folders, and files named themselves.
 
         Keys are the root's alias and the path below it. A file is one item, however it is reached, under the key that
-        it had first. Files that are done already are left out, so an interrupted run is finished by the same call; a
-        file that cannot be read is a failure of the report, as is a line of a CSV file that names no picture. Views
-        that need it are fitted first, on a sample.
+        it had first. Files that are done are left out, so an interrupted run is finished by the same call; a file that
+        cannot be read, or a line of a CSV file that names no picture, is a failure. Views are fitted first on a sample.
 
         A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
 
@@ -82,15 +81,14 @@ class Collection(Contents):
         from engine.ingest.annotations import Annotations
         from engine.ingest.indexing import index_files
 
-        annotations = Annotations(options.labels, options.captions, options.replace_labels)
+        annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
         return index_files(self._writable, paths, annotations, options, progress)
 
     def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
         """Change labels, attributes and texts of existing items; what an update does not name stays.
 
         Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
-        full or below its root; one of several items with that path changes all. An update of no item is a failure of
-        the report.
+        full or below its root. An update of no item is a failure of the report.
 
         Raises BusyError, StorageError.
         """
@@ -109,18 +107,21 @@ class Collection(Contents):
 
         return import_items(self._writable, items, self._pictures, workers)
 
-    def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
+    def annotate(
+        self, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+    ) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
-        Items go by key, path below the root, or full path, with or without pictures. What the file does not name stays,
-        an empty cell clears; with ``replace_labels``, items that it gives no label lose theirs. Without a first line
-        that names the columns, the second ``cell`` is a "label" or a "caption". A line of no item is a failure.
+        Items go by key, path below the root, or full path. What the file does not name stays, an empty cell clears;
+        with ``replace_labels``, items that it gives no label lose theirs. Without a first line that names the columns,
+        the second ``cell`` is a "label" or a "caption". With ``notion``, labels are those in a notion of similarity.
+        A line of no item is a failure.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels)
+        return annotate(self, path, cell, replace_labels, notion)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
@@ -163,8 +164,8 @@ class Collection(Contents):
     ) -> tuple[ViewInfo, ...]:
         """Fit views (by default those that need it and are not fitted) and return all views.
 
-        Views of pictures are fitted on the encoded ones given, with labels if they are each a ``Picture``; views of
-        texts on the texts of the collection's items, whose rows are computed at once.
+        Views of pictures are fitted on the encoded ones given, with labels if each is a ``Picture``; views of texts on
+        the texts of the items, whose rows are computed at once.
 
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
         StorageError.
@@ -194,8 +195,8 @@ class Collection(Contents):
     ) -> SpaceInfo:
         """Fit a learner and place every item: a new generation of ``space`` (by default named after the learner).
 
-        It is built beside the generation that answers, which is replaced in one step if ``activate``; a training that
-        is stopped leaves nothing. By ``request_id`` the generation is found again (``made_by``).
+        It is built beside the one that answers, which is replaced in one step if ``activate``; a training that is
+        stopped leaves nothing. By ``request_id`` the generation is found again (``made_by``).
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
@@ -301,12 +302,10 @@ class Collection(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        from engine.spaces.search import answer, check_queries, targets_of
+        from engine.spaces.search import answer, check_request, targets_of
 
-        check_queries(request.queries, request.k)
-        if request.filter:
-            check_filter(request.filter)
-        targets = targets_of(request.queries, request.targets)
+        check_request(request)
+        targets = targets_of(request.queries, request.names, bool(request.weights))
         return self._versions().answered(
             request.space, targets, lambda version, space: answer(version, space, self._loaded, request)
         )
@@ -348,9 +347,8 @@ class Collection(Contents):
     ) -> ItemEmbeddings:
         """Return the vectors of the items that have a view, of those with keys above ``after``.
 
-        At most ``limit`` items are looked at, fewer where vectors are wide, and those without the view are left out.
-        ``target`` is needed where the space has several metrics of the view. ``every_page`` of
-        ``engine.spaces.item_embeddings`` goes through all items.
+        At most ``limit`` items are looked at, fewer where vectors are wide. ``target`` is needed where the space has
+        several metrics of the view. ``every_page`` of ``engine.spaces.item_embeddings`` goes through all items.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
@@ -362,15 +360,10 @@ class Collection(Contents):
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
 
-        The queries are the items that training held out; with ``refit`` the items are split anew and the learner is
-        fitted on its part of them. They search, as ``databases`` says, the items that it was trained on, each other,
-        or both; where these are more than ``max_queries``, so many of them ask. Several spaces are measured by the same
-        queries, which none of them was trained on, in the same databases, the trained items being those that all were
-        trained on, each where it can match the views; the differences to the first one are paired. Without labels it is
-        measured, across views, how soon a query finds its own item: recall@k and median rank.
-
-        With ``constraints`` it is measured, in place of that, how well distances within the view agree with them, of
-        items with labels or without, and whether the space was trained on such items.
+        The queries are the items that training held out, or with ``refit`` those of a new split. They search, as
+        ``databases`` says, the items that it was trained on, each other, or both. Several spaces are measured by the
+        same queries in the same databases, and differences to the first one are paired. Without labels it is measured,
+        across views, how soon a query finds its own item; with ``constraints``, how well distances agree with these.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
@@ -382,6 +375,13 @@ class Collection(Contents):
             if request.constraints is not None:
                 return agree(tx, spaces, request.view, request.constraints)
             return evaluate(tx, spaces, request, progress)
+
+    @property
+    def questions(self) -> "Questions":
+        """Questions to people about the items, and their answers."""
+        from engine.questions.asking import Questions
+
+        return Questions(self._writable, self._versions)
 
     def _versions(self) -> "Versions":
         self._folder.check_alive()

@@ -1,7 +1,9 @@
 """Comparisons of items by key: which people found similar, or nearer to each other than others."""
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +13,92 @@ from engine.errors import InvalidInputError, NotFoundError
 from engine.learners.comparisons import KINDS, Comparisons
 from features.vectors import MAX_VALUE
 
+SINGLE, GRID = "single", "grid"
+QUESTIONS = {SINGLE: 2, GRID: 9}
+"""How many candidates each kind of question has."""
+LONGEST_PERSON = 100
 _COLUMNS = ("similar", "weights", "margins")
+_NOTION = re.compile(r"\w[\w.-]{0,39}")
+
+
+def check_notion(name: str) -> str:
+    """Return the name of a notion of similarity; InvalidInputError if it cannot be one."""
+    if not _NOTION.fullmatch(name):
+        raise InvalidInputError(
+            f"{name!r} cannot name a notion: use 1 to 40 letters, digits, '_', '-' and '.', such as color or head"
+        )
+    return name
+
+
+def check_person(name: str) -> str:
+    """Return the name of a person who answers; InvalidInputError if it cannot be one."""
+    if not name.strip() or len(name) > LONGEST_PERSON or not name.isprintable():
+        raise InvalidInputError(f"{name!r} cannot name who answers: use 1 to {LONGEST_PERSON} printable characters")
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Which of the candidates are like the anchor in a notion: of two the nearer one, of nine all that are near."""
+
+    notion: str
+    anchor: str
+    candidates: tuple[str, ...]
+    """Keys of items, as the anchor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionRequest:
+    """What the next question is to be about, and who is asked."""
+
+    notion: str
+    person: str
+    kind: str = GRID
+    """One of ``QUESTIONS``."""
+    view: str = ""
+    """The view by whose rows the most informative question is chosen, among the items that have it. Empty: questions
+    are random, which suits views that say little of the notion."""
+    seed: int | None = None
+    """Draws the question; None: by chance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a person answered: each of ``near`` is nearer to the anchor, in the notion, than each of ``far``.
+
+    Where one of both is empty, nothing is compared: the person could not tell.
+    """
+
+    notion: str
+    anchor: str
+    near: tuple[str, ...] = ()
+    far: tuple[str, ...] = ()
+    person: str
+    id: int = 0
+    """It grows from answer to answer; 0 before it is stored."""
+    created: str = ""
+    """When it was stored, ISO 8601 in UTC."""
+
+    @property
+    def kind(self) -> str:
+        """One of ``QUESTIONS``: whether it chose between two candidates."""
+        return SINGLE if len(self.near) + len(self.far) == QUESTIONS[SINGLE] else GRID
+
+    @property
+    def triplets(self) -> list[tuple[str, str, str]]:
+        """The comparisons (anchor, near, far) that it stands for, of a grid of nine up to 20."""
+        return [(self.anchor, near, far) for near in self.near for far in self.far]
+
+    def check(self) -> None:
+        """Raise InvalidInputError for what is no answer to any question."""
+        check_notion(self.notion)
+        check_person(self.person)
+        candidates = (*self.near, *self.far)
+        least, most = QUESTIONS.values()
+        if not least <= len(candidates) <= most:
+            raise InvalidInputError(f"an answer divides {least} to {most} candidates, not {len(candidates)}")
+        if len({self.anchor, *candidates}) <= len(candidates):
+            raise InvalidInputError("an answer names the anchor and each candidate once")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +119,7 @@ class ItemComparisons:
         items, count = self.comparisons.items, len(self)
         if items.ndim != 2 or items.shape[1] not in KINDS or not count:
             raise InvalidInputError(f"constraints are {', '.join(KINDS.values())}, and at least one, not {items.shape}")
-        columns = {name: getattr(self.comparisons, name) for name in _COLUMNS} | {"lines": self.lines}
+        columns = {name: getattr(self.comparisons, name) for name in (*_COLUMNS, "notions")} | {"lines": self.lines}
         for name, values in columns.items():
             if values is not None and values.shape != (count,):
                 raise InvalidInputError(f"there are {count} {self.comparisons.kind}, but {values.shape} {name}")
@@ -46,6 +133,29 @@ class ItemComparisons:
             raise InvalidInputError("the items that constraints name must be listed once each, by key")
         if items.min() < 0 or items.max() >= len(self.keys):
             raise InvalidInputError(f"constraints name items by their position among the {len(self.keys)} keys")
+        for name in self.notions:
+            check_notion(name)
+
+    @classmethod
+    def of_answers(cls, answers: Iterable[Answer]) -> Self:
+        """Return the triplets that answers stand for; InvalidInputError where they stand for none."""
+        named = [(*triplet, answer.notion) for answer in answers for triplet in answer.triplets]
+        positions: dict[str, int] = {}
+        items = [[positions.setdefault(key, len(positions)) for key in one[:3]] for one in named]
+        notions = np.array([notion for *_, notion in named])
+        return cls(tuple(positions), Comparisons(np.array(items, np.int64).reshape(-1, 3), notions=notions))
+
+    @cached_property
+    def notions(self) -> tuple[str, ...]:
+        """The notions in which they were made, sorted; none where they were all made in one that has no name."""
+        notions = self.comparisons.notions
+        return () if notions is None else tuple(np.unique(notions.astype(str)).tolist())
+
+    @property
+    def notion_codes(self) -> NDArray[np.int64]:
+        """The position in ``notions`` of each comparison's, (n,); (0,) where there are none."""
+        notions = self.comparisons.notions
+        return np.empty(0, np.int64) if notions is None else np.searchsorted(self.notions, notions.astype(str))
 
     def __len__(self) -> int:
         return len(self.comparisons)
@@ -87,6 +197,8 @@ class ItemComparisons:
 
     def _check_pairs(self, pairs: NDArray[np.int64], similar: NDArray[np.bool_]) -> None:
         codes = pairs[:, 0] * len(self.keys) + pairs[:, 1]
+        if self.notions:  # in another notion a pair may be the opposite
+            codes += len(self.keys) ** 2 * self.notion_codes
         both = np.intersect1d(codes[similar], codes[~similar])
         if len(both):
             first, second = (int(np.flatnonzero((codes == both[0]) & (similar == one))[0]) for one in (True, False))
@@ -115,13 +227,18 @@ class ItemComparisons:
     def to_state(self) -> dict[str, Any]:
         """Return keys and arrays by name; lines are of use only while a file is read."""
         items = self.comparisons.items.astype(np.int32)  # half the size: of a million comparisons this is what weighs
-        return {"keys": self.keys, "items": items} | {name: getattr(self.comparisons, name) for name in _COLUMNS}
+        columns = {name: getattr(self.comparisons, name) for name in _COLUMNS}
+        if self.notions:
+            columns["notions"] = {"names": self.notions, "codes": self.notion_codes.astype(np.int32)}
+        return {"keys": self.keys, "items": items} | columns
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the comparisons that ``to_state`` described."""
-        columns = (state[name] for name in _COLUMNS)
-        return cls(tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), *columns))
+        """Return the comparisons that ``to_state`` described; those of earlier versions have no notions."""
+        columns = {name: state[name] for name in _COLUMNS}
+        if notions := state.get("notions"):
+            columns["notions"] = np.array(notions["names"])[notions["codes"]]
+        return cls(tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), **columns))
 
 
 def _first(chosen: Any) -> int | None:

@@ -170,3 +170,5 @@ class CollectionInfo:
     created: str
     """ISO 8601, UTC."""
     description: str = ""
+    notion_labels: Mapping[str, int] = field(default_factory=dict)
+    """Items that have a label in each notion of similarity."""

@@ -40,6 +40,8 @@ class Item:
     """The views the item has a feature row for."""
     text: str = ""
     """Its caption, tags or document; "" where it has none."""
+    notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Its classes in notions of similarity, such as its colour's, sorted, by notion; not among ``labels``."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class NewItem:
     """None leaves the text as it is, "" removes it."""
     labels_given: bool = True
     """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
+    notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels by notion: they replace those of the same notion; () removes these."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ class ItemUpdate:
     text: str | None = None
     labels_given: bool = True
     """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
+    notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels by notion: they replace those of the same notion; () removes these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +133,8 @@ class IndexOptions:
     """Processes that read pictures; None: one for each core."""
     seed: int = 0
     """Draws the sample that views are fitted on."""
+    label_notion: str = ""
+    """The notion of similarity that ``labels`` are in; "": none, they are the items' own."""
 
 
 DEFAULT_INDEXING = IndexOptions()

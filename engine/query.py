@@ -71,6 +71,14 @@ class SearchRequest:
     merge: bool | None = None
     """Whether each query gets one list, by distance where the targets are metrics of one view, else as
     ``engine.spaces.fusion.fuse`` merges. None: only the former are merged."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Weights of notions, in place of ``targets``: each query gets one list, by the distance sqrt(sum of w_t d_t^2)
+    over the notions, exact over all items. Empty: none."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The targets that the queries are matched against, as they are named; none: all that they can be."""
+        return tuple(self.weights) or self.targets
 
 
 @dataclass(frozen=True, kw_only=True)

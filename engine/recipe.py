@@ -75,6 +75,8 @@ class Recipe:
     """How the settings that are not given are chosen; None: they are the learner's defaults."""
     constraints: "ItemComparisons | None" = None
     """What a metric is learned from; None: what the learner draws, from labels as a rule."""
+    answers: bool = False
+    """Whether what people answered (``Collection.questions``) takes the place of ``constraints``."""
     rerank: int = 0
     """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none. Only of a pipeline
     that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""

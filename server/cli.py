@@ -11,6 +11,7 @@ import typer
 from features.priority import give_way
 from server.commands import (
     collections,
+    compare,
     copies,
     delete,
     demo,
@@ -22,6 +23,7 @@ from server.commands import (
     label,
     learn,
     learners,
+    place,
     search,
     serve,
     suggest,
@@ -31,7 +33,7 @@ from server.commands.option_groups import expanded
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 
-_LONG = ("index", "fit", "train", "assign", "evaluate", "embed")
+_LONG = ("index", "fit", "place", "train", "assign", "evaluate", "embed")
 """Commands that compute for long, and give way to others that answer somebody."""
 
 app = typer.Typer(
@@ -72,6 +74,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit": index.fit,
     "label": label.label,
     "set": label.set_,
+    "compare": compare.compare,
+    "place": place.place,
     "train": learn.train,
     "assign": learn.assign,
     "activate": learn.activate,

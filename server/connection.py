@@ -10,12 +10,13 @@ from google.longrunning import operations_pb2_grpc
 
 from engine.errors import InvalidInputError
 from server import pages
-from server.pb.crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, search_pb2_grpc
+from server.pb.crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, questions_pb2_grpc, search_pb2_grpc
 from server.settings import MESSAGE_BYTES
 from server.status import error_in, error_of
 
 _READS = {
     "crossview.v1.SearchService": ("Search", "Embed", "SuggestLabels"),
+    "crossview.v1.QuestionService": ("NextQuestion", "ListAnswers"),
     "crossview.v1.CollectionService": (
         *("GetCollection", "ListCollections", "CheckCollection", "ListDeletedItems"),
         *("GetItem", "ListItems", "CountItems", "GetThumbnail", "EmbedItems", "GetSpace", "ListSpaces"),
@@ -70,6 +71,7 @@ class Connection:
         self.channel = grpc.insecure_channel(address, options=OPTIONS)
         self.collections = collections_pb2_grpc.CollectionServiceStub(self.channel)
         self.searches = search_pb2_grpc.SearchServiceStub(self.channel)
+        self.questions = questions_pb2_grpc.QuestionServiceStub(self.channel)
         self.jobs_stub = jobs_pb2_grpc.JobServiceStub(self.channel)
         self.operations = operations_pb2_grpc.OperationsStub(self.channel)
 
@@ -133,7 +135,7 @@ class Connection:
             request.page_token = page.next_page_token
 
     def _name_of(self, method: Callable[..., Any]) -> str:
-        stubs = (self.collections, self.searches, self.jobs_stub, self.operations)
+        stubs = (self.collections, self.searches, self.questions, self.jobs_stub, self.operations)
         return next(name for stub in stubs for name, known in vars(stub).items() if known is method)
 
     def close(self) -> None:

@@ -50,12 +50,13 @@ def from_filter(condition: Filter) -> types_pb2.Filter:
 
 def to_item(message: types_pb2.Item) -> Item:
     """The item of a message."""
-    return to_value(Item, message)
+    return to_value(Item, message, notion_labels=_to_notion_labels(message))
 
 
 def from_item(collection: str, item: Item) -> types_pb2.Item:
     """The message of an item of a collection."""
-    return to_message(types_pb2.Item, item, name=item_name(collection, item.key))
+    by_notion = _from_notion_labels(item)
+    return to_message(types_pb2.Item, item, name=item_name(collection, item.key), notion_labels=by_notion)
 
 
 def to_new_item(message: collections_pb2.NewItem) -> NewItem:
@@ -77,7 +78,18 @@ def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdat
         "labels": tuple(message.labels) if message.labels or message.clear_labels else None,
         "attributes": from_struct(message.attributes) if message.HasField("attributes") else None,
         "labels_given": not message.default_labels,
+        "notion_labels": _to_notion_labels(message),
     }
+
+
+def _to_notion_labels(
+    message: types_pb2.Item | collections_pb2.NewItem | collections_pb2.ItemUpdate,
+) -> dict[str, tuple[str, ...]]:
+    return {notion: tuple(found.labels) for notion, found in sorted(message.notion_labels.items())}
+
+
+def _from_notion_labels(item: Item | NewItem | ItemUpdate) -> dict[str, types_pb2.Labels]:
+    return {notion: types_pb2.Labels(labels=found) for notion, found in item.notion_labels.items()}
 
 
 def readable_entries(
@@ -122,6 +134,7 @@ def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
         "clear_labels": item.labels == (),
         "attributes": None if item.attributes is None else to_struct(item.attributes),
         "default_labels": not item.labels_given,
+        "notion_labels": _from_notion_labels(item),
     }
 
 

@@ -30,7 +30,7 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         space,
         name=space_name(collection, space.name),
         dims=space.dim,
-        create_time=_from_time(space.created),
+        create_time=from_time(space.created),
         tuning=None if space.tuning is None else _from_tuning(space.tuning),
         constraints=None if space.constraints is None else to_message(types_pb2.ConstraintCounts, space.constraints),
     )
@@ -65,7 +65,7 @@ def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
         name=collection_name(info.name),
         views=[to_message(types_pb2.View, view) for view in info.views],
         spaces=[from_space(info.name, space) for space in info.spaces],
-        create_time=_from_time(info.created),
+        create_time=from_time(info.created),
     )
 
 
@@ -74,7 +74,8 @@ def to_time(message: Timestamp) -> str:
     return message.ToDatetime(tzinfo=UTC).isoformat()
 
 
-def _from_time(text: str) -> Timestamp:
+def from_time(text: str) -> Timestamp:
+    """The message of a time that is ISO 8601."""
     message = Timestamp()
     message.FromDatetime(datetime.fromisoformat(text))
     return message

@@ -1,6 +1,9 @@
 """Recipes as messages and back."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
@@ -70,15 +73,27 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
         np.array(message.similar, bool) if message.size == 2 else None,
         np.array(message.weights) if message.weights else None,
         np.array(message.margins) if message.margins else None,
+        _to_notions(message),
     )
     return ItemComparisons(
         tuple(message.keys), comparisons, np.array(message.lines, np.int64) if message.lines else None
     )
 
 
+def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
+    if not message.notions:
+        return None
+    codes = np.array(message.notions, np.int64)
+    if codes.min() < 0 or codes.max() >= len(message.notion_names):
+        raise InvalidInputError(f"constraints name notions by position among the {len(message.notion_names)} names")
+    return np.array(message.notion_names)[codes]
+
+
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
     """The message of comparisons of items."""
     columns = {**vars(given.comparisons), "lines": given.lines}
+    if given.notions:
+        columns["notions"] = given.notion_codes
     size = columns["items"].shape[1]
     lists = {name: None if column is None else column.ravel().tolist() for name, column in columns.items()}
-    return pb.Comparisons(keys=given.keys, size=size, **lists)
+    return pb.Comparisons(keys=given.keys, size=size, notion_names=given.notions, **lists)

@@ -18,7 +18,7 @@ _Value = TypeVar("_Value")
 _Message = TypeVar("_Message", bound=Message)
 
 
-def to_value(kind: type[_Value], message: Message, **others: Any) -> _Value:
+def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
     """A dataclass from the fields of a message that bear its fields' names.
 
     ``others`` are the fields of other names or meanings, and those that are messages themselves. Raises
@@ -50,7 +50,7 @@ def _reader(field: Any) -> Callable[[Message], Any]:
     return get
 
 
-def to_message(kind: type[_Message], value: object, **others: Any) -> _Message:
+def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Message:
     """A message from the fields of a dataclass that bear its fields' names; ``others`` as in ``to_value``.
 
     Raises InvalidInputError for JSON values that a struct cannot represent.

@@ -21,7 +21,8 @@ from server.calls import Calls, Method
 from server.collection_service import CollectionService
 from server.job_service import JobService, OperationsService
 from server.jobs.jobs import Jobs
-from server.pb.crossview.v1 import collections_pb2, jobs_pb2, search_pb2
+from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
+from server.question_service import QuestionService
 from server.rooms import Rooms
 from server.search_service import SearchService
 from server.settings import ServerSettings
@@ -37,7 +38,7 @@ _KEEPALIVE_SECONDS = 60
 """After which a client that says nothing is asked whether it is still there."""
 _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}
 """Methods that answer each message of a stream as another method would; how many of them at once."""
-SERVICES = ("crossview.v1.SearchService", "crossview.v1.CollectionService", "crossview.v1.JobService")
+SERVICES = tuple(f"crossview.v1.{name}Service" for name in ("Search", "Collection", "Question", "Job"))
 T = TypeVar("T")
 
 
@@ -96,6 +97,7 @@ class RunningServer:
         services = {
             search_pb2.DESCRIPTOR: SearchService(self.collections, self.settings),
             collections_pb2.DESCRIPTOR: CollectionService(self.collections, self.jobs, self.settings.workers),
+            questions_pb2.DESCRIPTOR: QuestionService(self.collections),
             jobs_pb2.DESCRIPTOR: JobService(self.jobs),
             operations_pb2.DESCRIPTOR: OperationsService(self.jobs),
         }

@@ -58,6 +58,7 @@ from server.names import collection_name, item_name, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import search_pb2
 from server.remote_jobs import Follower, RemoteJobs
+from server.remote_questions import RemoteQuestions
 
 ROWS_AT_ONCE = 1_000
 _Long = TypeVar("_Long", pb.TrainRequest, pb.ExtendSpaceRequest, pb.AssignLabelRequest, pb.EvaluateRequest)
@@ -121,11 +122,13 @@ class RemoteCollection:
             reports.append(to_report(self.connection.call(self._stub.UpdateItems, request)))
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
-    def annotate(self, path: Path | str, cell: str = "label", replace_labels: bool = False) -> ImportReport:
+    def annotate(
+        self, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+    ) -> ImportReport:
         """Annotates items from a file of this machine; see ``Collection.annotate``."""
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels)
+        return annotate(self, path, cell, replace_labels, notion)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
@@ -317,6 +320,11 @@ class RemoteCollection:
         """Measures retrieval on items that the spaces were not trained on."""
         message = from_evaluation_of(self.name, request)
         return to_evaluation(self._carried_out(self._stub.Evaluate, message, progress))
+
+    @property
+    def questions(self) -> RemoteQuestions:
+        """Questions to people about its items, and their answers."""
+        return RemoteQuestions(self.connection, self.resource)
 
     def detached(self) -> DetachedCollection:
         """The same collection, whose long methods return at once with the job that carries them out."""

@@ -50,7 +50,7 @@ def index(
 ) -> ImportReport:
     """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
     began = time.monotonic()
-    annotations = Annotations(options.labels, options.captions, options.replace_labels)
+    annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
@@ -206,6 +206,7 @@ def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
         source=source,
         text=one.text,
         labels_given=one.labels_given,
+        notion_labels=one.notion_labels,
     )
 
 

@@ -20,7 +20,7 @@ _SEARCH_PATIENCE, _PATIENCE = 0.3, 1.0
 """Seconds that a search may wait for its turn, and one by picture or another reading call."""
 _NEWS = 0.1
 """Share of the last call in how long calls are expected to take."""
-_READING = ("Get", "List", "Count", "Check", "Embed")
+_READING = ("Get", "List", "Count", "Check", "Embed", "Next")
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import sqlalchemy as sa
 
 from engine.catalog import schema
+from engine.catalog.answers import Answers
 from engine.catalog.database import Database
 from engine.catalog.item_writer import ItemWriter
 from engine.catalog.items import Items
@@ -56,6 +57,7 @@ class Transaction:
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
+        self.answers = Answers(connection)
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
         self.roots = Roots(connection)

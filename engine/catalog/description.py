@@ -71,6 +71,7 @@ def collection_info(tx: Transaction, bytes_on_disk: int) -> CollectionInfo:
         spaces=space_infos(tx),
         active_space=tx.active_space() or RAW,
         labels=tx.items.label_counts(),
+        notion_labels=tx.items.notion_label_counts(),
         sequence=tx.sequence(),
         bytes_on_disk=bytes_on_disk,
         created=tx.created(),

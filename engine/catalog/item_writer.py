@@ -14,7 +14,7 @@ from engine.catalog import bulk
 from engine.catalog.batches import batches
 from engine.catalog.checks import normal
 from engine.catalog.items import Items
-from engine.catalog.schema import items, labels, thumbnails
+from engine.catalog.schema import items, labels, notion_labels, thumbnails
 from engine.item import Attributes, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
@@ -41,6 +41,8 @@ class NewRecord:
     picture: PictureRecord | None = None
     rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
     """Feature rows by view name; None removes the one that it has."""
+    notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels by notion, in place of those that it has in these."""
     existing: bool = False
     """Whether it changes an item that exists, and makes none where that is gone."""
 
@@ -61,6 +63,7 @@ class ItemWriter:
         self._update(existing, known)
         ids = [known.get(record.key) or made[record.key] for record in records]
         self._put_labels(records, ids, existing={known[record.key] for record in existing})
+        self._put_notion_labels(records, ids)
         self._put_thumbnails(records, ids)
         return ids
 
@@ -82,6 +85,7 @@ class ItemWriter:
         """Turn items into tombstones; their rows are the row store's to remove."""
         self.touch(ids, sequence, deleted=True, attributes={}, text="")
         self._execute(sa.delete(labels), ids, labels.c.item_id)
+        self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
         self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
 
     def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
@@ -128,6 +132,18 @@ class ItemWriter:
         self._execute(sa.update(items).values(labels_given=True), given)
         pairs = ((item, label) for item, record in written.items() for label in sorted(set(record.labels or ())))
         bulk.insert(self._connection, labels, ("item_id", "label"), pairs)
+
+    def _put_notion_labels(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
+        named = [
+            (item, *of_notion)
+            for one, item in zip(records, ids, strict=True)
+            for of_notion in one.notion_labels.items()
+        ]
+        for notion in {notion for _, notion, _ in named}:
+            former = sa.delete(notion_labels).where(notion_labels.c.notion == notion)
+            self._execute(former, (item for item, other, _ in named if other == notion), notion_labels.c.item_id)
+        rows = ((item, notion, label) for item, notion, found in named for label in sorted(set(found)))
+        bulk.insert(self._connection, notion_labels, ("item_id", "notion", "label"), rows)
 
     def _execute(
         self, statement: "sa.Update | sa.Delete", ids: Iterable[int], column: "sa.ColumnElement[int]" = items.c.id

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.catalog.batches import batches
 from engine.catalog.bulk import select_among
 from engine.catalog.checks import normal
-from engine.catalog.schema import items, labels, thumbnails
+from engine.catalog.schema import items, labels, notion_labels, thumbnails
 from engine.item import Attributes, DeletedPicture, Item
 from engine.query import TEXT_SHOWN, Filter
 
@@ -131,6 +131,20 @@ class Items:
             found[row.item_id].append(row.label)
         return {item: tuple(group) for item, group in found.items()}
 
+    def notion_labels(self, ids: Sequence[int] | None = None) -> dict[int, dict[str, tuple[str, ...]]]:
+        """Return the labels by notion, sorted, of the items that have any, by id; among the ids, of all by default."""
+        query = sa.select(notion_labels).order_by(*notion_labels.c)
+        found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
+        for row in self._among(query, ids, notion_labels.c.item_id):
+            found[row.item_id][row.notion] = (*found[row.item_id].get(row.notion, ()), row.label)
+        return dict(found)
+
+    def notion_label_counts(self) -> dict[str, int]:
+        """Return how many items have a label in each notion."""
+        total = sa.func.count(notion_labels.c.item_id.distinct()).label("total")
+        query = sa.select(notion_labels.c.notion, total).group_by(notion_labels.c.notion)
+        return {row.notion: row.total for row in self._connection.execute(query.order_by(notion_labels.c.notion))}
+
     def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
         """Return the texts of the items that have one, among the ids, of all by default, in the order of ids."""
         query = sa.select(items.c.id, items.c.text).where(_live, items.c.text != "").order_by(items.c.id)
@@ -148,8 +162,7 @@ class Items:
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
-        tags = self.labels(ids)
-        return {row.id: _item(row, tags) for row in self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)}
+        return self._of_rows(list(self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)))
 
     def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
         """Return what hits show of the live items among the ids: key, labels, attributes as JSON, source, text."""
@@ -163,9 +176,13 @@ class Items:
     def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
         """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
         query = sa.select(items.c.id, *_ITEM).where(*_conditions(chosen), items.c.key > after)
-        rows = self._connection.execute(query.order_by(items.c.key).limit(limit)).all()
-        tags = self.labels([row.id for row in rows])
-        return {row.id: _item(row, tags) for row in rows}
+        return self._of_rows(self._connection.execute(query.order_by(items.c.key).limit(limit)).all())
+
+    def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
+        """Return items, in order, with their labels."""
+        ids = [row.id for row in rows]
+        tags, by_notion = self.labels(ids), self.notion_labels(ids)
+        return {row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {})) for row in rows}
 
     def count(self, chosen: Filter) -> int:
         """Return how many items pass the filter."""
@@ -229,8 +246,9 @@ def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
     return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
 
 
-def _item(row: "sa.Row[Any]", tags: Mapping[int, tuple[str, ...]]) -> Item:
-    return Item(labels=tags.get(row.id, ()), **{column.name: getattr(row, column.name) for column in _ITEM})
+def _item(row: "sa.Row[Any]", tags: tuple[str, ...], by_notion: Mapping[str, tuple[str, ...]]) -> Item:
+    columns = {column.name: getattr(row, column.name) for column in _ITEM}
+    return Item(labels=tags, notion_labels=by_notion, **columns)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

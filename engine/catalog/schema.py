@@ -164,3 +164,29 @@ snapshots = sa.Table(
     # That the snapshot covers.
     sa.Column("sequence", sa.BigInteger, nullable=False),
 )
+
+# Labels in a notion of similarity, beside the item's own.
+notion_labels = sa.Table(
+    "notion_labels",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("notion", sa.Text, primary_key=True),
+    sa.Column("label", sa.Text, primary_key=True),
+)
+
+# What people answered, by the keys of items: an item may be deleted, and come again.
+answers = sa.Table(
+    "answers",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False),
+    sa.Column("notion", sa.Text, nullable=False, index=True),
+    # "single" or "grid".
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("anchor", sa.Text, nullable=False),
+    # Lists of keys: each of the first is nearer to the anchor than each of the second.
+    sa.Column("near", sa.JSON, nullable=False),
+    sa.Column("far", sa.JSON, nullable=False),
+    sqlite_autoincrement=True,
+)

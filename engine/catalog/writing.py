@@ -61,7 +61,8 @@ def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[Vi
     ``seen`` are the views as they were when the rows were computed. Before anything is written, ViewsChangedError is
     raised where one has changed since, and InvalidInputError for a label that cannot be one.
     """
-    check_labels({label for record in records for label in record.labels or ()})
+    by_notion = (label for record in records for found in record.notion_labels.values() for label in found)
+    check_labels({*by_notion, *(label for record in records for label in record.labels or ())})
     used = {name for record in records for name in record.rows}
     # What was not fitted yet when a picture or a text was read may be by now: then it lacks a row.
     computed = any(record.picture is not None or record.text is not None for record in records)

@@ -4,7 +4,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,9 +39,18 @@ class Annotation:
     removed_attributes: tuple[str, ...] = ()
     line: int = 0
     """The first line about the item; 0 where there is no file."""
+    notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels by notion; the others stay."""
 
     def __bool__(self) -> bool:
-        return self.labels is not None or self.text is not None or bool(self.attributes or self.removed_attributes)
+        given = self.attributes or self.removed_attributes or self.notion_labels
+        return self.labels is not None or self.text is not None or bool(given)
+
+    def in_notion(self, notion: str) -> "Annotation":
+        """Return it with its labels as those of a notion; "" for none."""
+        if not notion or self.labels is None:
+            return self
+        return replace(self, labels=None, notion_labels={notion: self.labels})
 
     def update(self, key: str, labels_given: bool = True) -> ItemUpdate:
         """Return the change of an item that the annotation means."""
@@ -52,6 +61,7 @@ class Annotation:
             removed_attributes=self.removed_attributes,
             text=self.text,
             labels_given=labels_given,
+            notion_labels=self.notion_labels,
         )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.catalog.checks import normal
+from engine.comparisons import check_notion
 from engine.errors import InvalidInputError
 from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from engine.ingest.walk import SourceFile, readable
@@ -18,14 +19,22 @@ class Annotations:
     """Labels (``folder``, a CSV file or None) and captions (a CSV file or None) of the files of one run.
 
     None leaves what the items have. With ``replace_labels``, files that ``labels`` do not name lose theirs, and the
-    names of folders come in place of labels that somebody chose.
+    names of folders come in place of labels that somebody chose. With ``notion``, labels are those in a notion of
+    similarity, and the items' own stay.
 
     Raises InvalidInputError for a file that cannot be used.
     """
 
     def __init__(
-        self, labels: str | Path | None = None, captions: str | Path | None = None, replace_labels: bool = False
+        self,
+        labels: str | Path | None = None,
+        captions: str | Path | None = None,
+        replace_labels: bool = False,
+        notion: str = "",
     ) -> None:
+        if notion and labels is None:
+            raise InvalidInputError(f"there are no labels in the notion {notion!r}: give --labels folder or FILE.csv")
+        self.notion = notion and check_notion(notion)
         if replace_labels and labels is None:
             raise InvalidInputError("there are no labels to replace others with: give --labels folder or FILE.csv")
         self.by_folder = labels is not None and str(labels) == FOLDER
@@ -45,6 +54,9 @@ class Annotations:
 
     def of(self, file: SourceFile, key: str = "") -> Annotation:
         """Return what is known of a file, the item's key where it has one."""
+        return self._of(file, key).in_notion(self.notion)
+
+    def _of(self, file: SourceFile, key: str) -> Annotation:
         names = (*names_of(file), *([key] if key else []))
         sources = (source.of(names) for source in (self.labels, self.captions) if source)
         annotation = joined([one for one in sources if one])
@@ -87,13 +99,16 @@ class Annotatable(Protocol):
 
 
 def annotate(
-    collection: Annotatable, path: Path | str, cell: str = "label", replace_labels: bool = False
+    collection: Annotatable, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
 ) -> ImportReport:
     """Give the items of a collection the annotations of a CSV file; see ``Collection.annotate``."""
+    if notion:
+        check_notion(notion)
     file = AnnotationFile(path, cell)
-    updates = [one.update(name) for name, one in file.items()]
+    updates = [one.in_notion(notion).update(name) for name, one in file.items()]
     if replace_labels:
-        updates += [ItemUpdate(key=key, labels=()) for key in _without_label(collection, file)]
+        none = Annotation(labels=()).in_notion(notion)
+        updates += [none.update(key) for key in _without_label(collection, file, notion)]
     report = collection.update_items(updates, match_paths=True)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
@@ -107,13 +122,14 @@ def _with_line(failure: Failure, file: AnnotationFile) -> Failure:
     return Failure(failure.key, f"{line}{failure.reason}")
 
 
-def _without_label(collection: Annotatable, file: AnnotationFile) -> Iterator[str]:
-    """Yield the keys of labelled items that a file gives no labels."""
+def _without_label(collection: Annotatable, file: AnnotationFile, notion: str) -> Iterator[str]:
+    """Yield the keys of items, labelled in a notion ("" for none), that a file gives no labels."""
     after = ""
     while page := collection.items(after=after, limit=_PAGE):
         for item in page:
             names = {normal(name) for name in (item.key, item.key.partition("/")[2], item.source) if name}
             annotation = file.of(sorted(names))
-            if item.labels and (annotation is None or annotation.labels is None):
+            labels = item.notion_labels.get(notion) if notion else item.labels
+            if labels and (annotation is None or annotation.labels is None):
                 yield item.key
         after = page[-1].key

@@ -1,19 +1,21 @@
 """Comparison files: CSV files of pairs of similar items, and of pairs, triplets or quadruplets with a header."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from engine.comparisons import ItemComparisons
+from engine.comparisons import ItemComparisons, check_notion
 from engine.errors import InvalidInputError
 from engine.ingest.table import Table
 from engine.learners.comparisons import Comparisons
 from engine.recipe import Pair
 
 _PAIR = ("key_a", "key_b")
-_KEYS = (_PAIR, ("anchor", "near", "far"), ("near_a", "near_b", "far_a", "far_b"))
-_SIMILAR, _WEIGHT, _MARGIN = "similar", "weight", "margin"
+_TRIPLET = ("anchor", "near", "far")
+_KEYS = (_PAIR, _TRIPLET, ("near_a", "near_b", "far_a", "far_b"))
+_SIMILAR, _WEIGHT, _MARGIN, _NOTION = "similar", "weight", "margin", "notion"
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false": False, "no": False}
 
 
@@ -39,7 +41,8 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
     """Return the comparisons of a CSV whose first line names its columns, in any order.
 
     ``key_a,key_b,similar`` (1 or 0, true or false, yes or no) are pairs; ``anchor,near,far`` triplets; and
-    ``near_a,near_b,far_a,far_b`` quadruplets. Columns ``weight`` and, but for pairs, ``margin`` may be added.
+    ``near_a,near_b,far_a,far_b`` quadruplets. Columns ``weight``, ``notion`` (in what sense each was made) and, but for
+    pairs, ``margin`` may be added.
 
     Raises InvalidInputError for a file that cannot be read, has another header, holds no comparison, or has a line that
     is none.
@@ -51,7 +54,7 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
     positions: dict[str, int] = {}
     # Of a million comparisons only numbers and the names of items are held in memory.
     items: list[int] = []
-    values: dict[str, list[float]] = {name: [] for name in header if name not in keys}
+    values: dict[str, list[float | str]] = {name: [] for name in header if name not in keys}
     numbers: list[int] = []
     for line, cells in lines:
         if len(cells) != len(header) or not all(cells):
@@ -69,23 +72,39 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
         arrays[_SIMILAR].astype(bool) if _SIMILAR in arrays else None,
         arrays.get(_WEIGHT),
         arrays.get(_MARGIN),
+        arrays.get(_NOTION),
     )
     return ItemComparisons(tuple(positions), comparisons, np.array(numbers, np.int64))
+
+
+def write_comparisons(path: Path | str, given: ItemComparisons) -> None:
+    """Write triplets as ``read_comparisons`` reads them, with their notions; OSError where the file cannot be made."""
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*_TRIPLET, _NOTION])
+        notions = given.comparisons.notions
+        for row, notion in zip(given.comparisons.items.tolist(), [] if notions is None else notions, strict=True):
+            writer.writerow([*(given.keys[item] for item in row), notion])
 
 
 def _key_columns(path: Path | str, header: Sequence[str]) -> Sequence[str]:
     """Return the columns that name items."""
     for keys in _KEYS:
         needed, optional = ({*keys, _SIMILAR}, {_WEIGHT}) if keys == _PAIR else ({*keys}, {_WEIGHT, _MARGIN})
-        if needed <= set(header) <= needed | optional and len(set(header)) == len(header):
+        if needed <= set(header) <= needed | optional | {_NOTION} and len(set(header)) == len(header):
             return keys
     raise InvalidInputError(
         f"{path} begins with {','.join(header)!r}, not with the names of its columns: key_a,key_b,similar or "
-        "anchor,near,far or near_a,near_b,far_a,far_b, and weight or margin where there are any"
+        "anchor,near,far or near_a,near_b,far_a,far_b, and weight, margin or notion where there are any"
     )
 
 
-def _value(table: Table, line: int, column: str, text: str) -> float:
+def _value(table: Table, line: int, column: str, text: str) -> float | str:
+    if column == _NOTION:
+        try:
+            return check_notion(text)
+        except InvalidInputError as error:
+            raise table.error(line, str(error)) from None
     if column == _SIMILAR:
         if (flag := _FLAGS.get(text.lower())) is None:
             raise table.error(line, f"{column} is 1 or 0, not {text!r}")

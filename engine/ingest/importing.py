@@ -134,7 +134,12 @@ def _same(new: NewItem, stored: Item, given: bool) -> bool:
 def _update(new: NewItem) -> ItemUpdate:
     """Return what a new item changes of one that exists, besides its picture and rows."""
     return ItemUpdate(
-        key=new.key, labels=new.labels, attributes=new.attributes, text=new.text, labels_given=new.labels_given
+        key=new.key,
+        labels=new.labels,
+        attributes=new.attributes,
+        text=new.text,
+        labels_given=new.labels_given,
+        notion_labels=new.notion_labels,
     )
 
 
@@ -144,6 +149,7 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mappi
         key=item.key,
         labels=item.labels,
         labels_given=item.labels_given,
+        notion_labels=item.notion_labels,
         attributes=item.attributes,
         text=item.text,
         source=item.source or None,

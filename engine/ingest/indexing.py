@@ -97,7 +97,8 @@ def index_files(
 
 def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
     """Return a sentence where labels were wanted and no picture has got any."""
-    if not keyed or not annotations.have_labels or any(annotations.of(f, k).labels for k, f in keyed.items()):
+    found = (annotations.of(file, key) for key, file in keyed.items())
+    if not keyed or not annotations.have_labels or any(one.labels or any(one.notion_labels.values()) for one in found):
         return ()
     return ("no picture got a label",)
 

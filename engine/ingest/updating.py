@@ -12,6 +12,7 @@ from engine.catalog.extractors import text_extractors
 from engine.catalog.item_writer import NewRecord, changed_attributes
 from engine.catalog.lookup import named_keys
 from engine.catalog.writing import put_records, until_views_stay
+from engine.comparisons import check_notion
 from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
@@ -34,12 +35,13 @@ def check_entry(entry: Entry) -> Entry | Failure:
         if entry.text is not None:
             check_text(entry.text)
         labels = None if entry.labels is None else check_labels(entry.labels)
+        by_notion = {check_notion(notion): check_labels(found) for notion, found in entry.notion_labels.items()}
         attributes = None if entry.attributes is None else check_attributes(entry.attributes)
     except InvalidInputError as error:
         return Failure(entry.key, str(error))
-    if labels == entry.labels and attributes == entry.attributes:
+    if (labels, attributes, by_notion) == (entry.labels, entry.attributes, entry.notion_labels):
         return entry
-    return replace(entry, labels=labels, attributes=attributes)
+    return replace(entry, labels=labels, attributes=attributes, notion_labels=by_notion)
 
 
 def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
@@ -115,11 +117,14 @@ def changed_record(
     if labels == item.labels and given >= one.labels_given:
         labels = None
     text = None if one.text == item.text else one.text
-    record = NewRecord(**vars(replace(one, labels=labels, text=text)), rows=text_rows(texts, text), existing=True)
+    by_notion = {notion: tuple(sorted(set(found))) for notion, found in one.notion_labels.items()}
+    by_notion = {notion: found for notion, found in by_notion.items() if found != item.notion_labels.get(notion, ())}
+    changes = replace(one, labels=labels, text=text, notion_labels=by_notion)
+    record = NewRecord(**vars(changes), rows=text_rows(texts, text), existing=True)
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
-    unchanged = labels is None and text is None and record.attributes is None and not record.removed_attributes
-    return None if unchanged else record
+    unchanged = labels is None and text is None and record.attributes is None
+    return None if unchanged and not record.removed_attributes and not by_notion else record
 
 
 def _resolved(

@@ -41,8 +41,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     Attributes:
         view_widths_: list of int, the width d_v of each view seen by ``fit``.
         n_features_in_: int, the sum of the widths.
-        n_metrics_: int, how many metrics there are; an embedding is the columns of one after those of another, equally
-            many each.
+        n_metrics_: int, how many metrics there are; an embedding is the columns of one after those of another.
+        metric_names_: list of str, their names; empty: they go by number.
+        metric_widths_: list of lists of int, by view: how many columns each metric has; empty: equally many.
         left_out_: list of (n_v, D) arrays, one per view: what embeds the training rows that have the view, in their
             order, when each is left out of the training; empty where a learner knows none. A chain uses them.
     """
@@ -56,6 +57,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     view_widths_: list[int]
     n_features_in_: int
     n_metrics_: int = 1
+    metric_names_: Sequence[str] = ()
+    metric_widths_: Sequence[Sequence[int]] = ()
     left_out_: Sequence[NDArray[np.float32]] = ()
 
     @property
@@ -63,9 +66,15 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Whether ``fit`` needs class labels, given the parameters."""
         return self.capabilities.needs_labels
 
+    def widths_of_metrics(self, view: int, columns: int) -> list[int]:
+        """Returns how many of the columns of a view's embeddings each metric has, in their order."""
+        if self.metric_widths_:
+            return [int(width) for width in self.metric_widths_[view]]
+        return [columns // self.n_metrics_] * self.n_metrics_
+
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
         """Returns the metrics of (n,) classes in a view, counted from 0; -1 where a class has none of its own."""
-        return np.zeros(len(np.asarray(labels)), np.intp)
+        return np.full(len(np.asarray(labels)), 0 if self.n_metrics_ == 1 else -1)
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Finds the metric for a category that was not learned, from a few examples, (m, d_view), and remembers it.
@@ -146,7 +155,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
                 raise ValueError(f"{len(X)} views given, {len(self.view_widths_)} fitted; pass view= for a single one")
             return [self._embed(rows, i) for i, rows in enumerate(X)]
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return np.hstack([self._embed(rows, i) for i, rows in enumerate(_cut(X, self.view_widths_))])
+        return np.hstack([self._embed(rows, i) for i, rows in enumerate(cut(X, self.view_widths_))])
 
     def transform_queries(self, X: ArrayLike, view: int) -> Any:
         """Embeds rows of one view, (n, d_view), that embedded items are compared with: as ``transform`` by default.
@@ -239,7 +248,18 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
         if given.comparisons is not None and not self.capabilities.takes_comparisons:
             raise ValueError("comparisons of items are for learners that take them, such as fantope or lmnn")
-        return self.needs_labels and given.neighbors is None and given.comparisons is None
+        self._check_notions(given)
+        others = (given.neighbors, given.comparisons, given.notion_classes)
+        return self.needs_labels and all(one is None for one in others)
+
+    def _check_notions(self, given: Supervision) -> None:
+        if self.capabilities.notions:
+            return
+        if given.comparisons is not None and given.comparisons.notions is not None:
+            raise ValueError(f"{self.name} learns one notion: take joint, or leave the notions (their column) out")
+        if given.notion_classes is not None:
+            names = ", ".join(map(str, given.notion_classes))
+            raise ValueError(f"{self.name} learns one notion, and labels are given in several ({names}): take joint")
 
     def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:
         """Checks parameters, cuts and checks the rows, and remembers the widths of the views."""
@@ -257,7 +277,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             if mask is not None:
                 raise ValueError("a mask needs X to be a list of one array per view")
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-            views = _cut(X, self._widths(X.shape[1]))
+            views = cut(X, self._widths(X.shape[1]))
             present = checked_mask(None, len(X), len(views))
         self.check_views([f"view {view}" for view in range(len(views))])
         self.view_widths_ = [rows.shape[1] for rows in views]
@@ -381,5 +401,6 @@ def _is_list_of_views(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and all(getattr(rows, "ndim", 0) == 2 for rows in X)
 
 
-def _cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
+def cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
+    """Returns the columns of (n, d) rows in groups of some widths, as views."""
     return np.split(X, np.cumsum(widths)[:-1], axis=1)

@@ -54,6 +54,16 @@ class Chain(MultiViewLearner):
         """How many metrics the last step has."""
         return self.steps[-1].n_metrics_ if self.steps else 1
 
+    @property
+    def metric_names_(self) -> Sequence[str]:  # type: ignore[override]  # likewise
+        """The names of the last step's metrics."""
+        return self.steps[-1].metric_names_ if self.steps else ()
+
+    @property
+    def metric_widths_(self) -> Sequence[Sequence[int]]:  # type: ignore[override]  # likewise
+        """The widths of the last step's metrics, by view."""
+        return self.steps[-1].metric_widths_ if self.steps else ()
+
     def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fits one further view, the last of ``X``, step by step; arguments and errors as in ``fit``."""
         for step in self.steps:
@@ -122,12 +132,14 @@ class Chain(MultiViewLearner):
             given,
             neighbors=given.neighbors if step.takes_neighbors else None,
             comparisons=given.comparisons if step.takes_comparisons and not later else None,
+            notion_classes=given.notion_classes if step.notions else None,
             shared_space=Chain(self.steps[:number]).capabilities.cross_view,
         )
 
     def _needs_classes(self, given: Supervision) -> bool:
-        super()._needs_classes(given)  # refuses what no step takes
-        return any(step._needs_classes(self._given_to(number, given)) for number, step in enumerate(self.steps))
+        needed = [step._needs_classes(self._given_to(number, given)) for number, step in enumerate(self.steps)]
+        super()._needs_classes(given)  # refuses what no step takes; what one takes in part, it refuses by its own name
+        return any(needed)
 
     def _project(self, rows: Rows, view: int) -> Rows:
         return self._after(self.steps, rows, view)

@@ -20,12 +20,14 @@ class Comparisons:
         similar: (n,) bool, whether a pair is similar; None for triplets and quadruplets.
         weights: (n,) float64, what a violation costs; None: 1.
         margins: (n,) float64, of triplets and quadruplets, in squared distance; None: the learner's own.
+        notions: (n,) names or numbers: in what sense each was made ("by the head"); None: all in one.
     """
 
     items: NDArray[np.int64]
     similar: NDArray[np.bool_] | None = None
     weights: NDArray[np.float64] | None = None
     margins: NDArray[np.float64] | None = None
+    notions: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.items)

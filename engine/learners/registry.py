@@ -14,6 +14,7 @@ from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.sign import Sign
+from engine.learners.joint.joint import JointMetrics
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.musl.musl import MuSL
@@ -50,6 +51,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         LinearDiscriminants,
         Fantope,
         LMNN,
+        JointMetrics,
         RelativeAttributes,
         Sign,
         LSH,

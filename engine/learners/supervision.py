@@ -1,5 +1,6 @@
 """Supervision: what a learner learns from besides the rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ class Supervision:
             itself, an item has to be among them.
         comparisons: in place of classes, comparisons of the items. Each view learns from those that name only items
             that have it.
+        notion_classes: in place of classes, class labels by notion, (n,) each, "" where an item has none in it.
         groups: (n,) numbers: items of a group are alike for other reasons than their classes, as recordings of one
             speaker are, so learners that judge themselves by items that they leave out leave out whole groups; None:
             each item is a group of its own.
@@ -34,6 +36,7 @@ class Supervision:
     classes: Any = None
     neighbors: Any = None
     comparisons: Comparisons | None = None
+    notion_classes: Mapping[str, Any] | None = None
     groups: NDArray[np.intp] | None = None
     mask: Any = None
     shared_space: bool = False

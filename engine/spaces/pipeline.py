@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from engine.catalog.joined import JOINT
 from engine.catalog.values import within_reach
 from engine.errors import InvalidInputError
+from engine.learners.base import cut
 from engine.learners.chain import Chain
 from engine.learners.registry import build_chain
 from engine.learners.stage import Stage, parse_stages
@@ -114,14 +115,17 @@ def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.
 
 
 def distances(
-    probes: NDArray[np.float32], placed: NDArray[np.float32], indexed: NDArray[np.bool_]
+    probes: NDArray[np.float32], placed: NDArray[np.float32], indexed: NDArray[np.bool_], widths: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``."""
-    found, metrics = np.full((len(probes), len(placed)), np.inf), indexed.shape[1]
-    of_probes = np.split(probes.astype(np.float64), metrics, axis=1)
+    """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``.
+
+    ``widths`` are the chain's ``widths_of_metrics``.
+    """
+    found = np.full((len(probes), len(placed)), np.inf)
+    of_probes = cut(probes.astype(np.float64), widths)
     for start in range(0, len(placed), _ITEMS_AT_ONCE):
         some = slice(start, start + _ITEMS_AT_ONCE)
-        least, of_items = found[:, some], np.split(placed[some], metrics, axis=1)
+        least, of_items = found[:, some], cut(placed[some], widths)
         for probe, item, chosen in zip(of_probes, of_items, indexed[some].T, strict=True):
             columns = slice(None) if chosen.all() else chosen  # a slice copies nothing
             least[:, columns] = np.minimum(least[:, columns], cdist(probe, item[columns]))
@@ -141,24 +145,27 @@ def codes_and_vectors(
 
 
 def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tuple[Target, ...]:
-    """Return the targets of a view of a fitted chain: one for each metric, with the numbers from 1 as their names.
+    """Return the targets of a view of a fitted chain: one for each metric, by its name, or else its number from 1.
 
-    Where there are several metrics, their distances are on a common scale.
+    Distances of several metrics are on a common scale where these go by number: each is some classes' own. Names are of
+    notions, under each of which every item is indexed, and whose scales are free.
     """
     row = np.zeros((1, chain.view_widths_[position]), np.float32)
     floats = codes_and_vectors(chain, row, position)[1].shape[1] if rerank else 0
-    count, columns = chain.n_metrics_, vectors(chain, row, position).shape[1]
+    widths = chain.widths_of_metrics(position, vectors(chain, row, position).shape[1])
+    numbered = len(widths) > 1 and not chain.metric_names_
+    names = chain.metric_names_ or [str(metric + 1) if numbered else "" for metric in range(len(widths))]
     return tuple(
         Target(
             view=view,
-            name=str(metric + 1) if count > 1 else "",
+            name=name,
             metric=metric,
-            dim=columns // count,
+            dim=width,
             codes=chain.capabilities.binary,
             floats=floats,
-            scale=view if count > 1 else "",
+            scale=view if numbered else "",
         )
-        for metric in range(count)
+        for metric, (name, width) in enumerate(zip(names, widths, strict=True))
     )
 
 

@@ -3,21 +3,23 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
+from engine.catalog.lookup import check_filter
 from engine.errors import InvalidInputError, NotReadyError
 from engine.query import Embedding, Hit, HitList, Query, SearchRequest
 from engine.spaces.fusion import fuse
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces
+from engine.spaces.neighbor import Neighbor
 from engine.spaces.query_rows import check_inputs, query_rows
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
 from engine.spaces.version import StaleError, Version
 from engine.spaces.versions import TargetsOf, Versions
+from engine.spaces.weighting import check_notions, check_weights, nearest_by_weights, shown
 from index.base import Selection
 
 _OVERFETCH = 3
@@ -25,13 +27,6 @@ _OVERFETCH = 3
 
 _PAGE_BYTES = 1 << 23
 """Memory that the rows or the vectors of a page take at most, where one item does not take more."""
-
-
-class Neighbor(NamedTuple):
-    """An item near a query."""
-
-    item: int
-    distance: float
 
 
 def check_queries(queries: Sequence[Query], k: int = 1) -> None:
@@ -45,10 +40,23 @@ def check_queries(queries: Sequence[Query], k: int = 1) -> None:
             raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
 
 
-def targets_of(queries: Sequence[Query], names: Sequence[str]) -> TargetsOf:
-    """Return what gives the targets that queries are matched against in a space, after what they ask was checked."""
+def check_request(request: SearchRequest) -> None:
+    """Raise InvalidInputError for what no collection could answer."""
+    check_queries(request.queries, request.k)
+    check_weights(request)
+    if request.filter:
+        check_filter(request.filter)
+
+
+def targets_of(queries: Sequence[Query], names: Sequence[str], weighted: bool = False) -> TargetsOf:
+    """Return what gives the targets that queries are matched against in a space, after what they ask was checked.
+
+    ``weighted`` ones are notions.
+    """
 
     def targets(version: Version, space: Space) -> list[Target]:
+        if weighted:
+            check_notions(space)
         groups = by_view(queries)
         for view, numbers in groups.items():
             check_inputs(version, view, queries, numbers)
@@ -74,12 +82,19 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for a picture that cannot be read, or StaleError
     where the search has to begin again with the next version.
     """
-    queries, k = request.queries, request.k
+    queries, k, weights = request.queries, request.k, request.weights
     only = partial(version.selection, request.filter, indexed) if request.filter else None
     lists: dict[int, list[HitList]] = {}
     for view, numbers in by_view(queries).items():
         asked = query_rows(version, loaded, view, queries, numbers)
-        probes = indexed.space.probe(view, asked.rows, request.targets)
+        probes = indexed.space.probe(view, asked.rows, request.names)
+        if weights:
+            indexes = {target: indexed.indexes[target].index for target in probes}
+            nearest = nearest_by_weights(indexes, probes, tuple(weights.values()), asked.own, k, only)
+            name = shown(weights)
+            for number, hits in zip(numbers, _hits(version, name, nearest), strict=True):
+                lists[number] = [HitList(number, name, hits)]
+            continue
         comparable = on_common_scale(probes.keys())
         merged = comparable if request.merge is None else request.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
@@ -100,13 +115,13 @@ def answer_at_hand(
     """Return the hit lists where all that it takes is in memory; see ``Collection.search_at_hand``."""
     if request.filter or any(query.vector is None for query in request.queries):
         return None
-    check_queries(request.queries, request.k)
+    check_request(request)
     found = versions.at_hand(request.space)
     if found is None:
         return None
     version, space = found
     try:
-        targets = targets_of(request.queries, request.targets)(version, space.space)
+        targets = targets_of(request.queries, request.names, bool(request.weights))(version, space.space)
         indexes = [space.indexes[target].index for target in targets if target in space.indexes]
         if len(indexes) < len(targets) or len(request.queries) * sum(one.nbytes for one in indexes) > most_bytes:
             return None

@@ -108,18 +108,29 @@ class Space(SpaceDescription):
         return {}
 
     def _choice(self, view: str, names: Sequence[str]) -> tuple[Target, ...]:
-        known = {str(target): target for target in self.targets}
         if view not in self.views:
             raise NotFoundError(self._no_view(view))
-        if unknown := [name for name in names if name not in known]:
-            raise NotFoundError(f"space {self.name!r} has no target {unknown[0]!r}; there are: {', '.join(known)}")
-        chosen = [known[name] for name in names]
+        chosen = [self._target(view, name) for name in names]
         if not self.cross_view and (crossing := [target for target in chosen if target.view != view]):
             raise InvalidInputError(
                 f"space {self.name!r} answers within a view only, not {view} to {crossing[0]}: "
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
         return tuple(chosen) or (self.targets if self.cross_view else self.targets_of(view))
+
+    def _target(self, view: str, name: str) -> Target:
+        """Return the target that a string names for queries of a view: in full, or by a notion that only one has."""
+        known = {str(target): target for target in self.targets}
+        if name in known:
+            return known[name]
+        found = [target for target in self.targets if name and name == target.name]
+        found = [target for target in found if self.cross_view or target.view == view] or found
+        if not found:
+            raise NotFoundError(f"space {self.name!r} has no target {name!r}; there are: {', '.join(known)}")
+        if len(found) > 1:
+            names = " or ".join(map(str, found))
+            raise InvalidInputError(f"space {self.name!r} has {name!r} in several views: name one in full, {names}")
+        return found[0]
 
     def _no_view(self, view: str) -> str:
         known = f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}"

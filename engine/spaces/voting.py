@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.spaces.indexed import IndexedSpace
-from engine.spaces.search import Neighbor, neighbours
+from engine.spaces.neighbor import Neighbor
+from engine.spaces.search import neighbours
 from engine.spaces.target import Target, on_common_scale
 from index.base import Selection
 

@@ -11,6 +11,7 @@ from engine.catalog.joined import joined_view
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import Evaluation, Overlap
+from engine.learners.base import cut
 from engine.learners.comparisons import Comparisons
 from engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from engine.spaces.space import Space
@@ -78,23 +79,46 @@ def _agreement(
         _, placed = codes_and_vectors(space.pipeline, raw, position)
     else:
         placed = vectors(space.pipeline, raw, position)
-    metrics = metrics_of_items(space.pipeline, classes, position)
-    near = _distances(placed, metrics, comparisons.near)
+    embeddings = cut(placed, space.pipeline.widths_of_metrics(position, placed.shape[1]))
+    indexed = metrics_of_items(space.pipeline, classes, position)
+    asked = _metrics_of_notions(space, comparisons)
+    near = _distances(embeddings, indexed, asked, comparisons.near)
     if comparisons.similar is not None:
         return area_under_curve(near, comparisons.similar, comparisons.weights)
-    return in_order(near, _distances(placed, metrics, comparisons.far), comparisons.weights)
+    return in_order(near, _distances(embeddings, indexed, asked, comparisons.far), comparisons.weights)
+
+
+def _metrics_of_notions(space: Space, comparisons: Comparisons) -> NDArray[np.bool_]:
+    """Return by which metrics of a space each comparison is measured, (n, metrics): its notion's, or all.
+
+    Raises InvalidInputError for a notion that the space has not learned, or where only the space knows notions.
+    """
+    names, count = list(space.pipeline.metric_names_), space.pipeline.n_metrics_
+    if not names:
+        return np.ones((len(comparisons), count), bool)
+    known = f"space {space.name!r} has the notions {', '.join(names)}"
+    if comparisons.notions is None:
+        raise InvalidInputError(f"{known}: state in which of them each comparison was made")
+    notions = comparisons.notions.astype(str)
+    if unknown := set(notions.tolist()) - set(names):
+        raise InvalidInputError(f"{known}, and none of them is {min(unknown)!r}")
+    return np.asarray(notions[:, None] == np.array(names))
 
 
 def _distances(
-    placed: NDArray[np.float32], metrics: NDArray[np.bool_], pairs: NDArray[np.int64]
+    embeddings: Sequence[NDArray[np.float32]],
+    indexed: NDArray[np.bool_],
+    asked: NDArray[np.bool_],
+    pairs: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the distances of pairs of rows, (n,): the least over the metrics that the second row has."""
-    embeddings = np.split(placed, metrics.shape[1], axis=1)
-    found, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, placed.shape[1]))
-    for start in range(0, len(pairs), at_once):
-        chunk = slice(start, start + at_once)
-        first, second = pairs[chunk].T
-        for embedded, has_metric in zip(embeddings, metrics.T, strict=True):
+    """Return the distances of pairs of rows, (n,): the least over metrics that the second row has and are asked for."""
+    width = max(embedded.shape[1] for embedded in embeddings)
+    found, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, width))
+    for embedded, has_metric, of_metric in zip(embeddings, indexed.T, asked.T, strict=True):
+        chosen = np.flatnonzero(of_metric)
+        for start in range(0, len(chosen), at_once):
+            chunk = chosen[start : start + at_once]
+            first, second = pairs[chunk].T
             gaps = np.linalg.norm(embedded[first].astype(np.float64) - embedded[second], axis=1)
             found[chunk] = np.minimum(found[chunk], np.where(has_metric[second], gaps, np.inf))
     return found

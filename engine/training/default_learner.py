@@ -11,6 +11,7 @@ from engine.training.grids import LEARNER
 OF_LABELS = "posteriors,dot"
 """Best or equal on unseen databases of photographs, texts and sounds, whichever kernel suits a view."""
 OF_PAIRS = "sqrt,kernel:rbf,multi-npp"
+OF_NOTIONS = "joint"
 OF_ITEMS = "sqrt,kernel:rbf,cca"
 """Without labels, an item's views are all that is known to belong together."""
 OF_ONE_VIEW = "pca"
@@ -34,6 +35,8 @@ def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
 
 
 def _chosen(tx: Transaction, recipe: Recipe) -> str:
+    if recipe.constraints is not None and recipe.constraints.notions:
+        return OF_NOTIONS
     if recipe.pairs or recipe.constraints is not None:
         return OF_PAIRS
     if _has_classes(tx, recipe):

@@ -1,7 +1,7 @@
 """Examples: the items that are learned from or measured on, with the views that each has."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ class Examples:
     """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
     constraints: Comparisons | None = None
     """Comparisons of them by position where constraints were given."""
+    notion_classes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
+    """Classes by notion of similarity, (n,) each, "" where an item has none in it; of the notions that any has."""
     groups: NDArray[np.intp] | None = None
     """Numbers of the groups, (n,), that folds do not part; None where none were named."""
 
@@ -53,6 +55,7 @@ class Examples:
             labels=tuple(self.labels[position] for position in positions),
             similar=None if self.similar is None else self.similar[positions][:, positions],
             constraints=None if self.constraints is None else self.constraints.among(positions, len(self)),
+            notion_classes={notion: found[positions] for notion, found in self.notion_classes.items()},
             groups=None if self.groups is None else self.groups[positions],
         )
 
@@ -127,7 +130,14 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
         rows=by_view,
         mask=mask,
         labels=tuple(labels.get(item, ()) for item in numbers),
+        notion_classes=_notion_classes(tx, numbers),
     )
+
+
+def _notion_classes(tx: Transaction, ids: Sequence[int]) -> dict[str, NDArray[np.str_]]:
+    labels = tx.items.notion_labels()
+    notions = sorted({notion for item in ids for notion in labels.get(item, ())})
+    return {notion: np.array([class_of(labels.get(item, {}).get(notion, ())) for item in ids]) for notion in notions}
 
 
 def split(count: int, share: float, seed: int, groups: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:

@@ -70,6 +70,8 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
     unseen = np.isin(found.ids, division.held_out)
     metrics = _metrics(trial, found, unseen, target)
     probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
+    position = trial.space.views.index(target)
+    widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
     labelled = None if what.by == ITEMS else _members(queries, found)
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median] = {}
@@ -80,6 +82,7 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
             probes=probes,
             placed=placed.take(chosen),
             metrics=metrics[chosen],
+            widths=widths,
             asking=np.full(len(queries), -1) if labelled is None else queries.apart,
             offered=found.apart[chosen],
             rerank=trial.space.rerank,
@@ -137,6 +140,8 @@ class _Lists:
     placed: _Placed
     metrics: Bools
     """(n, metrics) under which metrics an item is indexed."""
+    widths: Sequence[int]
+    """Columns of each metric."""
     asking: NDArray[np.int64]
     """(q,) the group of each query; it finds no item of the same."""
     offered: NDArray[np.int64]
@@ -171,7 +176,7 @@ class _Lists:
             yield from blocks(np.flatnonzero(left_out == count), len(self.offered))
 
     def _order(self, part: NDArray[np.intp]) -> NDArray[np.intp]:
-        table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics)
+        table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics, self.widths)
         left_out = self.asking[part][:, None] == self.offered
         table[left_out] = np.inf
         return measures.ranking(table)[:, : table.shape[1] - np.count_nonzero(left_out[0])]

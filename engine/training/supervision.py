@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from engine.catalog.catalog import Transaction
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts
+from engine.learners.capabilities import main_position
 from engine.learners.chain import Chain
 from engine.learners.registry import learners_of_comparisons
 from engine.learners.supervision import Supervision
-from engine.recipe import Pair
+from engine.recipe import Pair, Recipe
 from engine.training.examples import Examples
 
 
@@ -26,6 +28,40 @@ def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
                 raise NotFoundError(f"{where}: there is no item {key!r}")
         if pair.first == pair.second:
             raise InvalidInputError(f"{where}: {pair.first!r} is paired with itself")
+
+
+def check_notions(pipeline: Chain, given: ItemComparisons) -> None:
+    """Raise InvalidInputError for comparisons in several notions where the learner knows none."""
+    if given.notions and pipeline.capabilities.takes_comparisons and not pipeline.capabilities.notions:
+        learner = pipeline.steps[main_position([step.capabilities for step in pipeline.steps])].name
+        raise InvalidInputError(
+            f"{learner} learns one notion of similarity: take joint, or leave the column notion out "
+            f"({', '.join(given.notions)})"
+        )
+
+
+def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
+    """Return the recipe with the answers of people as its constraints, where it is to learn from them.
+
+    Answers on items that were deleted are left out. Raises InvalidInputError where it has constraints, too,
+    NotReadyError where nothing was answered.
+    """
+    if not recipe.answers:
+        return recipe
+    if recipe.constraints is not None:
+        raise InvalidInputError("learn either from constraints or from the answers: export these, and join the files")
+    answers = tx.answers.page()
+    known = tx.items.ids_of({key for one in answers for key in (one.anchor, *one.near, *one.far)})
+    kept = [
+        replace(one, near=tuple(filter(known.__contains__, one.near)), far=tuple(filter(known.__contains__, one.far)))
+        for one in answers
+        if one.anchor in known
+    ]
+    if not any(one.triplets for one in kept):
+        raise NotReadyError(
+            f"nobody has compared items of {tx.name()!r}: ask by crossview compare {tx.name()} --notion NAME"
+        )
+    return replace(recipe, constraints=ItemComparisons.of_answers(kept))
 
 
 def with_supervision(
@@ -69,17 +105,20 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     if training.similar is not None and not can.takes_neighbors:
         raise InvalidInputError(f"{learner} does not learn from pairs of items: take a learner such as multi-npp")
     classes = training.classes()
-    by_labels = training.similar is None and training.constraints is None and can.takes_comparisons and can.needs_labels
+    unsaid = training.similar is None and training.constraints is None and not (can.notions and training.notion_classes)
+    by_labels = unsaid and can.takes_comparisons and can.needs_labels
     if by_labels and np.unique(classes).size == len(classes):
         raise NotReadyError(
             "no two training items have the same labels: index with --labels folder or a CSV file, "
             "or compare items by --constraints FILE.csv"
         )
+    in_notions = can.notions and bool(training.notion_classes)
     shared = training.similar is None and can.multilabel and training.several_labels()
     return Supervision(
         classes=training.indicators() if shared else classes,
         neighbors=training.similar,
         comparisons=None if training.similar is not None else training.constraints,
+        notion_classes=training.notion_classes if in_notions and training.constraints is None else None,
         groups=training.groups,
         mask=training.mask,
     )

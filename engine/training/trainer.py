@@ -24,7 +24,7 @@ from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
 from engine.training.groups import groups_of
 from engine.training.learning import learn
-from engine.training.supervision import check_pairs, count_constraints, with_supervision
+from engine.training.supervision import check_notions, check_pairs, count_constraints, with_answers, with_supervision
 from engine.training.tuning import assemble, check_tried, tune
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
@@ -44,7 +44,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
 
     The fit reads nothing more: the transaction need not be open by then. Its generation is not numbered yet.
     """
-    recipe = with_learner(tx, recipe)
+    recipe = with_learner(tx, with_answers(tx, recipe))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
     pipeline = _checked_pipeline(tx, recipe, parts)  # mistakes are reported before any row is read
@@ -97,12 +97,14 @@ def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[
     check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
         recipe.constraints.check(tx.items.ids_of(recipe.constraints.keys))
+        check_notions(pipeline, recipe.constraints)
     return pipeline
 
 
 def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     """Return a sentence where a learner of similar items has none: no pairs, no constraints, no label on two items."""
     given = training.similar is not None or training.constraints is not None
+    given = given or (pipeline.capabilities.notions and bool(training.notion_classes))
     if given or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
         return ()
     note = (

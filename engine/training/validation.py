@@ -1,7 +1,7 @@
 """Validation: folds of training items, or of comparisons of them, and how good a fitted pipeline is in each."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.catalog.values import within_reach
 from engine.evaluation import TRAINED, UNSEEN
+from engine.learners.base import cut
 from engine.learners.chain import Chain
 from engine.learners.comparisons import Comparisons
 from engine.learners.selection import CrossValidation, Fold, Scores
@@ -71,16 +72,19 @@ def by_crossing(found: list[list[Scored]]) -> Scores:
 
 
 def validate_order(training: Examples, comparisons: Comparisons, folds: int, seed: int) -> "CrossValidation[float]":
-    """Return folds of comparisons: distances are learned from the others and compared with those of the fold."""
-    chosen = np.random.default_rng(seed).permutation(len(comparisons)) % folds
+    """Return folds of comparisons: distances are learned from the others and compared with those of the fold.
+
+    Every notion is spread evenly over the folds, and measured by its own distances where the learner knows notions.
+    """
+    chosen = _folds_of_comparisons(comparisons, folds, seed)
     rows, mask = _dense(training), training.mask
     database = [view[present] for view, present in zip(rows, mask.T, strict=True)]
 
     def agreement(number: int, chain: Chain, _: list[Rows], placed: list[Rows]) -> Iterator[float]:
         held_out = comparisons.take(chosen == number)
-        for embedded, present in zip(placed, mask.T, strict=True):
+        for view, (embedded, present) in enumerate(zip(placed, mask.T, strict=True)):
             of_view = held_out.among(present, len(present))
-            if len(of_view) and np.isfinite(found := of_view.agreement(within_reach(embedded))):
+            if len(of_view) and np.isfinite(found := _agreement(chain, view, of_view, within_reach(embedded))):
                 yield found
 
     def fold(number: int) -> Fold:
@@ -88,6 +92,28 @@ def validate_order(training: Examples, comparisons: Comparisons, folds: int, see
         return _fold(learned, queries=[view[:0] for view in rows], database=database)
 
     return CrossValidation([fold(number) for number in range(folds)], agreement)
+
+
+def _folds_of_comparisons(comparisons: Comparisons, folds: int, seed: int) -> NDArray[np.intp]:
+    found = np.random.default_rng(seed).permutation(len(comparisons)) % folds
+    if comparisons.notions is not None:
+        order = np.lexsort((found, comparisons.notions.astype(str)))
+        found[order] = np.arange(len(comparisons)) % folds
+    return found
+
+
+def _agreement(chain: Chain, view: int, comparisons: Comparisons, embedded: Rows) -> float:
+    """Return how well the embeddings of a view agree with comparisons: the mean over notions where it has several."""
+    if comparisons.notions is None or not chain.metric_names_:
+        return comparisons.agreement(embedded)
+    notions = comparisons.notions.astype(str)
+    metrics = cut(embedded, chain.widths_of_metrics(view, embedded.shape[1]))
+    of_notion = [
+        comparisons.take(notions == name).agreement(metric)
+        for name, metric in zip(chain.metric_names_, metrics, strict=True)
+        if (notions == name).any()
+    ]
+    return float(np.mean(of_notion))
 
 
 @dataclass(frozen=True)
@@ -119,7 +145,8 @@ class _Retrieval:
                 known = np.full(len(items[target]), "") if self.unseen else classes[items[target]]
                 metrics = metrics_of_items(chain, known, target)
                 vectors = within_reach(probes[query]), within_reach(placed[target])
-                found = self._quality(*vectors, metrics, queries[query], items[target])
+                widths = chain.widths_of_metrics(target, placed[target].shape[1])
+                found = self._quality(*vectors, (metrics, widths), queries[query], items[target])
                 if np.isfinite(found).any():
                     yield (query, target), found
 
@@ -147,14 +174,23 @@ class _Retrieval:
         return queries, queries if self.unseen else [np.flatnonzero(view & ~held_out) for view in usable]
 
     def _quality(
-        self, probes: Rows, placed: Rows, metrics: Rows, queries: NDArray[np.intp], items: NDArray[np.intp]
+        self,
+        probes: Rows,
+        placed: Rows,
+        metrics: tuple[Bools, Sequence[int]],
+        queries: NDArray[np.intp],
+        items: NDArray[np.intp],
     ) -> Rows:
-        """Return the measure of each query, (q,); items at equal distances rank in an order that the seed draws."""
+        """Return the measure of each query, (q,); items at equal distances rank in an order that the seed draws.
+
+        ``metrics`` are those of each item, and how many columns each of them has.
+        """
+        (indexed, widths) = metrics
         order, apart = np.random.default_rng(self.seed).permutation(len(items)), self.training.apart
-        placed, metrics, items = placed[order], metrics[order], items[order]
+        placed, indexed, items = placed[order], indexed[order], items[order]
         found = np.empty(len(queries))
         for chosen in blocks(np.arange(len(queries)), len(items)):
-            gaps = distances(probes[chosen], placed, metrics)
+            gaps = distances(probes[chosen], placed, indexed, widths)
             if self.measure != ITEMS:
                 gaps[apart[queries[chosen], None] == apart[None, items]] = np.inf  # these rank last, as irrelevant
             found[chosen] = self._judged(ranking(gaps), queries[chosen], items)

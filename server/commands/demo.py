@@ -16,15 +16,22 @@ SHEET = "sheet.png"
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the contact sheet.")] = Path("demo-out"),
     keep: Annotated[bool, typer.Option("--keep", help="Keep the pictures and the home in that folder.")] = False,
+    notions: Annotated[
+        bool, typer.Option("--notions", help="Show two notions of similarity, color and texture, learned from answers.")
+    ] = False,
 ) -> None:
     """Show everything on pictures that the demo draws itself.
 
     Runs create, index, train, serve, search and evaluate, and draws a contact sheet of the hits.
     """
+    from server.demo.notions import run_notions
     from server.demo.story import run_demo
 
     run = partial(
-        run_demo, sheet=out / SHEET, echo=typer.echo, connect=lambda at: ConnectionOptions(server=at).backend()
+        run_notions if notions else run_demo,
+        sheet=out / SHEET,
+        echo=typer.echo,
+        connect=lambda at: ConnectionOptions(server=at).backend(),
     )
     out.mkdir(parents=True, exist_ok=True)
     if not keep:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 100
 LABELS_SHOWN = 12
-COLUMNS = ("key", "labels", "attributes", "text", "source", "views")
+COLUMNS = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
 """Of the CSV."""
 _PAGE = 1_000
 
@@ -124,6 +124,7 @@ def _show_item(item: "Item") -> None:
     for field, value in (
         ("key", item.key),
         ("labels", ", ".join(item.labels)),
+        *((f"labels in {notion}", ", ".join(found)) for notion, found in item.notion_labels.items()),
         ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
         ("text", item.text),
         ("source", item.source),
@@ -143,6 +144,8 @@ def _show_collection(info: "CollectionInfo") -> None:
     if common:
         more = f", and {len(common) - LABELS_SHOWN} more" if len(common) > LABELS_SHOWN else ""
         show("labels: " + ", ".join(f"{label} ({count})" for label, count in common[:LABELS_SHOWN]) + more)
+    if info.notion_labels:
+        show("labels in notions: " + ", ".join(f"{notion} ({count})" for notion, count in info.notion_labels.items()))
     views = table("view", "extractor", ">dim", "fitted", title="Views")
     for view in info.views:
         parameters = ", ".join(f"{name}={value}" for name, value in view.params.items())

@@ -11,7 +11,7 @@ import typer
 
 from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
 from server.commands.connection import HERE, ConnectionOptions
-from server.commands.label import AnnotationFiles
+from server.commands.label import AnnotationFiles, LabelNotionOption
 from server.commands.progress import progress_bar
 from server.commands.report import show_report
 
@@ -49,6 +49,7 @@ class PictureOptions:
             help="Clear the labels of pictures that --labels does not name, and let folders replace chosen labels.",
         ),
     ] = False
+    label_notion: LabelNotionOption = ""
     include_deleted: Annotated[
         bool, typer.Option("--include-deleted", help="Index pictures whose items were deleted, too.")
     ] = False
@@ -96,7 +97,9 @@ def index(
         bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
         with connection.collection(name) as collection, bar as progress:
             if rows.view is not None and rows.vectors is not None:
-                annotations = AnnotationFiles(options.labels, options.captions)  # checked before anything is written
+                annotations = AnnotationFiles(
+                    options.labels, options.captions, options.label_notion
+                )  # checked before anything is written
                 report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
                 failures_of = [one.failures for one in (report, *annotations.write(collection))]
                 report = replace(report, failures=tuple(chain.from_iterable(failures_of)))

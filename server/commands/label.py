@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from engine.item import ImportReport
     from server.backend import CollectionBackend
 
+LabelNotionOption = Annotated[
+    str,
+    typer.Option(metavar="NOTION", help="The labels are of this notion of similarity, such as color; the others stay."),
+]
 CLEARABLE = ("labels", "attributes", "text")
 
 
@@ -23,9 +27,10 @@ class AnnotationFiles:
     All files are checked before anything is written.
     """
 
-    def __init__(self, labels: Path | str | None, captions: Path | str | None) -> None:
+    def __init__(self, labels: Path | str | None, captions: Path | str | None, notion: str = "") -> None:
         from engine.ingest.annotation_file import AnnotationFile
 
+        self._notion = notion
         self._files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
         for path, cell in self._files:
             AnnotationFile(path, cell)
@@ -33,7 +38,9 @@ class AnnotationFiles:
     def write(self, collection: "CollectionBackend", replace_labels: bool = False) -> "list[ImportReport]":
         """Annotates a collection's items; returns a report for each file."""
         return [
-            collection.annotate(path, cell, replace_labels=replace_labels and cell == "label")
+            collection.annotate(
+                path, cell, replace_labels=replace_labels and cell == "label", notion=self._notion * (cell == "label")
+            )
             for path, cell in self._files
         ]
 
@@ -48,6 +55,7 @@ def label(
     replace_labels: Annotated[
         bool, typer.Option("--replace-labels", help="Clear the labels of items that --from gives none.")
     ] = False,
+    label_notion: LabelNotionOption = "",
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,7 +71,7 @@ def label(
         raise typer.BadParameter("--replace-labels needs --from FILE.csv")
     from server.batches import merged
 
-    files = AnnotationFiles(file, captions)
+    files = AnnotationFiles(file, captions, label_notion)
     with connection.collection(name) as collection:
         report = merged(files.write(collection, replace_labels))
     if as_json:

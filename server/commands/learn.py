@@ -42,9 +42,13 @@ class RecipeOptions:
         Path | None,
         typer.Option(
             metavar="FILE.csv",
-            help="To learn a metric: key_a,key_b,similar or anchor,near,far or near_a,near_b,far_a,far_b.",
+            help="To learn a metric: key_a,key_b,similar or anchor,near,far or near_a,near_b,far_a,far_b; a column "
+            "notion says in what sense each was made.",
         ),
     ] = None
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Learn from what people answered to crossview compare.")
+    ] = False
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose the settings that are not given by cross-validation.")
     ] = False
@@ -79,6 +83,7 @@ class RecipeOptions:
             "settings": settings(self.settings, "--set"),
             "pairs": self._pairs(),
             "constraints": read_constraints(self.constraints),
+            "answers": self.answers,
             "tune": self._tune(),
             "rerank": self.rerank,
             "holdout": self.holdout,

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from engine.query import Query
 
 TargetsOption = Annotated[
-    str | None, typer.Option(metavar="TARGETS", help="What to match against, such as color,sift (else everything).")
+    str | None,
+    typer.Option(metavar="TARGETS", help="What to match against, such as color,sift, or notions (else all)."),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, names, print_json, shortened, show, table
+from server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
@@ -46,6 +46,14 @@ class SearchOptions:
     )
     prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = ""
     attribute: AttributeOption = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            metavar="NOTION=W",
+            help="Search by several notions of similarity at once, each weighted: --weight head=2 --weight wing=1.",
+        ),
+    ] = None
     sheet: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
@@ -72,7 +80,15 @@ class SearchOptions:
                 attributes=attributes(self.attribute),
             ),
             merge=True if self.merge else False if self.group_by else None,
+            weights=self._weights(),
         )
+
+    def _weights(self) -> dict[str, float]:
+        weights = settings(self.weight, "--weight")
+        for name, weight in weights.items():
+            if not isinstance(weight, int | float):
+                raise typer.BadParameter(f"--weight takes a notion and a number, such as head=2, not {name}={weight}")
+        return {name: float(weight) for name, weight in weights.items()}
 
 
 def search(

@@ -193,6 +193,11 @@ def draw(name: str, rng: Rng) -> Image.Image:
     """One picture of a class of ``STYLES``, SIZE pixels; each call draws another one."""
     style = STYLES[name]
     colours = STYLES[str(rng.choice(list(STYLES)))] if rng.random() < BORROWED else style
+    return painted(style, colours, rng)
+
+
+def painted(style: Style, colours: Style, rng: Rng) -> Image.Image:
+    """A picture with the pattern of one style in the colours of another, SIZE pixels; each call draws another one."""
     pattern = style.pattern(*_coordinates(style.period, rng), rng)
     ground, accent = _palette(colours, rng)
     picture = ground + pattern[..., None] * (accent - ground)

@@ -57,7 +57,7 @@ def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     echo(f"Drew {count} pictures of {len(STYLES)} classes, and {QUERIES_PER_CLASS * len(STYLES)} more to search with.")
     echo("Each has a caption, which does not name its class.")
     _build(home, pictures, folder / CAPTIONS, echo)
-    with _served(home, folder / "server.log", echo) as address, connect(address) as server:
+    with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
         rows = _search(collection, address, queries, echo)
         rows += _search_texts(collection, address, echo)
@@ -68,29 +68,29 @@ def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
 
 
 def _build(home: Path, pictures: Path, captions: Path, echo: Echo) -> None:
-    _command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
+    command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
     with Home(home).create(NAME, views=EXTRACTORS, description="Pictures drawn by the demo") as collection:
-        _command(echo, f"index {NAME} {pictures} --labels folder --captions {captions}")
+        command(echo, f"index {NAME} {pictures} --labels folder --captions {captions}")
         report = collection.index([pictures], IndexOptions(labels="folder", captions=captions))
         done = report.added + report.updated
         echo(f"{done} pictures in {report.seconds:.1f} s, {len(report.failures)} could not be read; views were fitted")
-        _command(echo, f"train {NAME} --learner hybrid --views {','.join(VIEWS)} --holdout 0.2")
+        command(echo, f"train {NAME} --learner hybrid --views {','.join(VIEWS)} --holdout 0.2")
         space = collection.train(Recipe(spec="hybrid", views=VIEWS, holdout=0.2))
         dims = ", ".join(f"{target} ({space.dim[target]} numbers)" for target in space.targets)
         echo(f"space {space.name}: learned from {space.trained_items} pictures, {space.held_out} held out; {dims}")
-        _command(echo, f"train {NAME} --learner cca --views text,color --space {WORDS} --no-activate")
+        command(echo, f"train {NAME} --learner cca --views text,color --space {WORDS} --no-activate")
         space = collection.train(Recipe(spec="cca", views=("text", "color")), space=WORDS, activate=False)
         echo(f"space {space.name}: learned from {space.trained_items} pictures and their captions")
 
 
 @contextmanager
-def _served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
+def served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
     """Runs a server in its own process, on a free port, with its log in a file; yields its address."""
-    _command(echo, f"serve --home {home} --port 0")
-    command = [sys.executable, "-m", "server.cli", "serve", "--home", str(home), "--port", "0"]
+    command(echo, f"serve --home {home} --port 0")
+    program = [sys.executable, "-m", "server.cli", "serve", "--home", str(home), "--port", "0"]
     with (
         log.open("w") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT) as server,
+        subprocess.Popen(program, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT) as server,
     ):
         try:
             ready = server.stdout.readline().strip() if server.stdout else ""
@@ -104,7 +104,7 @@ def _served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
 
 def _search(collection: CollectionBackend, address: str, folder: Path, echo: Echo) -> list[Strip]:
     example = folder / "leaves" / "leaves-00.jpg"
-    _command(echo, f"search {NAME} {example} --view color --targets sift -k {HITS} --server {address}")
+    command(echo, f"search {NAME} {example} --view color --targets sift -k {HITS} --server {address}")
     rows: list[Strip] = []
     correct = dict.fromkeys(((view, target) for view in VIEWS for target in VIEWS), 0)
     for path in sorted(folder.rglob("*.jpg")):
@@ -129,7 +129,7 @@ def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> li
     captions = [(name, caption(name, rng)) for name in STYLES for _ in range(QUERIES_PER_CLASS)]
     queries = [Query("text", text=text) for _, text in (*captions, TEXT_QUERY)]
     where = f"--view text --targets color --space {WORDS} -k {HITS}"
-    _command(echo, f'search {NAME} --text "{queries[-1].text}" {where} --server {address}')
+    command(echo, f'search {NAME} --text "{queries[-1].text}" {where} --server {address}')
     results = collection.search(SearchRequest(queries, targets=("color",), k=HITS, space=WORDS))
     correct = sum(
         name in hit.labels for (name, _), hit_list in zip(captions, results, strict=False) for hit in hit_list.hits
@@ -158,5 +158,6 @@ def _print_evaluation(evaluation: Evaluation, echo: Echo) -> None:
         echo(f"{query:>6} -> {target:<6} {database:<8} {', '.join(measures)}")
 
 
-def _command(echo: Echo, command: str) -> None:
+def command(echo: Echo, command: str) -> None:
+    """Prints a command that a user would type for what follows."""
     echo(f"\n$ crossview {command}")

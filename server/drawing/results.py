@@ -37,7 +37,7 @@ def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set
     if query.key is not None:
         item = collection.item(query.key)
         labels = set(item.labels)
-        return labels, Tile(_thumbnail(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
+        return labels, Tile(thumbnail_of(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
     labels = {truth} if truth else set()
     if query.text is not None:
         return labels, Tile(None, truth or "text", text=query.text)
@@ -46,15 +46,15 @@ def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set
 
 def _hit_tile(collection: Items, hit: Hit, labels: set[str], pictures: dict[str, bytes | None]) -> Tile:
     if hit.key not in pictures:
-        pictures[hit.key] = _thumbnail(collection, hit.key)
+        pictures[hit.key] = thumbnail_of(collection, hit.key)
     correct = bool(labels.intersection(hit.labels)) if labels and hit.labels else None
     return Tile(
         pictures[hit.key], ", ".join(hit.labels) or hit.key, distance=hit.distance, correct=correct, text=hit.text
     )
 
 
-def _thumbnail(collection: Items, key: str) -> bytes | None:
-    """Returns None for an item without a picture."""
+def thumbnail_of(collection: Items, key: str) -> bytes | None:
+    """Returns an item's thumbnail; None for an item without a picture."""
     try:
         return collection.thumbnail(key)
     except NotFoundError:

@@ -119,17 +119,17 @@ def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top
         letters.line((sheet.width - MARGIN - letters.width(tally), top + 6), tally, FAINT)
     draw.line((MARGIN, top + ROW_TITLE - 6, sheet.width - MARGIN, top + ROW_TITLE - 6), RULE)
     top += ROW_TITLE
-    _draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, "query")
+    draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, "query")
     arrow = MARGIN + CELL + QUERY_GAP // 2
     middle = top + CELL // 2
     draw.polygon(((arrow - 7, middle - 9), (arrow + 7, middle), (arrow - 7, middle + 9)), FAINT)
     for rank, hit in enumerate(strip.hits):
         left = MARGIN + CELL + QUERY_GAP + rank * (CELL + GAP)
         colour = RULE if hit.correct is None else (RIGHT if hit.correct else WRONG)
-        _draw_tile(sheet, draw, hit, (left, top), colour, f"{rank + 1}", _number(hit.distance))
+        draw_tile(sheet, draw, hit, (left, top), colour, f"{rank + 1}", _number(hit.distance))
 
 
-def _draw_tile(
+def draw_tile(
     sheet: Image.Image,
     draw: ImageDraw.ImageDraw,
     tile: Tile,
@@ -138,6 +138,7 @@ def _draw_tile(
     badge: str,
     distance: str = "",
 ) -> None:
+    """Draws a tile at its upper left corner, framed, with a badge in the picture and a caption below."""
     left, top = corner
     draw.rounded_rectangle(
         (left, top, left + CELL - 1, top + CELL - 1), FRAME + 2, fill=EMPTY, outline=colour, width=FRAME

@@ -6,7 +6,7 @@ import pytest
 from engine.catalog import state
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError
-from engine.ingest.comparison_files import read_comparisons
+from engine.ingest.comparison_files import read_comparisons, write_comparisons
 from engine.learners.comparisons import Comparisons
 
 KNOWN = {"a", "b", "c", "d"}
@@ -155,3 +155,33 @@ def test_they_survive_being_stored():
         assert back.lines is None
         for name in ("similar", "weights", "margins"):
             np.testing.assert_array_equal(getattr(back.comparisons, name), getattr(said.comparisons, name))
+
+
+def test_the_notion_of_each_line_is_read_stored_and_written_again(tmp_path):
+    """In any column; states of earlier versions have none."""
+    file = tmp_path / "said.csv"
+    file.write_text("notion,anchor,near,far\nhead,a,b,c\nwing,a,c,b\nhead,b,a,d\n")
+    said = read_comparisons(file)
+    assert (said.notions, said.comparisons.notions.tolist()) == (("head", "wing"), ["head", "wing", "head"])
+    back = ItemComparisons.from_state(state.unpack(state.pack(said.to_state())))
+    assert (back.notions, back.comparisons.notions.tolist()) == (said.notions, ["head", "wing", "head"])
+    write_comparisons(tmp_path / "again.csv", said)
+    again = read_comparisons(tmp_path / "again.csv")
+    assert (named(again), again.comparisons.notions.tolist()) == (named(said), ["head", "wing", "head"])
+    of_two = said.of(("a", "b", "c"))
+    assert of_two.notions.tolist() == ["head", "wing"]
+    earlier = {name: value for name, value in said.to_state().items() if name != "notions"}
+    assert ItemComparisons.from_state(state.unpack(state.pack(earlier))).notions == ()
+
+
+def test_a_pair_may_be_alike_in_one_notion_and_not_in_another():
+    pairs = given(["ab", "ab"], similar=[True, False], notions=["head", "wing"])
+    pairs.check(KNOWN)
+    with pytest.raises(InvalidInputError, match="similar by constraint 1 and dissimilar by constraint 2"):
+        given(["ab", "ab"], similar=[True, False], notions=["head", "head"]).check(KNOWN)
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a,b", "a=1", "by head", "x" * 41, "../up"])
+def test_a_notion_has_a_name_that_a_target_can_have(name):
+    with pytest.raises(InvalidInputError, match="cannot name a notion"):
+        given(["abc"], notions=[name])

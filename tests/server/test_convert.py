@@ -61,6 +61,7 @@ def test_items_survive() -> None:
         height=20,
         views=("color",),
         text="ünï",
+        notion_labels={"hue": ("red", "rose"), "size": ("big",)},
     )
     for item in (whole, Item("bare")):
         assert convert.to_item(convert.from_item("pets", item)) == item
@@ -73,6 +74,8 @@ def test_new_items_survive() -> None:
     assert (back.key, back.image, back.labels, back.attributes) == ("k", None, ("x",), {"a": None})
     np.testing.assert_array_equal(back.rows["color"], np.array([0.1, 2.0], np.float32))
     assert convert.to_new_item(convert.from_new_item(NewItem("k", image=b"jpeg"))).image == b"jpeg"
+    for changed in (NewItem("k", notion_labels={"hue": ("red",), "size": ()}), NewItem("k")):
+        assert convert.to_new_item(convert.from_new_item(changed)).notion_labels == changed.notion_labels
     for text in (None, "", "words"):
         assert convert.to_new_item(convert.from_new_item(NewItem("k", text=text))).text == text
 
@@ -114,6 +117,7 @@ def test_infos_survive() -> None:
         bytes_on_disk=4096,
         created="2026-01-02T03:04:05.678901+00:00",
         description="mine",
+        notion_labels={"hue": 5},
     )
     assert convert_info.to_collection(convert_info.from_collection(info)) == info
 
@@ -141,12 +145,16 @@ def test_comparisons_survive() -> None:
     items, numbers = np.arange(8), np.array([0.5, 2.0])
     for size, columns in ((2, {"similar": np.array([True, False])}), (4, {"weights": numbers, "margins": numbers})):
         said = Comparisons(items[: 2 * size].reshape(2, size), **columns)
-        for lines in (None, np.array([2, 9])):
+        for lines, notions in ((None, None), (np.array([2, 9]), np.array(["wing", "head"]))):
+            said = replace(said, notions=notions)
             given = ItemComparisons(tuple("abcdefgh"), said, lines)
             back = convert_training.to_comparisons(convert_training.from_comparisons(given))
             assert back.keys == given.keys
             np.testing.assert_equal(vars(back.comparisons) | {"lines": back.lines}, vars(said) | {"lines": lines})
-    for message in ({"size": 3, "items": [0, 0]}, {"size": 5, "items": range(5)}, {"size": 2, "items": [0, 0]}, {}):
+    unnamed = {"size": 3, "items": range(3), "notion_names": ["head"], "notions": [1]}
+    for message in (
+        *({"size": 3, "items": [0, 0]}, {"size": 5, "items": range(5)}, {"size": 2, "items": [0, 0]}, {}, unnamed),
+    ):
         with pytest.raises(InvalidInputError):
             convert_training.to_comparisons(collections_pb2.Comparisons(keys=["a"], **message))
 
@@ -164,6 +172,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         tune=Tune({"eta": (1e-6, 0.1), "nearest": (20, None)}, "accuracy", 5),
         rerank=3,
         group_by=Grouping("speakers.csv", {"a/b": "1"}),
+        answers=True,
     )
     assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
@@ -217,6 +226,7 @@ def test_requests_survive() -> None:
     search = SearchRequest(
         [Query("color", key="a")], targets=("sift",), k=3, space="s", filter=Filter(labels=("x",)), merge=False
     )
+    search = replace(search, weights={"head": 2.0, "wing": 0.5})
     assert convert_search.to_search_request(convert_search.from_search_request(search)) == search
     query = search_pb2.Query(view="color", key="a")
     assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from engine.errors import InvalidInputError
-from engine.spaces.pipeline import build, distances
+from engine.learners.base import MultiViewLearner
+from engine.learners.chain import Chain
+from engine.learners.comparisons import Comparisons
+from engine.learners.metrics.fantope import Fantope
+from engine.learners.metrics.lmnn import LMNN
+from engine.learners.steps.normalization import Scale
+from engine.learners.supervision import Supervision
+from engine.spaces.pipeline import build, distances, targets_of_view
+from engine.spaces.target import on_common_scale
 
 VIEWS = ("color", "text")
 
@@ -46,6 +54,41 @@ def test_distances_are_the_least_over_the_metrics_of_an_item():
     expected = np.min(
         [np.where(chosen, gaps, np.inf) for gaps, chosen in zip(by_metric, metrics.T, strict=True)], axis=0
     )
-    np.testing.assert_allclose(distances(probes, placed, metrics), expected)
+    np.testing.assert_allclose(distances(probes, placed, metrics, [3, 3]), expected)
     whole = np.linalg.norm(probes[:, None] - placed[None].astype(np.float64), axis=2)
-    np.testing.assert_allclose(distances(probes, placed, np.ones((5_000, 1), bool)), whole)
+    np.testing.assert_allclose(distances(probes, placed, np.ones((5_000, 1), bool), [6]), whole)
+
+
+class Named(MultiViewLearner):
+    """Two metrics with names, of 1 and 2 columns."""
+
+    name = "named"
+    view_slices = None
+
+    def _fit(self, views, given):
+        self.n_metrics_, self.metric_names_, self.metric_widths_ = 2, ["head", "wing"], [[1, 2]]
+
+    def _project(self, rows, view):
+        return rows[:, :3]
+
+
+def test_metrics_with_names_are_targets_of_these_names():
+    """Each of its own width, on a scale of its own; a chain has the metrics of its last step."""
+    chain = Chain([Named()]).fit([np.random.default_rng(0).normal(size=(4, 3))])
+    head, wing = targets_of_view(chain, "color", 0, rerank=False)
+    assert [(str(head), head.dim, head.metric), (str(wing), wing.dim, wing.metric)] == [
+        ("color:head", 1, 0),
+        ("color:wing", 2, 1),
+    ]
+    assert not on_common_scale([head, wing])
+
+
+def test_learners_of_one_notion_refuse_several():
+    """By name, with the way out; also within a chain."""
+    rows, notions = np.random.default_rng(0).normal(size=(6, 3)), np.array(["head", "wing"])
+    triplets = Comparisons(np.array([[0, 1, 2], [3, 4, 5]]), notions=notions)
+    for learner in (Fantope(), Chain([Scale(), Fantope()])):
+        with pytest.raises(ValueError, match="fantope learns one notion: take joint, or leave the notions"):
+            learner.fit([rows], Supervision(comparisons=triplets))
+    with pytest.raises(ValueError, match=r"labels are given in several \(head, wing\): take joint"):
+        LMNN().fit([rows], Supervision(notion_classes={"head": [0, 0, 0, 1, 1, 1], "wing": [0, 1, 0, 1, 0, 1]}))

@@ -46,6 +46,26 @@ class Collection(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class NotionLabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     ITEMS_FIELD_NUMBER: _builtins.int
@@ -56,6 +76,7 @@ class Collection(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     BYTES_ON_DISK_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    NOTION_LABELS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     description: _builtins.str
@@ -75,6 +96,10 @@ class Collection(_message.Message):
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def notion_labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Number of items that have a label in each notion of similarity."""
+
     def __init__(
         self,
         *,
@@ -88,10 +113,11 @@ class Collection(_message.Message):
         sequence: _builtins.int = ...,
         bytes_on_disk: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        notion_labels: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_space", b"active_space", "bytes_on_disk", b"bytes_on_disk", "create_time", b"create_time", "description", b"description", "items", b"items", "labels", b"labels", "name", b"name", "sequence", b"sequence", "spaces", b"spaces", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_space", b"active_space", "bytes_on_disk", b"bytes_on_disk", "create_time", b"create_time", "description", b"description", "items", b"items", "labels", b"labels", "name", b"name", "notion_labels", b"notion_labels", "sequence", b"sequence", "spaces", b"spaces", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -351,6 +377,27 @@ class NewItem(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class NotionLabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> _types_pb2.Labels: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _types_pb2.Labels | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     KEY_FIELD_NUMBER: _builtins.int
     IMAGE_FIELD_NUMBER: _builtins.int
     ROWS_FIELD_NUMBER: _builtins.int
@@ -360,6 +407,7 @@ class NewItem(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     CLEAR_LABELS_FIELD_NUMBER: _builtins.int
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
+    NOTION_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Keys are equal where their Unicode normal forms are."""
     image: _builtins.bytes
@@ -383,6 +431,10 @@ class NewItem(_message.Message):
     def attributes(self) -> _struct_pb2.Struct:
         """Added to the item's attributes, replacing those of the same name; set but empty: all attributes are removed."""
 
+    @_builtins.property
+    def notion_labels(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Labels]:
+        """Labels by notion of similarity: they replace those of the same notion; none removes these."""
+
     def __init__(
         self,
         *,
@@ -395,10 +447,11 @@ class NewItem(_message.Message):
         text: _builtins.str | None = ...,
         clear_labels: _builtins.bool = ...,
         default_labels: _builtins.bool = ...,
+        notion_labels: _abc.Mapping[_builtins.str, _types_pb2.Labels] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
@@ -412,6 +465,27 @@ class ItemUpdate(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class NotionLabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> _types_pb2.Labels: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _types_pb2.Labels | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     KEY_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     CLEAR_LABELS_FIELD_NUMBER: _builtins.int
@@ -419,6 +493,7 @@ class ItemUpdate(_message.Message):
     REMOVED_ATTRIBUTES_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
+    NOTION_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the item; with match_paths, also the path of its file, full or below its root folder."""
     clear_labels: _builtins.bool
@@ -438,6 +513,10 @@ class ItemUpdate(_message.Message):
     def removed_attributes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of attributes to remove."""
 
+    @_builtins.property
+    def notion_labels(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Labels]:
+        """Labels by notion of similarity: they replace those of the same notion; none removes these."""
+
     def __init__(
         self,
         *,
@@ -448,10 +527,11 @@ class ItemUpdate(_message.Message):
         removed_attributes: _abc.Iterable[_builtins.str] | None = ...,
         text: _builtins.str | None = ...,
         default_labels: _builtins.bool = ...,
+        notion_labels: _abc.Mapping[_builtins.str, _types_pb2.Labels] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "removed_attributes", b"removed_attributes", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "removed_attributes", b"removed_attributes", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
@@ -964,6 +1044,7 @@ class TrainRequest(_message.Message):
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
     RERANK_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
+    ANSWERS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
@@ -983,6 +1064,8 @@ class TrainRequest(_message.Message):
     """For a pipeline that ends in a hasher: number of codes to find per hit and to order by their float vectors, which
     the index then keeps; 0: no reordering.
     """
+    answers: _builtins.bool
+    """Learn from what people answered to the questions of QuestionService, in place of constraints."""
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
     but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
@@ -1028,11 +1111,12 @@ class TrainRequest(_message.Message):
         constraints: Global___Comparisons | None = ...,
         rerank: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
+        answers: _builtins.bool = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1135,6 +1219,8 @@ class Comparisons(_message.Message):
     WEIGHTS_FIELD_NUMBER: _builtins.int
     MARGINS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
+    NOTION_NAMES_FIELD_NUMBER: _builtins.int
+    NOTIONS_FIELD_NUMBER: _builtins.int
     size: _builtins.int
     """Items of a comparison: 2 for a pair; 3 for a triplet, whose first item is nearer to the second than to the third; 4
     for a quadruplet, whose first two items are nearer to each other than its last two.
@@ -1163,6 +1249,14 @@ class Comparisons(_message.Message):
     def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Lines in the file of comparisons, for messages, one per comparison; empty: none."""
 
+    @_builtins.property
+    def notion_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The notions of similarity in which they were made, each once, such as "head"."""
+
+    @_builtins.property
+    def notions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Positions in `notion_names`, one per comparison; empty: all were made in one sense, which has no name."""
+
     def __init__(
         self,
         *,
@@ -1173,10 +1267,12 @@ class Comparisons(_message.Message):
         weights: _abc.Iterable[_builtins.float] | None = ...,
         margins: _abc.Iterable[_builtins.float] | None = ...,
         lines: _abc.Iterable[_builtins.int] | None = ...,
+        notion_names: _abc.Iterable[_builtins.str] | None = ...,
+        notions: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "keys", b"keys", "lines", b"lines", "margins", b"margins", "similar", b"similar", "size", b"size", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "keys", b"keys", "lines", b"lines", "margins", b"margins", "notion_names", b"notion_names", "notions", b"notions", "similar", b"similar", "size", b"size", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,39 +27,43 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63rossview/v1/search.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\"v\n\x05Query\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0f\n\x05image\x18\x02 \x01(\x0cH\x00\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\r\n\x03key\x18\x04 \x01(\tH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x42\x07\n\x05input\"\xed\x01\n\rSearchRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12$\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x12\n\x05merge\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12(\n\x07options\x18\x08 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\n\x02_kB\x08\n\x06_merge\"\x9d\x01\n\x03Hit\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x01\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12+\n\nattributes\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0c\n\x04text\x18\x07 \x01(\t\x12\x0e\n\x06source\x18\x1e \x01(\t\"I\n\x07HitList\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x1f\n\x04hits\x18\x03 \x03(\x0b\x32\x11.crossview.v1.Hit\"8\n\x0eSearchResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.HitList\"w\n\x14StreamSearchResponse\x12\x30\n\x08response\x18\x01 \x01(\x0b\x32\x1c.crossview.v1.SearchResponseH\x00\x12#\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"h\n\x0c\x45mbedRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\"\x83\x01\n\tEmbedding\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\"\n\x04\x63ode\x18\x04 \x01(\x0b\x32\x12.crossview.v1.CodeH\x00\x42\x0b\n\tembedding\"9\n\rEmbedResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Embedding\"\xac\x01\n\x14SuggestLabelsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tmin_share\x18\x06 \x01(\x01H\x01\x88\x01\x01\x42\x04\n\x02_kB\x0c\n\n_min_share\"9\n\nLabelShare\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\r\n\x05votes\x18\x03 \x01(\x01\"\x83\x01\n\x0fSuggestedLabels\x12\r\n\x05query\x18\x01 \x01(\x05\x12(\n\x06labels\x18\x02 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12(\n\x06others\x18\x03 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12\r\n\x05known\x18\x04 \x03(\t\"\\\n\x15SuggestLabelsResponse\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.crossview.v1.SuggestedLabels\x12\x13\n\x0b\x63\x61libration\x18\x02 \x01(\t2\xc5\x02\n\rSearchService\x12\x43\n\x06Search\x12\x1b.crossview.v1.SearchRequest\x1a\x1c.crossview.v1.SearchResponse\x12S\n\x0cStreamSearch\x12\x1b.crossview.v1.SearchRequest\x1a\".crossview.v1.StreamSearchResponse(\x01\x30\x01\x12@\n\x05\x45mbed\x12\x1a.crossview.v1.EmbedRequest\x1a\x1b.crossview.v1.EmbedResponse\x12X\n\rSuggestLabels\x12\".crossview.v1.SuggestLabelsRequest\x1a#.crossview.v1.SuggestLabelsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63rossview/v1/search.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\"v\n\x05Query\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0f\n\x05image\x18\x02 \x01(\x0cH\x00\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\r\n\x03key\x18\x04 \x01(\tH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x42\x07\n\x05input\"\xd8\x02\n\rSearchRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12$\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x12\n\x05merge\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12(\n\x07options\x18\x08 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x39\n\x07weights\x18\t \x03(\x0b\x32(.crossview.v1.SearchRequest.WeightsEntry\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x04\n\x02_kB\x08\n\x06_merge\"\x9d\x01\n\x03Hit\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x01\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12+\n\nattributes\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0c\n\x04text\x18\x07 \x01(\t\x12\x0e\n\x06source\x18\x1e \x01(\t\"I\n\x07HitList\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x1f\n\x04hits\x18\x03 \x03(\x0b\x32\x11.crossview.v1.Hit\"8\n\x0eSearchResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.HitList\"w\n\x14StreamSearchResponse\x12\x30\n\x08response\x18\x01 \x01(\x0b\x32\x1c.crossview.v1.SearchResponseH\x00\x12#\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"h\n\x0c\x45mbedRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\"\x83\x01\n\tEmbedding\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\"\n\x04\x63ode\x18\x04 \x01(\x0b\x32\x12.crossview.v1.CodeH\x00\x42\x0b\n\tembedding\"9\n\rEmbedResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Embedding\"\xac\x01\n\x14SuggestLabelsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tmin_share\x18\x06 \x01(\x01H\x01\x88\x01\x01\x42\x04\n\x02_kB\x0c\n\n_min_share\"9\n\nLabelShare\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\r\n\x05votes\x18\x03 \x01(\x01\"\x83\x01\n\x0fSuggestedLabels\x12\r\n\x05query\x18\x01 \x01(\x05\x12(\n\x06labels\x18\x02 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12(\n\x06others\x18\x03 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12\r\n\x05known\x18\x04 \x03(\t\"\\\n\x15SuggestLabelsResponse\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.crossview.v1.SuggestedLabels\x12\x13\n\x0b\x63\x61libration\x18\x02 \x01(\t2\xc5\x02\n\rSearchService\x12\x43\n\x06Search\x12\x1b.crossview.v1.SearchRequest\x1a\x1c.crossview.v1.SearchResponse\x12S\n\x0cStreamSearch\x12\x1b.crossview.v1.SearchRequest\x1a\".crossview.v1.StreamSearchResponse(\x01\x30\x01\x12@\n\x05\x45mbed\x12\x1a.crossview.v1.EmbedRequest\x1a\x1b.crossview.v1.EmbedResponse\x12X\n\rSuggestLabels\x12\".crossview.v1.SuggestLabelsRequest\x1a#.crossview.v1.SuggestLabelsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.search_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._loaded_options = None
+  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_options = b'8\001'
   _globals['_QUERY']._serialized_start=124
   _globals['_QUERY']._serialized_end=242
   _globals['_SEARCHREQUEST']._serialized_start=245
-  _globals['_SEARCHREQUEST']._serialized_end=482
-  _globals['_HIT']._serialized_start=485
-  _globals['_HIT']._serialized_end=642
-  _globals['_HITLIST']._serialized_start=644
-  _globals['_HITLIST']._serialized_end=717
-  _globals['_SEARCHRESPONSE']._serialized_start=719
-  _globals['_SEARCHRESPONSE']._serialized_end=775
-  _globals['_STREAMSEARCHRESPONSE']._serialized_start=777
-  _globals['_STREAMSEARCHRESPONSE']._serialized_end=896
-  _globals['_EMBEDREQUEST']._serialized_start=898
-  _globals['_EMBEDREQUEST']._serialized_end=1002
-  _globals['_EMBEDDING']._serialized_start=1005
-  _globals['_EMBEDDING']._serialized_end=1136
-  _globals['_EMBEDRESPONSE']._serialized_start=1138
-  _globals['_EMBEDRESPONSE']._serialized_end=1195
-  _globals['_SUGGESTLABELSREQUEST']._serialized_start=1198
-  _globals['_SUGGESTLABELSREQUEST']._serialized_end=1370
-  _globals['_LABELSHARE']._serialized_start=1372
-  _globals['_LABELSHARE']._serialized_end=1429
-  _globals['_SUGGESTEDLABELS']._serialized_start=1432
-  _globals['_SUGGESTEDLABELS']._serialized_end=1563
-  _globals['_SUGGESTLABELSRESPONSE']._serialized_start=1565
-  _globals['_SUGGESTLABELSRESPONSE']._serialized_end=1657
-  _globals['_SEARCHSERVICE']._serialized_start=1660
-  _globals['_SEARCHSERVICE']._serialized_end=1985
+  _globals['_SEARCHREQUEST']._serialized_end=589
+  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_start=527
+  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_end=573
+  _globals['_HIT']._serialized_start=592
+  _globals['_HIT']._serialized_end=749
+  _globals['_HITLIST']._serialized_start=751
+  _globals['_HITLIST']._serialized_end=824
+  _globals['_SEARCHRESPONSE']._serialized_start=826
+  _globals['_SEARCHRESPONSE']._serialized_end=882
+  _globals['_STREAMSEARCHRESPONSE']._serialized_start=884
+  _globals['_STREAMSEARCHRESPONSE']._serialized_end=1003
+  _globals['_EMBEDREQUEST']._serialized_start=1005
+  _globals['_EMBEDREQUEST']._serialized_end=1109
+  _globals['_EMBEDDING']._serialized_start=1112
+  _globals['_EMBEDDING']._serialized_end=1243
+  _globals['_EMBEDRESPONSE']._serialized_start=1245
+  _globals['_EMBEDRESPONSE']._serialized_end=1302
+  _globals['_SUGGESTLABELSREQUEST']._serialized_start=1305
+  _globals['_SUGGESTLABELSREQUEST']._serialized_end=1477
+  _globals['_LABELSHARE']._serialized_start=1479
+  _globals['_LABELSHARE']._serialized_end=1536
+  _globals['_SUGGESTEDLABELS']._serialized_start=1539
+  _globals['_SUGGESTEDLABELS']._serialized_end=1670
+  _globals['_SUGGESTLABELSRESPONSE']._serialized_start=1672
+  _globals['_SUGGESTLABELSRESPONSE']._serialized_end=1764
+  _globals['_SEARCHSERVICE']._serialized_start=1767
+  _globals['_SEARCHSERVICE']._serialized_end=2092
 # @@protoc_insertion_point(module_scope)

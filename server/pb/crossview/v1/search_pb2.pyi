@@ -67,6 +67,26 @@ Global___Query: _TypeAlias = Query  # noqa: Y015
 class SearchRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class WeightsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     COLLECTION_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
     TARGETS_FIELD_NUMBER: _builtins.int
@@ -75,6 +95,7 @@ class SearchRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     MERGE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -93,13 +114,22 @@ class SearchRequest(_message.Message):
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: every target that the query's view can be matched against."""
+        """Empty: every target that the query's view can be matched against. A target of a notion of similarity, "color:head",
+        may be named by the notion alone where it is the only one of that name.
+        """
 
     @_builtins.property
     def filter(self) -> _types_pb2.Filter: ...
     @_builtins.property
     def options(self) -> _struct_pb2.Struct:
         """Options of particular spaces, by name. An unknown option is an error; none exist yet."""
+
+    @_builtins.property
+    def weights(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """Weights of notions of similarity, in place of targets: each query gets one list, by the distance
+        sqrt(sum of weight * distance^2) over these notions, exact over all items. Its target, and that of its hits, is
+        "head=2,wing=1".
+        """
 
     def __init__(
         self,
@@ -112,10 +142,11 @@ class SearchRequest(_message.Message):
         filter: _types_pb2.Filter | None = ...,
         merge: _builtins.bool | None = ...,
         options: _struct_pb2.Struct | None = ...,
+        weights: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "collection", b"collection", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "collection", b"collection", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options", "queries", b"queries", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015

@@ -128,6 +128,27 @@ class Item(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class NotionLabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___Labels: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___Labels | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
@@ -138,6 +159,7 @@ class Item(_message.Message):
     HEIGHT_FIELD_NUMBER: _builtins.int
     VIEWS_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    NOTION_LABELS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -158,6 +180,10 @@ class Item(_message.Message):
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The views that it has a row of."""
 
+    @_builtins.property
+    def notion_labels(self) -> _containers.MessageMap[_builtins.str, Global___Labels]:
+        """Its labels in notions of similarity, by notion; they are not among `labels`."""
+
     def __init__(
         self,
         *,
@@ -171,14 +197,37 @@ class Item(_message.Message):
         height: _builtins.int = ...,
         views: _abc.Iterable[_builtins.str] | None = ...,
         text: _builtins.str = ...,
+        notion_labels: _abc.Mapping[_builtins.str, Global___Labels] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "source", b"source", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Item: _TypeAlias = Item  # noqa: Y015
+
+@_typing.final
+class Labels(_message.Message):
+    """The labels of an item in one notion."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        labels: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Labels: _TypeAlias = Labels  # noqa: Y015
 
 @_typing.final
 class Failure(_message.Message):

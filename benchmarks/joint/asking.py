@@ -1,0 +1,113 @@
+"""Sessions of asking simulated people: which questions are put, and what is learned from the answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
+from engine.learners.joint.compared import Notions
+from engine.learners.joint.fitting import How, Learned, learn
+from engine.learners.joint.problem import Objects
+from engine.learners.metrics.constraints import triplets
+from engine.questions import Places, choose
+from engine.questions.places import FIRST
+
+DIMENSIONS, PENALTY = 10, 5.0
+"""Of the embedding, and the weight of its penalty divided by the number of triplets."""
+ROUND, LEAST, TOGETHER = 8, 10, 10
+"""An embedding is learned again after an eighth more questions, LEAST at least; so many are chosen at once."""
+GRID, PICKS = 9, 4
+
+
+@dataclass(frozen=True)
+class Way:
+    """How questions are put: with so many candidates, of which so many are picked, at random or chosen."""
+
+    candidates: int
+    picks: int
+    active: bool
+
+    @property
+    def triplets(self) -> int:
+        """Triplets of an answer."""
+        return self.picks * (self.candidates - self.picks)
+
+    @property
+    def seconds(self) -> float:
+        """Time that an answer takes."""
+        return seconds(self.candidates, self.picks)
+
+
+WAYS: Mapping[str, Way] = {
+    "random": Way(2, 1, active=False),
+    "active": Way(2, 1, active=True),
+    "grid": Way(GRID, PICKS, active=False),
+    "active grid": Way(GRID, PICKS, active=True),
+}
+
+
+class Session:
+    """One person's answers about objects in one notion, and the embedding that is learned from them."""
+
+    def __init__(self, way: Way, distances: Table, person: Person, seed: int) -> None:
+        self._way, self._distances, self._person = way, distances, person
+        self._seed, self._generator = seed, np.random.default_rng([seed, way.candidates, way.active])
+        self.answers: Triplets = np.empty((0, 3), dtype=np.int64)
+        self.questions = 0
+        self._learned: Learned | None = None
+
+    def ask(self, until: int) -> None:
+        """Puts questions until there have been so many."""
+        while self.questions < until:
+            if self._way.active and len(self.answers) >= FIRST * len(self._distances):
+                count = min(max(self.questions // ROUND, LEAST), until - self.questions)
+                self._answer_chosen(count)
+            else:
+                left = int(np.ceil(FIRST * len(self._distances) / self._way.triplets)) - self.questions
+                count = until - self.questions
+                self._note(self._random(min(count, left) if self._way.active else count))
+
+    def embedding(self) -> NDArray[np.float64]:
+        """Returns the places of the objects, (n, D)."""
+        count = len(self._distances)
+        constraints = Notions(triplets(self.answers, 0.0), np.zeros(len(self.answers), np.int64), 1)
+        alpha = PENALTY * self._way.triplets**0.5 / len(self.answers)  # triplets of one grid share what they tell
+        how = How(n_components=DIMENSIONS, alpha=alpha, loss="logistic", sharing="independent", tol=1e-4, max_iter=200)
+        self._learned = learn(Objects(count), constraints, how, self._learned)
+        return np.asarray(Objects(count).project(self._learned.factors[0]))
+
+    def error(self, test: Triplets) -> float:
+        """Returns the share of test triplets that the embedding orders wrongly."""
+        embedded = self.embedding()
+        return wrong(cdist(embedded, embedded, "sqeuclidean"), test)
+
+    def slips(self) -> float:
+        """Returns the share of all answered triplets that are wrong."""
+        return wrong(self._distances, self.answers)
+
+    def _answer_chosen(self, count: int) -> None:
+        belief = Places.of(self.embedding(), self.answers)
+        given: list[Triplets] = []
+        while len(given) < count:
+            seed = self._seed * 1_000_003 + self.questions + len(given)
+            together = min(TOGETHER, count - len(given))
+            found = choose(belief, size=self._way.candidates, count=together, seed=seed, asked=self.answers)
+            answered = [self._answered(one.anchor, one.candidates) for one in found]
+            belief.learn(np.concatenate(answered))
+            given += answered
+        self._note(given)
+
+    def _random(self, count: int) -> list[Triplets]:
+        objects, generator = len(self._distances), self._generator
+        drawn = (generator.choice(objects, self._way.candidates + 1, replace=False) for _ in range(count))
+        return [self._answered(int(items[0]), items[1:].tolist()) for items in drawn]
+
+    def _answered(self, anchor: int, candidates: Sequence[int]) -> Triplets:
+        return self._person.answer(self._distances, anchor, candidates, self._way.picks, self._generator)
+
+    def _note(self, given: Sequence[Triplets]) -> None:
+        self.answers = np.concatenate([self.answers, *given])
+        self.questions += len(given)

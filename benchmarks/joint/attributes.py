@@ -1,0 +1,5 @@
+"""The benchmark ``joint-attributes``."""
+
+from benchmarks.joint.objects import BENCHMARKS
+
+BENCHMARK = BENCHMARKS["joint-attributes"]

@@ -1,0 +1,79 @@
+"""Simulated people: how they answer, how often they err, and how long they take."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.float64]
+Triplets = NDArray[np.int64]
+
+LOOK, DECIDE, PICK = 0.8, 0.8, 0.4
+"""Seconds to look at a picture, to decide (once a question), and to pick one with a click or key."""
+_STEPS, _WIDEST, _SAMPLE = 40, 20.0, 20_000
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who perceives each distance times exp(noise z), z standard normal, anew for every question.
+
+    So close calls are hard and clear ones easy: Weber's law. In a grid the person picks a given number of candidates
+    that seem nearest.
+    """
+
+    noise: float
+
+    @classmethod
+    def who_errs(cls, share: float, distances: Table, generator: np.random.Generator) -> Self:
+        """Returns a person who answers this share of triplets drawn at random wrongly, given (n, n) distances."""
+        if not share:
+            return cls(0.0)
+        triplets = drawn(distances, _SAMPLE, generator)
+        normal = generator.normal(size=(2, len(triplets)))
+        ratios = np.log(_of(distances, triplets, 2) / np.maximum(_of(distances, triplets, 1), 1e-300))
+        least, most = 0.0, _WIDEST
+        for _ in range(_STEPS):
+            middle = (least + most) / 2
+            wrong = float(np.mean(middle * (normal[0] - normal[1]) > ratios))
+            least, most = (middle, most) if wrong < share else (least, middle)
+        return cls((least + most) / 2)
+
+    def answer(
+        self, distances: Table, anchor: int, candidates: Sequence[int], picks: int, generator: np.random.Generator
+    ) -> Triplets:
+        """Returns the triplets of an answer: each pick is nearer to the anchor than each of the others."""
+        seen = distances[anchor, list(candidates)] * np.exp(self.noise * generator.normal(size=len(candidates)))
+        order = np.array(candidates)[np.argsort(seen)]
+        near, far = order[:picks], order[picks:]
+        return np.array([(anchor, one, other) for one in near for other in far], dtype=np.int64)
+
+
+def seconds(candidates: int, picks: int) -> float:
+    """Returns how long a question takes: all pictures are looked at, the anchor too, and the near ones picked."""
+    return LOOK * (candidates + 1) + DECIDE + PICK * picks
+
+
+def drawn(distances: Table, count: int, generator: np.random.Generator) -> Triplets:
+    """Returns random triplets (a, b, c) of different items in the order of the distances, a to b less than a to c."""
+    size = len(distances)
+    anchors = generator.integers(size, size=count)
+    first = (anchors + generator.integers(1, size, size=count)) % size
+    second = generator.integers(size - 2, size=count)
+    for taken in (np.minimum(anchors, first), np.maximum(anchors, first)):
+        second += second >= taken
+    swapped = distances[anchors, first] > distances[anchors, second]
+    near, far = np.where(swapped, second, first), np.where(swapped, first, second)
+    return np.column_stack([anchors, near, far])
+
+
+def wrong(distances: Table, triplets: Triplets) -> float:
+    """Returns the share of triplets that (n, n) distances order otherwise; ties count half."""
+    gaps = _of(distances, triplets, 2) - _of(distances, triplets, 1)
+    return float(np.mean(np.heaviside(-gaps, 0.5)))
+
+
+def _of(distances: Table, triplets: Triplets, place: int) -> Table:
+    found: Table = distances[triplets[:, 0], triplets[:, place]]
+    return found

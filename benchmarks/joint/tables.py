@@ -1,0 +1,120 @@
+"""Curves of error by number of triplets, of objects whose distances in every notion are given by a table."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.tables import mean_and_error, summary, table
+from benchmarks.joint.methods import Method, area, gain, tuned
+from benchmarks.joint.people import Triplets, drawn
+from benchmarks.joint.sets import Notions
+from engine.learners.comparisons import Comparisons
+from engine.training.notion_measures import neighbor_error
+
+Trials = Sequence[Mapping[str, Any]]
+
+JOINT, INDEPENDENT, POOLED = "joint", "independent", "pooled"
+TEST = 5_000
+"""Test triplets of a notion."""
+
+
+def compared(notions: Notions, counts: Sequence[int], generator: np.random.Generator) -> Comparisons:
+    """Returns so many random triplets of each notion; notions are "0", "1" ..."""
+    found = [drawn(one, count, generator) for one, count in zip(notions.distances, counts, strict=True)]
+    return Comparisons(np.concatenate(found), notions=np.repeat(np.arange(len(found)).astype(str), counts))
+
+
+def curves(notions: Notions, methods: Sequence[Method], budgets: Sequence[int], seed: int) -> list[dict[str, Any]]:
+    """Returns the errors of methods by number of triplets of all notions, which are the same for all methods."""
+    return [point(notions, method, [budget // len(notions.names)] * len(notions.names), seed) | {"triplets": budget}
+            for budget in budgets for method in methods]  # fmt: skip
+
+
+def point(notions: Notions, method: Method, counts: Sequence[int], seed: int) -> dict[str, Any]:
+    """Returns a method's errors by notion after so many triplets of each."""
+    train = compared(notions, counts, np.random.default_rng([seed, 1]))
+    test = compared(notions, [TEST] * len(counts), np.random.default_rng([seed, 2]))
+    found = tuned(method, train, notions.count, len(counts), seed)
+    neighbors = [] if notions.classes is None else [neighbor_error(rows, notions.classes).value for rows in found.rows]
+    return {
+        "method": method.name,
+        "errors": found.errors(test),
+        "neighbor errors": neighbors,
+        "widths": [rows.shape[1] for rows in found.rows],
+        "alphas": list(found.alphas),
+    }
+
+
+def consistency(notions: Notions, seed: int) -> float:
+    """Returns the mean share of random triplets that two notions order equally."""
+    asked = drawn(notions.distances[0], TEST, np.random.default_rng([seed, 3]))
+    orders = [_nearer(one, asked) for one in notions.distances]
+    pairs = [(one, other) for place, one in enumerate(orders) for other in orders[:place]]
+    return float(np.mean([np.mean(one == other) for one, other in pairs]))
+
+
+def gains(trials: Trials, budgets: Sequence[int], width: int) -> dict[str, list[float]]:
+    """Returns by what share joint and pooled areas under the error are smaller than independent ones, by trial."""
+    found: dict[str, list[float]] = {JOINT: [], POOLED: []}
+    for trial in trials:
+        errors = {(one["method"], one["triplets"]): float(np.mean(one["errors"])) for one in trial["curves"]}
+        names = {sharing: f"{sharing}, D = {width}" for sharing in (JOINT, INDEPENDENT, POOLED)}
+        areas = {name: area(budgets, [errors[name, budget] for budget in budgets]) for name in names.values()}
+        for sharing, values in found.items():
+            values.append(gain(areas, names[sharing], names[INDEPENDENT]))
+    return found
+
+
+def rows(trials: Trials) -> list[dict[str, Any]]:
+    """Returns mean and deviation of the mean error over the notions, and of that of nearest neighbours."""
+    found = []
+    for method, budget in _points(trials):
+        names = {"method": method, "triplets": budget}
+        for metric in ("errors", "neighbor errors"):
+            if values := _values(trials, method, budget, metric):
+                found.append({**names, "metric": metric.removesuffix("s"), **summary(values)})
+    return found
+
+
+def errors_table(trials: Trials, metric: str = "errors") -> str:
+    """Returns the mean errors in per cent, a line for each method and a column for each number of triplets."""
+    budgets = list(dict.fromkeys(budget for _, budget in _points(trials)))
+    lines = [["method", *(f"{budget:,}" for budget in budgets)]]
+    for method in dict.fromkeys(method for method, _ in _points(trials)):
+        lines.append([method, *(mean_and_error(_values(trials, method, one, metric)) for one in budgets)])
+    return table(lines)
+
+
+def gains_line(trials: Trials, budgets: Sequence[int], widths: Sequence[int]) -> str:
+    """Returns consistency and gains in words."""
+    shown = mean_and_error([trial["consistency"] for trial in trials], 1, 2)
+    parts = []
+    for width in widths:
+        found = gains(trials, budgets, width)
+        parts.append(f"D = {width}: joint {mean_and_error(found[JOINT])} %, pooled {mean_and_error(found[POOLED])} %")
+    return f"Triplet consistency {shown}. Area under the error saved against independent: {'; '.join(parts)}."
+
+
+def progress(trial: Mapping[str, Any]) -> str:
+    """Returns the mean errors of a trial in one line."""
+    shown = (f"{one['method']} at {one['triplets']:,}: {100 * np.mean(one['errors']):.1f}" for one in trial["curves"])
+    return ", ".join(shown)
+
+
+def _points(trials: Trials) -> list[tuple[str, int]]:
+    return list(dict.fromkeys((one["method"], one["triplets"]) for trial in trials for one in trial["curves"]))
+
+
+def _values(trials: Trials, method: str, budget: int, metric: str) -> list[float]:
+    return [
+        float(np.mean(one[metric]))
+        for trial in trials
+        for one in trial["curves"]
+        if (one["method"], one["triplets"]) == (method, budget) and one[metric]
+    ]
+
+
+def _nearer(distances: Any, triplets: Triplets) -> Any:
+    anchors, first, second = triplets.T
+    return distances[anchors, first] < distances[anchors, second]

@@ -1,0 +1,46 @@
+"""Answers in the catalog: what people said of items in some notion of similarity."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.catalog.schema import answers
+from engine.comparisons import Answer
+
+
+class Answers:
+    """The answers of one transaction, in the order in which they were given."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def add(self, answer: Answer, created: str) -> Answer:
+        """Store an answer, and return it as it is stored."""
+        columns = {name: getattr(answer, name) for name in ("person", "notion", "kind", "anchor", "near", "far")}
+        statement = sa.insert(answers).values(**columns, created=created).returning(*answers.c)
+        return _answer(self._connection.execute(statement).one())
+
+    def page(self, notion: str = "", person: str = "", after: int = 0, limit: int | None = None) -> list[Answer]:
+        """Return answers with ids above ``after``, up to ``limit``; of one notion, or person, where these are named."""
+        query = sa.select(answers).where(answers.c.id > after, *_of(notion, person)).order_by(answers.c.id)
+        return [_answer(row) for row in self._connection.execute(query.limit(limit))]
+
+    def last(self, notion: str, person: str) -> Answer | None:
+        """Return the last answer of a person in a notion; None for none."""
+        query = sa.select(answers).where(*_of(notion, person)).order_by(answers.c.id.desc()).limit(1)
+        found = self._connection.execute(query).one_or_none()
+        return None if found is None else _answer(found)
+
+    def delete(self, answer: int) -> None:
+        """Delete an answer by its id."""
+        self._connection.execute(sa.delete(answers).where(answers.c.id == answer))
+
+
+def _of(notion: str, person: str) -> list["sa.ColumnElement[bool]"]:
+    named = ((answers.c.notion, notion), (answers.c.person, person))
+    return [column == value for column, value in named if value]
+
+
+def _answer(row: "sa.Row[Any]") -> Answer:
+    columns = {name: value for name, value in row._mapping.items() if name != "kind"}
+    return Answer(**columns | {"near": tuple(row.near), "far": tuple(row.far)})

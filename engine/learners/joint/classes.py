@@ -1,0 +1,161 @@
+"""Large margin nearest neighbours in several notions: what class labels ask of the metrics of each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from engine.learners.blocks import slices
+from engine.learners.cancellation import checkpoint
+from engine.learners.joint.compared import Notions
+from engine.learners.joint.fitting import How, Learned, learn, shares_of
+from engine.learners.joint.problem import Features, Inputs
+from engine.learners.joint.shared_map import learn_over_map
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.impostors import Targets
+
+Rows = NDArray[np.float64]
+Triplets = NDArray[np.int64]
+
+_ROUNDS = 12
+_NEAREST = 10  # of other classes, which each row pushes at first
+_AT_ONCE = 30  # impostors of a row and a target neighbour that one search adds, the nearest
+_FEW = 0.02  # of the pushes that are known: fewer new impostors end the search
+
+
+@dataclass(frozen=True, eq=False)
+class _OfNotion:
+    """Rows with a class in one notion, by position, and their classes and target neighbours."""
+
+    members: NDArray[np.int64]
+    targets: Targets
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        return self.targets.classes
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """(m, 2) rows and their target neighbours."""
+        return self.targets.pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Class labels of rows in T notions, to be learned from as in large margin nearest neighbours.
+
+    Weinberger and Saul (JMLR 2009), and for several tasks Parameswaran and Weinberger (NIPS 2010): over the pairs (i,
+    j) of a row and a target neighbour the mean of ``pull`` D(i, j) plus the sum of [margin + D(i, j) - D(i, l)]_+ over
+    rows l of other classes. Of these only those are looked at that were impostors in some round, so triplets are not
+    listed that never matter.
+    """
+
+    notions: Sequence[_OfNotion]
+    rows: Rows
+    pull: float
+    margin: float
+
+    @classmethod
+    def of(cls, rows: Rows, labels: Mapping[str, NDArray[Any]], neighbors: int, pull: float, margin: float) -> Self:
+        """Returns the classes of (n, H) rows; the target neighbours are the nearest among these.
+
+        Args:
+            rows: (n, H).
+            labels: (n,) by notion; where there are several, an empty label is none.
+            neighbors: target neighbours of each row.
+            pull: weight of the pull.
+            margin: in squared distance.
+
+        Raises:
+            ValueError: if in a notion no class has two rows, or there is only one class.
+        """
+        found = []
+        for name, of_rows in labels.items():
+            labelled = (of_rows.astype(str) != "") | (len(labels) == 1 and name == "")
+            members = np.flatnonzero(labelled).astype(np.int64)
+            try:
+                targets = Targets.nearest(rows[members], of_rows[members], neighbors)
+            except ValueError as error:
+                raise ValueError(f"notion {name!r}: {error}" if name else str(error)) from error
+            found.append(_OfNotion(members, targets))
+        return cls(found, rows, pull, margin)
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """(T,) numbers of target neighbours."""
+        return np.array([len(one.pairs) for one in self.notions], float)
+
+    def learn(self, inputs: Inputs, how: How) -> Learned:
+        """Returns what is learned of them, in rounds between which impostors are sought.
+
+        Over a common map of rows the impostors are sought within the descent, which is many times faster.
+        """
+        if how.sharing == "joint" and isinstance(inputs, Features):
+            notions = [(inputs.rows[one.members], one.targets) for one in self.notions]
+            return learn_over_map(inputs, notions, shares_of(self.totals, how.balance), self.margin, self.pull, how)
+        pushes = [_nearest_others(self.rows[one.members], one) for one in self.notions]
+        learned: Learned | None = None
+        for _ in range(_ROUNDS):
+            learned = learn(inputs, self._constrained(pushes), how, learned)
+            factors = learned.factors if how.sharing != "pooled" else learned.factors * len(self.notions)
+            more = [
+                _impostors(inputs.project(factor)[one.members], one, self.margin)
+                for factor, one in zip(factors, self.notions, strict=True)
+            ]
+            joined = [np.unique(np.vstack(both), axis=0) for both in zip(pushes, more, strict=True)]
+            known, found = sum(map(len, pushes)), sum(map(len, joined))
+            pushes = joined
+            if found - known <= _FEW * known:
+                break
+        assert learned is not None, "there is at least one round"  # noqa: S101
+        return learned
+
+    def _constrained(self, pushes: Sequence[Triplets]) -> Notions:
+        """Returns pulls and pushes as constraints: a pull costs its distance, which is that beyond a bound of zero."""
+        near, far, margins, weights, codes = [], [], [], [], []
+        for code, (one, triplets) in enumerate(zip(self.notions, pushes, strict=True)):
+            pulled, pushed = one.members[one.pairs], one.members[triplets]
+            near += [pulled, pushed[:, :2]]
+            far += [pulled[:, [0, 0]], pushed[:, [0, 2]]]
+            margins += [np.zeros(len(pulled)), np.full(len(pushed), self.margin)]
+            weights += [np.full(len(pulled), self.pull), np.ones(len(pushed))]
+            codes.append(np.full(len(pulled) + len(pushed), code))
+        constraints = Constraints(*map(np.concatenate, (near, far, margins, weights)))
+        return Notions(constraints, np.concatenate(codes), len(self.notions), self.totals)
+
+
+def _nearest_others(rows: Rows, one: _OfNotion) -> Triplets:
+    """Returns a triplet of each row, a target neighbour and each of the nearest rows of other classes."""
+    return _listed(one, ((part, gaps) for part, gaps in _others(rows, one)), np.full(len(one.pairs), np.inf), _NEAREST)
+
+
+def _impostors(rows: Rows, one: _OfNotion, margin: float) -> Triplets:
+    """Returns the triplets of a row, a target neighbour and those of other classes within the margin beyond it."""
+    near = np.square(rows[one.pairs[:, 0]] - rows[one.pairs[:, 1]]).sum(axis=1)
+    return _listed(one, _others(rows, one), near + margin, _AT_ONCE)
+
+
+def _others(rows: Rows, one: _OfNotion) -> Iterator[tuple[slice, Rows]]:
+    """Yields squared distances of some of the pairs' first rows to all rows, infinite to those of the same class."""
+    for part in slices(len(one.pairs), len(rows)):
+        checkpoint()
+        anchors = one.pairs[part, 0]
+        gaps = cdist(rows[anchors], rows, "sqeuclidean")
+        gaps[one.classes[anchors][:, None] == one.classes] = np.inf
+        yield part, gaps
+
+
+def _listed(one: _OfNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
+    """Returns the triplets of pairs and the rows within their reach, the ``most`` nearest of each."""
+    found = [np.zeros((0, 3), np.int64)]
+    for part, gaps in blocks:
+        count = min(most, gaps.shape[1])
+        nearest = np.argpartition(gaps, count - 1, axis=1)[:, :count]
+        inside = np.take_along_axis(gaps, nearest, axis=1) < reach[part, None]
+        pairs, places = np.nonzero(inside)
+        found.append(np.column_stack([one.pairs[part][pairs], nearest[pairs, places]]))
+    return np.concatenate(found)

@@ -1,0 +1,166 @@
+"""From comparisons in several notions to a common map and a metric of each."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.joint import start
+from engine.learners.joint.alternating import Alternation, roots
+from engine.learners.joint.compared import Compared, Notions
+from engine.learners.joint.losses import Loss, LossName, loss_of
+from engine.learners.joint.problem import FactorProblem, Inputs, JointProblem, Losses, balanced
+from engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
+
+Rows = NDArray[np.float64]
+Sharing = Literal["joint", "independent", "pooled"]
+Solver = Literal["quasi-newton", "alternating"]
+Start = Literal["slopes", "random"]
+
+_SMALL = 1e-4  # of a metric's largest eigenvalue: directions below it are cut
+_WARM = 2  # of the hinges from the end on, where a descent goes on from an earlier one
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """How to learn; see :class:`~engine.learners.joint.joint.JointMetrics` for the fields."""
+
+    n_components: int = 32
+    alpha: float = 1e-3
+    loss: LossName = "hinge"
+    sharing: Sharing = "joint"
+    solver: Solver = "quasi-newton"
+    start: Start = "slopes"
+    balance: float = 0.0
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: int = 0
+
+    @property
+    def descent(self) -> Descent:
+        """What the quasi-Newton solver goes by."""
+        return Descent(self.max_iter, self.tol, SHARPENING if self.loss == "hinge" else (0.0,))
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned of T notions.
+
+    Attributes:
+        common: (H, D) L; (H, 0) where notions share none.
+        local: (T, D, D) factors R_t of the metrics M_t = R_t R_t^T; (T, 0, 0) where notions share none.
+        factors: T factors (H, w_t) of K_t, by descending length of their orthogonal columns, without the small.
+        objective: the value reached, without smoothing; independent notions' values added.
+        steps: iterations, of all notions.
+        converged: did the solver stop by itself?
+    """
+
+    common: Rows
+    local: Rows
+    factors: list[Rows]
+    objective: float
+    steps: int
+    converged: bool
+
+
+def learn(inputs: Inputs, notions: Notions, how: How, before: Learned | None = None) -> Learned:
+    """Returns what is learned of constraints whose weights are those of the violations, in any unit.
+
+    Args:
+        inputs: the rows.
+        notions: the constraints; of each notion at least one.
+        how: the settings.
+        before: what was learned of nearly the same constraints, to go on from.
+    """
+    loss = loss_of(how.loss, how.n_components)
+    if how.sharing == "joint":
+        return _joint(inputs, weighted(notions, how.balance), loss, how, before)
+    notions = notions.pooled() if how.sharing == "pooled" else notions
+    alone = [
+        _alone(inputs, weighted(notions.of(notion)), loss, how, before and before.factors[notion])
+        for notion in range(notions.count)
+    ]
+    return Learned(
+        common=np.zeros((inputs.width, 0)),
+        local=np.zeros((notions.count, 0, 0)),
+        factors=[main_directions(solution.theta.reshape(inputs.width, -1)) for solution in alone],
+        objective=sum(solution.objective for solution in alone),
+        steps=sum(solution.steps for solution in alone),
+        converged=all(solution.converged for solution in alone),
+    )
+
+
+def weighted(notions: Notions, balance: float = 0.0) -> Notions:
+    """Returns constraints whose weights are those in the objective: each notion has a share, see ``shares_of``."""
+    sums = notions.sums
+    factors = np.divide(shares_of(sums, balance), sums, out=np.zeros_like(sums), where=sums > 0)
+    scaled = notions.constraints.weights * factors[notions.codes]
+    return replace(notions, constraints=replace(notions.constraints, weights=scaled), totals=None)
+
+
+def shares_of(sums: Rows, balance: float) -> Rows:
+    """Returns the share of each notion in the objective, (T,): as its sum of weights to the power 1 - balance."""
+    powers = np.where(sums > 0, np.maximum(sums, 1e-300) ** (1 - balance), 0.0)
+    return np.asarray(powers / powers.sum())
+
+
+def main_directions(factor: Rows) -> Rows:
+    """Returns a (H, w) factor of the same metric with orthogonal columns, the longest first, without the small ones.
+
+    Where all are zero, one stays.
+    """
+    left, values, _ = np.linalg.svd(factor, full_matrices=False)
+    width = max(1, int((values**2 > _SMALL * values[0] ** 2).sum()))
+    return np.asarray(left[:, :width] * values[:width])
+
+
+def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: How, before: Learned | None) -> Learned:
+    width = min(how.n_components, inputs.width)
+    losses = Losses(notions, inputs.count, loss, width)
+    common, local = _joint_start(inputs, notions, losses, loss, replace(how, n_components=width), before)
+    if how.solver == "alternating":
+        compared = Compared(notions, inputs.count, loss)
+        run = Alternation(inputs, compared, how.alpha).run
+        common, metrics, *ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
+        return _learned(common, roots(metrics), *ended)
+    problem = JointProblem(inputs, losses, how.alpha, (inputs.width, width, notions.count))
+    found = descend(problem, problem.packed(common, local), _stages(how, before))
+    return _learned(*problem.unpacked(found.theta), found.objective, found.steps, found.converged)
+
+
+def _joint_start(
+    inputs: Inputs, notions: Notions, losses: Losses, loss: Loss, how: How, before: Learned | None
+) -> tuple[Rows, Rows]:
+    if before is not None:
+        return before.common, before.local
+    if how.start == "random":
+        return start.random_start(inputs, losses, how.n_components, notions.count, how.random_state)
+    factors = start.asked_for(inputs, notions, loss, how.n_components)
+    return start.joint_start(inputs, factors, losses, how.n_components, how.random_state)
+
+
+def _learned(common: Rows, local: Rows, objective: float, steps: int, converged: bool) -> Learned:
+    common, local = balanced(common, local)
+    factors = [main_directions(common @ factor) for factor in local]
+    return Learned(common, local, factors, objective, steps, converged)
+
+
+def _alone(inputs: Inputs, notion: Notions, loss: Loss, how: How, before: Rows | None) -> Solution:
+    width = min(how.n_components, inputs.width)
+    losses = Losses(notion, inputs.count, loss, width)
+    problem = FactorProblem(inputs, losses, how.alpha)
+    if before is not None:
+        first = np.zeros((inputs.width, width))
+        first[:, : before.shape[1]] = before
+        return descend(problem, start.stirred(first, how.random_state).ravel(), _stages(how, before))
+    if how.start == "random":
+        factor = np.random.default_rng(how.random_state).normal(size=(inputs.width, width))
+    else:
+        (factor,) = start.asked_for(inputs, notion, loss, width)
+    factor = start.factor_start(inputs, factor, losses, how.random_state)
+    return descend(problem, factor.ravel(), how.descent)
+
+
+def _stages(how: How, before: object) -> Descent:
+    return how.descent if before is None else replace(how.descent, stages=how.descent.stages[-_WARM:])

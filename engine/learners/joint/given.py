@@ -1,0 +1,73 @@
+"""What is given of notions: comparisons with their names, or class labels by name."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.comparisons import Comparisons
+from engine.learners.joint.compared import Notions
+from engine.learners.joint.fitting import How, Learned, learn
+from engine.learners.joint.problem import Inputs
+from engine.learners.metrics.options import Bounds
+from engine.learners.metrics.tuples import constraints_of
+from engine.learners.supervision import Supervision
+
+ONE = [""]
+"""The names of notions where all is given in one."""
+
+
+def notions_of(given: Supervision) -> list[str]:
+    """Returns the names of the notions that something is given in, sorted; ``ONE`` where no notions are named."""
+    if given.comparisons is not None:
+        return names_of(given.comparisons)
+    return sorted(map(str, given.notion_classes)) if given.notion_classes else ONE
+
+
+def names_of(comparisons: Comparisons) -> list[str]:
+    """Returns the names of the notions of comparisons, sorted; ``ONE`` where they have none."""
+    notions = comparisons.notions
+    return ONE if notions is None else sorted(set(np.asarray(notions).astype(str).tolist()))
+
+
+def labels_of(given: Supervision) -> dict[str, NDArray[Any]]:
+    """Returns class labels, (n,), by notion."""
+    if given.notion_classes:
+        return {str(name): np.asarray(labels) for name, labels in given.notion_classes.items()}
+    return {ONE[0]: np.asarray(given.classes)}
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Comparisons that are listed one by one, as constraints in some notions."""
+
+    notions: Notions
+
+    @classmethod
+    def of(cls, comparisons: Comparisons, names: Sequence[str], bounds: Bounds, whose: str = "items") -> Self:
+        """Returns those in the notions of some names.
+
+        Raises:
+            ValueError: if a notion has none; ``whose`` comparisons these are stands in the message.
+        """
+        own = comparisons.notions
+        given = np.full(len(comparisons), names[0]) if own is None else np.asarray(own).astype(str)
+        codes = np.array([list(names).index(name) if name in names else -1 for name in given], np.int64)
+        counts = np.bincount(codes[codes >= 0], minlength=len(names))
+        if not counts.all():
+            missing = names[int(np.argmin(counts))]
+            where = f"notion {missing!r} has no comparison" if missing else "there is no comparison"
+            raise ValueError(f"{where} of {whose}: give some, or leave it out")
+        chosen = np.flatnonzero(codes >= 0)
+        return cls(Notions(constraints_of(comparisons.take(chosen), *astuple(bounds)), codes[chosen], len(names)))
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """(T,) sums of the weights."""
+        return self.notions.sums
+
+    def learn(self, inputs: Inputs, how: How) -> Learned:
+        """Returns what is learned of them."""
+        return learn(inputs, self.notions, how)

@@ -1,0 +1,197 @@
+"""Metrics of several notions of similarity that share one map."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from engine.learners.base import LinearLearner, MultiView, Rows, SeparateLearner
+from engine.learners.capabilities import Capabilities
+from engine.learners.joint.classes import Classes
+from engine.learners.joint.fitting import How, Sharing, Solver, Start, shares_of
+from engine.learners.joint.given import Listed, labels_of, notions_of
+from engine.learners.joint.losses import LossName
+from engine.learners.joint.problem import Features
+from engine.learners.metrics.options import Bounds
+from engine.learners.settings import Count, Dimensions, Seed, Share, Tolerance, Weight, group
+from engine.learners.subspace.span import Span
+from engine.learners.supervision import Supervision
+
+
+@dataclass(eq=False, repr=False)
+class JointMetrics(LinearLearner, SeparateLearner):
+    """Learns a metric for each notion of similarity in which comparisons were made, over one map that all share.
+
+    Zhang, Maji and Tomioka, "Jointly Learning Multiple Measures of Similarities from Triplet Comparisons" (2015),
+    equation (2): notion t has K_t = L M_t L^T, of which the mean loss over all comparisons, alpha |L|_F^2 and alpha
+    tr(M_t) are minimised. The penalties lead each M_t to a rank of its own, so notions have embeddings of different
+    widths; directions of less than a ten-thousandth of a metric's largest eigenvalue are cut. Rows are centred and
+    divided by their root mean square length before anything is learned, so that alpha means the same in any unit.
+
+    Classes are learned from as in large margin nearest neighbours, by notion: each row pulls its nearest of the same
+    class and pushes those of other classes a margin beyond these.
+
+    Args:
+        n_components: D, the columns of the common map; of independent or pooled metrics their greatest rank.
+        alpha: weight of both penalties; only the product of two weights would matter (Proposition 1), so there is one.
+        loss: "hinge"; "logistic"; or "tste", with D - 1 degrees of freedom.
+        sharing: "joint"; "independent", a metric of each notion by itself, under alpha times its trace; or "pooled",
+            one metric for all comparisons.
+        solver: "quasi-newton", L-BFGS on L and on factors of the M_t; or "alternating", Algorithm 1 of the paper.
+        start: "slopes", the directions in which the loss falls fastest from metrics of zero; or "random".
+        balance: 0: every comparison weighs as much; 1: every notion does, however many it has.
+        bounds: what comparisons ask of squared distances where ``loss="hinge"``; None: ``Bounds()``.
+        n_neighbors: of classes, target neighbours of each row; a class of fewer rows gives all of them.
+        pull: of classes, weight of the pull; 1 weighs it as much as the push.
+        max_iter: most iterations; of Algorithm 1 most alternations.
+        tol: stop when an iteration lowers the objective by less than this share of it.
+        random_state: seeds a random start, and the little noise in the other.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        common_: list of (d_v, D) L; (d_v, 0) where notions share no map.
+        local_: list of (T, D, D) factors R_t, M_t = R_t R_t^T.
+        totals_: list of (T,) sums of the weights of each notion's comparisons, or numbers of target neighbours.
+        objective_: list of the objectives reached; of independent metrics they are added.
+        steps_: list of the numbers of iterations.
+        converged_: list, did the solver stop by itself?
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or a notion
+            without comparisons.
+    """
+
+    name = "joint"
+    capabilities = Capabilities(
+        needs_labels=True, takes_comparisons=True, notions=True, adds_views=True, main_parameter="n_components"
+    )
+    groups: ClassVar[Mapping[str, Any]] = {"bounds": Bounds()}
+
+    common_: list[NDArray[np.float64]] = field(init=False)
+    local_: list[NDArray[np.float64]] = field(init=False)
+    totals_: list[NDArray[np.float64]] = field(init=False)
+    objective_: list[float] = field(init=False)
+    steps_: list[int] = field(init=False)
+    converged_: list[bool] = field(init=False)
+
+    n_components: Dimensions = 32
+    alpha: Weight = 1e-3
+    loss: LossName = "hinge"
+    sharing: Sharing = "joint"
+    solver: Solver = "quasi-newton"
+    start: Start = "slopes"
+    balance: Share = 0.0
+    bounds: Bounds | None = None
+    n_neighbors: Count = 3
+    pull: Weight = 1.0
+    max_iter: Count = 1000
+    tol: Tolerance = 1e-6
+    random_state: Seed = 0
+    view_slices: Sequence[int] | None = None
+
+    @property
+    def n_iter_(self) -> int:
+        """The iterations of the view that took most."""
+        return max(self.steps_)
+
+    def add_notions(self, X: MultiView, y: Supervision) -> Self:
+        """Learns metrics of notions that were not fitted, over the map that is; all that was fitted stays as it is.
+
+        Args:
+            X: rows of every view, as for ``fit``.
+            y: with comparisons, or classes, by notion. Those in notions that were fitted are not looked at.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: as ``fit``, where the fitted notions share no map, or where nothing is of a new notion.
+        """
+        check_is_fitted(self)
+        if self.sharing != "joint" or not self.metric_names_:
+            raise ValueError("a notion is added to those that share a map: fit some, with sharing='joint'")
+        widths, columns = self.view_widths_, self.n_features_in_
+        try:
+            views, given = self._validated(X, y)
+            if self.view_widths_ != widths:
+                raise ValueError(f"views of widths {widths} were fitted, not {self.view_widths_}")
+        finally:
+            self.view_widths_, self.n_features_in_ = widths, columns
+        new = [name for name in notions_of(given) if name not in self.metric_names_]
+        if not new:
+            raise ValueError(f"there is no new notion among {', '.join(notions_of(given))}")
+        for view, added in enumerate([self._added(rows, given, view, new) for view, rows in enumerate(views)]):
+            for name, values in added.items():
+                getattr(self, name)[view] = values
+        self.metric_names_ = [*self.metric_names_, *new]
+        self.n_metrics_ = len(self.metric_names_)
+        return self
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        names = notions_of(given)
+        self.metric_names_ = [] if self.sharing == "pooled" or names == [""] else names
+        self.n_metrics_ = max(1, len(self.metric_names_))
+        super()._fit(views, given)
+
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        names = notions_of(given)
+        if self.metric_names_ and names != list(self.metric_names_):
+            raise ValueError(f"the notions {', '.join(self.metric_names_)} were fitted, not {', '.join(names)}")
+        super()._add_view(views, given)
+
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        present = given.mask[:, view]
+        rows = views[view] if present.all() else views[view][present]
+        mean = rows.mean(axis=0)
+        span = Span.of(rows - mean)
+        scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
+        inputs = Features(np.ascontiguousarray(span.rows) / scale)
+        source = self._source(inputs.rows, given, view, notions_of(given))
+        learned = source.learn(inputs, self._how())
+        weights = [span.lifted(factor.T) / scale for factor in learned.factors]
+        return {
+            "weights_": np.vstack(weights),
+            "means_": mean,
+            "metric_widths_": [len(rows) for rows in weights],
+            "common_": span.lifted(learned.common.T).T / scale,
+            "local_": learned.local,
+            "totals_": source.totals,
+            "objective_": learned.objective,
+            "steps_": learned.steps,
+            "converged_": learned.converged,
+        }
+
+    def _added(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> dict[str, Any]:
+        """Returns the attributes of a view that change with new notions."""
+        common, rows = self.common_[view], rows[given.mask[:, view]]
+        mapped = Features((rows - self.means_[view]) @ common)
+        how = replace(self._how(), sharing="independent")
+        weights, local, totals = [self.weights_[view]], list(self.local_[view]), self.totals_[view]
+        for name in names:
+            source = self._source(rows, given, view, [name])
+            totals = np.concatenate([totals, source.totals])
+            share = shares_of(totals, self.balance)[-1]  # as if it had been learned with those before it
+            (factor,) = source.learn(mapped, replace(how, alpha=self.alpha / share)).factors
+            weights.append((common @ factor).T)
+            local.append(np.pad(factor, ((0, 0), (0, common.shape[1] - factor.shape[1]))))
+        return {
+            "weights_": np.vstack(weights),
+            "metric_widths_": [*self.metric_widths_[view], *(len(one) for one in weights[1:])],
+            "local_": np.stack(local),
+            "totals_": totals,
+        }
+
+    def _source(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> Listed | Classes:
+        """Returns what a view's rows, (m, H) of the items that have it, are to be learned from in some notions."""
+        present, bounds = given.mask[:, view], cast(Bounds, group(self, "bounds"))
+        if self.loss != "hinge":
+            bounds = bounds.of_validation()
+        if given.comparisons is None:
+            labels = {name: labels_of(given)[name][present] for name in names}
+            return Classes.of(rows, labels, self.n_neighbors, self.pull, bounds.margin)
+        return Listed.of(given.comparisons.among(present, len(present)), names, bounds, f"items that have view {view}")
+
+    def _how(self) -> How:
+        settings = self.settings()
+        return How(**{one.name: settings[one.name] for one in fields(How)})

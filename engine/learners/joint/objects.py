@@ -1,0 +1,84 @@
+"""Embeddings of objects of which nothing is known but how people compare them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.comparisons import Comparisons
+from engine.learners.joint.fitting import How, Learned, shares_of
+from engine.learners.joint.given import Listed, names_of
+from engine.learners.joint.problem import Features, Objects
+from engine.learners.metrics.options import Bounds
+from engine.learners.threads import one_blas_thread
+
+
+@dataclass(eq=False)
+class JointObjects:
+    """Places N objects in an embedding of each notion, all linear maps of one common embedding.
+
+    As :class:`~engine.learners.joint.joint.JointMetrics` of the rows of the identity, which are not made: what is
+    learned are the objects' own places, so no further object can be placed.
+
+    Args:
+        how: the settings.
+        bounds: what comparisons ask of squared distances, where the loss is the hinge.
+
+    Attributes:
+        names_: the notions, sorted; one empty name where none were given, or where they are pooled.
+        common_: (N, D) the common embedding; (N, 0) where notions share none.
+        embeddings_: by notion, (N, w_t).
+        learned_: what was learned, with objective, steps and whether the solver stopped by itself.
+    """
+
+    how: How = field(default_factory=How)
+    bounds: Bounds = field(default_factory=Bounds)
+    names_: list[str] = field(init=False)
+    common_: NDArray[np.float64] = field(init=False)
+    embeddings_: dict[str, NDArray[np.float64]] = field(init=False)
+    learned_: Learned = field(init=False)
+    _totals: NDArray[np.float64] = field(init=False)
+
+    def fit(self, comparisons: Comparisons, count: int) -> Self:
+        """Places ``count`` objects by comparisons of their positions, in the notions that these name.
+
+        Raises:
+            ValueError: for an object that there is not, or no comparisons.
+        """
+        self.names_ = names_of(comparisons)
+        source = self._source(comparisons, self.names_, count)
+        inputs = Objects(count)
+        with one_blas_thread():
+            self.learned_ = source.learn(inputs, self.how)
+        if self.how.sharing == "pooled":
+            self.names_ = [""]
+        self._totals = source.totals
+        self.common_ = inputs.project(self.learned_.common)
+        factors = zip(self.names_, self.learned_.factors, strict=True)
+        self.embeddings_ = {name: inputs.project(factor) for name, factor in factors}
+        return self
+
+    def add_notion(self, name: str, comparisons: Comparisons) -> Self:
+        """Places the objects in one more notion, over the common embedding, which stays.
+
+        Raises:
+            ValueError: if the notion is known, or where notions share no embedding; and as ``fit``.
+        """
+        if self.how.sharing != "joint":
+            raise ValueError("a notion is added to those that share an embedding: fit some, with sharing='joint'")
+        if name in self.names_:
+            raise ValueError(f"notion {name!r} is known already")
+        source = self._source(replace(comparisons, notions=None), [name], len(self.common_))
+        totals = np.concatenate([self._totals, source.totals])
+        share = shares_of(totals, self.how.balance)[-1]
+        how = replace(self.how, sharing="independent", alpha=self.how.alpha / share)
+        with one_blas_thread():
+            (factor,) = source.learn(Features(self.common_), how).factors
+        self.names_, self._totals = [*self.names_, name], totals
+        self.embeddings_[name] = self.common_ @ factor
+        return self
+
+    def _source(self, comparisons: Comparisons, names: list[str], count: int) -> Listed:
+        bounds = self.bounds if self.how.loss == "hinge" else self.bounds.of_validation()
+        return Listed.of(comparisons.among(np.ones(count, bool), count), names, bounds, "objects")

@@ -1,0 +1,130 @@
+"""The objective of metrics of several notions over one map, K_t = L M_t L^T, for the solver of single metrics."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.learners.base import Rows
+from engine.learners.joint.fitting import How, Learned, main_directions
+from engine.learners.joint.problem import Features, balanced
+from engine.learners.joint.shared_metric import TaskEvaluation
+from engine.learners.metrics.descent import Descent, descend
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.growing_subsets import scaled
+from engine.learners.metrics.impostors import Impostors, Targets
+from engine.learners.metrics.objective import Evaluation, Loss
+from engine.learners.metrics.parameters import LowRank, Metric
+from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.subspace.pca import principal_components
+
+_SMOOTHING = 0.1  # the violation up to which the hinge is smooth at first
+_ROUGH = 1e-4  # a share by which the objective falls in ten steps, under which the descent ends
+
+
+def learn_over_map(
+    inputs: Features, notions: Sequence[tuple[Rows, Targets]], shares: Rows, margin: float, pull: float, how: How
+) -> "Learned":
+    """Returns metrics of T notions over one map, from large margin nearest neighbours in each.
+
+    The descent starts from the leading principal components of all rows, by which every M_t is the same multiple of the
+    identity, and few steps (``max_iter``) leave the metrics near to that one.
+
+    Args:
+        inputs: all rows, (n, H).
+        notions: by notion the rows that have a class in it, and their target neighbours.
+        shares: (T,) of the notions in the objective.
+        margin: by how much others are to be further off, in squared distance.
+        pull: weight of the target neighbours' distances.
+        how: the settings.
+    """
+    tasks = [Impostors(Differences(rows), targets, margin, Regularizer(), LowRank(), pull) for rows, targets in notions]
+    width = min(how.n_components, inputs.width, inputs.count)
+    objective = SharedMap(tasks, shares, width, how.alpha)
+    components, _ = principal_components(inputs.rows, width)
+    local = np.broadcast_to(np.eye(len(components)), (len(tasks), len(components), len(components)))
+    start = scaled(objective, objective.packed(components.T, local))
+    steps = Descent(max_iter=how.max_iter, smoothing=_SMOOTHING, tol=max(how.tol, _ROUGH))
+    solution = descend(objective, start, steps)
+    common, local = balanced(*objective.unpacked(solution.metric.theta))
+    factors = [main_directions(common @ one) for one in local]
+    return Learned(common, local, factors, solution.objective, solution.steps, solution.converged)
+
+
+class SharedMap:
+    """The weighted sum of T losses under K_t = L M_t L^T with M_t = R_t R_t^T, plus alpha (|L|^2 + sum tr M_t).
+
+    Zhang, Maji and Tomioka (2015), equation (2). The parameters are L^T, (D, H), and the R_t, (D, D) each padded with
+    zeros to H columns, below each other: ((T + 1) D, H).
+
+    Args:
+        tasks: the losses, each with respect to a factor of its metric.
+        shares: (T,) their weights.
+        width: D, at most H.
+        alpha: weight of the penalty.
+    """
+
+    def __init__(self, tasks: Sequence[Loss], shares: Rows, width: int, alpha: float) -> None:
+        self.parameters, self.regularizer = LowRank(), Regularizer()
+        self._tasks, self._shares, self._width, self._alpha = tasks, shares, width, alpha
+        self._latest: tuple[Metric, list[Metric]] | None = None
+
+    @property
+    def smoothing(self) -> float:
+        """Up to which violation the hinges of all losses are smooth."""
+        return self._tasks[0].smoothing
+
+    @smoothing.setter
+    def smoothing(self, value: float) -> None:
+        for task in self._tasks:
+            task.smoothing = value
+
+    def packed(self, common: Rows, local: Rows) -> Rows:
+        """Returns the parameters that L, (H, D), and the R_t, (T, D, D), are."""
+        padded = np.zeros((len(local), self._width, len(common)))
+        padded[:, :, : self._width] = local
+        return np.vstack([common.T, *padded])
+
+    def unpacked(self, theta: Rows) -> tuple[Rows, Rows]:
+        """Returns L and the R_t."""
+        blocks = theta.reshape(-1, self._width, theta.shape[1])
+        return blocks[0].T, blocks[1:, :, : self._width]
+
+    def metrics(self, metric: Metric) -> list[Metric]:
+        """Returns each K_t by its factor; the same for the same metric, as what they embed is cached by them."""
+        if self._latest is None or self._latest[0] is not metric:
+            common, local = self.unpacked(metric.theta)
+            factors = [np.ascontiguousarray(one.T @ common.T) for one in local]
+            self._latest = metric, [Metric(factor, factor) for factor in factors]
+        return self._latest[1]
+
+    def evaluate(self, metric: Metric) -> TaskEvaluation:
+        """Returns the objective over the active constraints of all losses."""
+        found = tuple(task.evaluate(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
+        value = float(self._shares @ [one.value for one in found]) + self._penalty(metric)
+        return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
+
+    def recheck(self, metric: Metric) -> int:
+        """Looks at all constraints of all losses; returns how many violated ones were missing."""
+        return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
+
+    def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
+        """Returns a subgradient with respect to the parameters."""
+        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101
+        common, local = self.unpacked(metric.theta)
+        slopes = [
+            share * task.gradient(one, found)
+            for share, task, one, found in zip(
+                self._shares, self._tasks, self.metrics(metric), evaluation.tasks, strict=True
+            )
+        ]
+        of_common = sum(slope.T @ one.T for slope, one in zip(slopes, local, strict=True))
+        of_local = np.stack([(slope @ common).T for slope in slopes])
+        return self.packed(np.asarray(of_common), of_local) + 2 * self._alpha * metric.theta
+
+    def exact(self, metric: Metric) -> float:
+        """Returns the objective over all constraints, with the hinge itself."""
+        losses = [task.exact(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True)]
+        return float(self._shares @ losses) + self._penalty(metric)
+
+    def _penalty(self, metric: Metric) -> float:
+        return self._alpha * float(np.square(metric.theta).sum())

@@ -1,0 +1,98 @@
+"""Where a descent starts: what the comparisons ask of metrics that are still zero."""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from engine.learners.joint.compared import Notions
+from engine.learners.joint.losses import Loss
+from engine.learners.joint.problem import Features, Inputs, Losses, balanced
+
+Rows = NDArray[np.float64]
+
+_SCALES = 2.0 ** np.arange(-8, 14)
+_STIR = 1e-2  # noise, as a share of the largest entry
+_WHOLE = 600  # columns up to which all eigenvectors are found
+
+
+def asked_for(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[Rows]:
+    """Returns for each notion a (H, width) factor of the metrics that lower the loss the fastest, from zero.
+
+    The derivative of the loss at the metric of zero is X^T S X, with S the Laplacian of the slopes: factors are of the
+    leading eigenvectors of its negative, each times the root of its eigenvalue, if that is positive.
+    """
+    return [_asked_for(inputs, notions.of(notion), loss, width) for notion in range(notions.count)]
+
+
+def joint_start(inputs: Inputs, factors: list[Rows], losses: Losses, width: int, seed: int) -> tuple[Rows, Rows]:
+    """Returns the (H, D) map and (T, D, D) factors nearest to those of notions, at the scale of the least loss."""
+    factors = [_of_unit_length(inputs, factor) for factor in factors]
+    left, _, _ = np.linalg.svd(np.hstack(factors), full_matrices=False)
+    basis = left[:, :width]
+    common, local = balanced(basis, stirred(basis.T @ np.stack(factors), seed))
+    mapped = inputs.project(common)
+    scale = _best_scale(lambda times: losses(np.sqrt(times) * (mapped @ local), 0.0)[0])
+    return common * scale**0.25, local * scale**0.25
+
+
+def factor_start(inputs: Inputs, factor: Rows, losses: Losses, seed: int) -> Rows:
+    """Returns a (H, D) factor of one notion at the scale of the least loss."""
+    factor = stirred(_of_unit_length(inputs, factor), seed)
+    mapped = inputs.project(factor)
+    scale = _best_scale(lambda times: losses(np.sqrt(times) * mapped[None], 0.0)[0])
+    return factor * np.sqrt(scale)
+
+
+def random_start(inputs: Inputs, losses: Losses, width: int, count: int, seed: int) -> tuple[Rows, Rows]:
+    """Returns a random map L and M_t of the identity, as Algorithm 1 starts, at the scale of the least loss."""
+    common = np.random.default_rng(seed).normal(size=(inputs.width, width)) / np.sqrt(inputs.width)
+    local = np.broadcast_to(np.eye(width), (count, width, width)).copy()
+    mapped = inputs.project(common)
+    scale = _best_scale(lambda times: losses(np.sqrt(times) * (mapped @ local), 0.0)[0])
+    return balanced(common, stirred(local * np.sqrt(scale), seed))
+
+
+def _asked_for(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
+    constraints, count = notion.constraints, inputs.count
+    zeros = np.zeros(len(constraints))
+    found = loss(zeros, zeros, constraints.margins, 0.0)
+    pairs = np.concatenate([constraints.near, constraints.far])
+    slopes = np.concatenate([found.near, found.far]) * np.tile(constraints.weights, 2)
+    first, second = pairs.T
+    edges = sp.csr_array((slopes, (first, second)), shape=(count, count))
+    degrees = np.bincount(first, slopes, count) + np.bincount(second, slopes, count)
+    laplacian = sp.diags_array(degrees) - edges - edges.T
+    scatter = inputs.rows.T @ (laplacian @ inputs.rows) if isinstance(inputs, Features) else laplacian
+    return _factor(-scatter, min(width, inputs.width))
+
+
+def _factor(matrix: Rows | sp.csr_array, width: int) -> Rows:
+    """Returns (H, width) leading eigenvectors times the roots of their eigenvalues, zero where these are negative."""
+    size = matrix.shape[0]
+    if size <= _WHOLE or 3 * width > size:
+        dense = matrix.toarray() if sp.issparse(matrix) else matrix
+        values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[size - width, size - 1])
+    else:
+        start = np.random.default_rng(0).normal(size=size)
+        values, vectors = sp.linalg.eigsh(matrix, width, which="LA", v0=start, tol=1e-2, maxiter=50 * size)
+    order = np.argsort(-values)
+    return np.asarray(vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0)))
+
+
+def _of_unit_length(inputs: Inputs, factor: Rows) -> Rows:
+    """Returns a factor of which embeddings have the mean squared length 1."""
+    length = float(np.sqrt(np.mean(np.square(inputs.project(factor)).sum(axis=1))))
+    return factor / (length or 1.0)
+
+
+def stirred(factor: Rows, seed: int) -> Rows:
+    """Returns a factor with a little noise: a direction in which it is exactly zero would stay so."""
+    noise = np.random.default_rng(seed).normal(size=factor.shape)
+    return factor + _STIR * max(float(np.abs(factor).max()), 1e-12) * noise
+
+
+def _best_scale(loss: Callable[[float], float]) -> float:
+    return float(min(_SCALES, key=loss))

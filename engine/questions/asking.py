@@ -1,0 +1,159 @@
+"""The questions of one collection: what to ask people next, and what they answered."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Catalog, now
+from engine.catalog.description import RAW
+from engine.catalog.joined import joined_view
+from engine.comparisons import QUESTIONS, SINGLE, Answer, Question, QuestionRequest, check_notion, check_person
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.questions.choosing import choose
+from engine.questions.metric import Metric
+from engine.questions.paging import ANSWERS_AT_ONCE
+from engine.spaces.indexed import IndexedSpace
+from engine.spaces.space import Space
+from engine.spaces.target import Target
+from engine.spaces.version import Version
+from engine.spaces.versions import Versions
+
+_REPEATED = 0.1
+"""Share of the questions that somebody else has answered, so that it is known how far people agree."""
+
+
+class _Items(NamedTuple):
+    """The items that can be asked about."""
+
+    keys: Sequence[str]
+    features: NDArray[np.float32] | None
+    """(n, D), where any are known."""
+
+
+class Questions:
+    """Questions to people about the items of a collection, and the answers, which the catalog keeps.
+
+    Every method raises StorageError, and BusyError where it writes.
+    """
+
+    def __init__(self, catalog: Catalog, versions: Callable[[], Versions]) -> None:
+        self._catalog, self._versions = catalog, versions
+
+    def next(self, request: QuestionRequest) -> Question:
+        """Return the next question for a person; one in ten is one that somebody else has answered.
+
+        Raises InvalidInputError, NotFoundError for an unknown view, NotReadyError for too few items.
+        """
+        _check(request)
+        rng = np.random.default_rng(request.seed)
+        with self._catalog.read() as tx:
+            answers, keys = tx.answers.page(request.notion), tx.items.keys()
+            if request.view:
+                joined_view(tx, request.view)
+        again = _asked_of_others(answers, request, set(keys.values()))
+        if again and rng.random() < _REPEATED:
+            return again[int(rng.integers(len(again)))]
+        items = self._items(keys, request.view)
+        size = QUESTIONS[request.kind]
+        if len(items.keys) <= size:
+            what = f"with view {request.view!r} there are" if request.view else "there are"
+            raise NotReadyError(f"a {request.kind} question is about {size + 1} items, and {what} {len(items.keys)}")
+        anchor, *candidates = _chosen(items, answers, size, rng)
+        chosen = tuple(items.keys[place] for place in candidates)
+        return Question(notion=request.notion, anchor=items.keys[anchor], candidates=chosen)
+
+    def answer(self, answer: Answer) -> Answer:
+        """Store an answer, and return it with its id and time.
+
+        Raises InvalidInputError for what is no answer, NotFoundError for an item that does not exist.
+        """
+        answer.check()
+        with self._catalog.write() as tx:
+            keys = (answer.anchor, *answer.near, *answer.far)
+            known = tx.items.ids_of(keys)
+            if unknown := [key for key in keys if key not in known]:
+                raise NotFoundError(f"no item {unknown[0]!r} in collection {tx.name()!r}")
+            return tx.answers.add(answer, now())
+
+    def undo(self, notion: str, person: str) -> Answer:
+        """Delete the last answer that a person gave in a notion, and return it; NotFoundError where there is none."""
+        check_notion(notion)
+        check_person(person)
+        with self._catalog.write() as tx:
+            last = tx.answers.last(notion, person)
+            if last is None:
+                raise NotFoundError(f"{person} has given no answer in the notion {notion!r}")
+            tx.answers.delete(last.id)
+            return last
+
+    def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
+        """Return up to ``limit`` answers with ids above ``after``, in the order in which they were given.
+
+        Those in one notion, or of one person, where these are named; ``every_answer`` goes through all.
+        """
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        with self._catalog.read() as tx:
+            return tx.answers.page(notion, person, after, limit)
+
+    def _items(self, keys: Mapping[int, str], view: str) -> _Items:
+        """Return the items of a collection, or those with a row of a view."""
+        if not view:
+            return _Items([keys[item] for item in sorted(keys)], None)
+
+        def targets(_: Version, raw: Space) -> Sequence[Target]:
+            return raw.targets_for(view)
+
+        def held(_: Version, indexed: IndexedSpace) -> _Items:
+            (target,) = indexed.space.targets_for(view)
+            index = indexed.indexes[target].index
+            ids = np.array([item for item in index.ids().tolist() if item in keys], np.int64)
+            return _Items([keys[item] for item in ids.tolist()], np.asarray(index.get(ids), np.float32))
+
+        return self._versions().answered(RAW, targets, held)
+
+
+def _check(request: QuestionRequest) -> None:
+    check_notion(request.notion)
+    check_person(request.person)
+    if request.kind not in QUESTIONS:
+        raise InvalidInputError(f"a question is of the kind {' or '.join(QUESTIONS)}, not {request.kind!r}")
+
+
+def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: set[str]) -> list[Question]:
+    """Return the questions, of the kind asked for, that others have answered and this person has not."""
+    seen: dict[tuple[str, frozenset[str]], None] = {}
+    own = set()
+    for answer in answers:
+        candidates = frozenset((*answer.near, *answer.far))
+        if answer.person == request.person:
+            own.add((answer.anchor, candidates))
+        elif answer.kind == request.kind and {answer.anchor, *candidates} <= keys:
+            seen[answer.anchor, candidates] = None
+    return [
+        Question(notion=request.notion, anchor=anchor, candidates=tuple(sorted(candidates)))
+        for anchor, candidates in seen
+        if (anchor, candidates) not in own
+    ]
+
+
+def _chosen(items: _Items, answers: Sequence[Answer], size: int, rng: np.random.Generator) -> list[int]:
+    """Return the places of the anchor and candidates: of the most informative question where items have features."""
+    if items.features is not None:
+        places = {key: place for place, key in enumerate(items.keys)}
+        told = _placed((triplet for answer in answers for triplet in answer.triplets), places)
+        unsure = [(one.anchor, *one.near, *one.far) for one in answers if not one.triplets and one.kind == SINGLE]
+        asked = np.concatenate([told, _placed(unsure, places)])
+        with suppress(ValueError):  # all that was drawn has been asked
+            (found,) = choose(Metric.of(items.features, told), size=size, seed=int(rng.integers(1 << 31)), asked=asked)
+            return [found.anchor, *found.candidates]
+    return [int(place) for place in rng.choice(len(items.keys), size + 1, replace=False)]
+
+
+def _placed(triplets: Iterable[tuple[str, ...]], places: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return triplets of keys by the items' places, (n, 3), without those of other items."""
+    found = [[places[key] for key in triplet] for triplet in triplets if all(key in places for key in triplet)]
+    return np.array(found, np.int64).reshape(-1, 3)

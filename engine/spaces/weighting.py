@@ -1,0 +1,96 @@
+"""Weighted notions: the nearest items by several notions of one view at once, exact over all items."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from engine.errors import InvalidInputError
+from engine.learners.cancellation import checkpoint
+from engine.query import SearchRequest
+from engine.spaces.neighbor import Neighbor
+from engine.spaces.space import Space, Vectors
+from engine.spaces.target import Target
+from index.base import Index, Selection
+
+_FIRST_DEPTH = 4
+"""Times k: how many items each notion gives at first; and how many times more in each further round."""
+_CLEARLY = 1 - 1e-6
+"""Distances that indexes return are rounded to float32."""
+
+
+def check_weights(request: SearchRequest) -> None:
+    """Raise InvalidInputError for weights that no space could search by."""
+    weights = request.weights
+    if not weights:
+        return
+    for name, weight in weights.items():
+        if not (math.isfinite(weight) and weight >= 0):
+            raise InvalidInputError(f"the weight of {name!r} must be a number from 0 up, not {weight:g}")
+    if not any(weights.values()):
+        raise InvalidInputError("every weight is 0: give at least one notion a positive one")
+    if request.targets:
+        raise InvalidInputError("weights name the notions to search by: leave the targets out")
+    if request.merge is False:
+        raise InvalidInputError("weights make one list of all notions, which cannot be grouped by target")
+
+
+def check_notions(space: Space) -> None:
+    """Raise InvalidInputError for a space without notions to weigh."""
+    if not space.pipeline.capabilities.notions:
+        raise InvalidInputError(
+            f"space {space.name!r} has no notions of similarity to weigh: train one that has, by --learner joint"
+        )
+
+
+def shown(weights: Mapping[str, float]) -> str:
+    """Return weights as hits name them in place of a target, such as ``head=2,wing=1``."""
+    return ",".join(f"{name}={weight:g}" for name, weight in sorted(weights.items()))
+
+
+def nearest_by_weights(
+    indexes: Mapping[Target, Index],
+    probes: Mapping[Target, Vectors],
+    weights: Sequence[float],
+    own: Sequence[int | None],
+    k: int,
+    only: Callable[[Target], Selection] | None,
+) -> list[list[Neighbor]]:
+    """Return, by sqrt(sum of w_t d_t^2), the k nearest items of every query among those that ``only`` chooses.
+
+    ``probes`` are the (q, D_t) vectors of the queries by target, each with its weight; ``own`` are the items that the
+    queries are of, which do not find themselves.
+
+    Each notion gives ever more of its nearest items, until none that is still unseen can be among the k: it is further
+    away, in every notion, than the last that the notion gave (the threshold algorithm of Fagin, Lotem and Naor, 2003).
+    """
+    if len(probes) < len(weights):
+        raise InvalidInputError("a notion is weighted twice: name each once")
+    parts = [
+        (indexes[target], vectors.astype(np.float64), weight, None if only is None else only(target))
+        for (target, vectors), weight in zip(probes.items(), weights, strict=True)
+        if weight
+    ]
+    found: dict[int, list[Neighbor]] = {}
+    left, depth, size = list(range(len(own))), _FIRST_DEPTH * (k + 1), max(1, *(len(part[0]) for part in parts))
+    while left:
+        checkpoint()
+        results = [
+            index.search(vectors[left].astype(np.float32), min(depth, size), chosen)
+            for index, vectors, _, chosen in parts
+        ]
+        unseen = np.zeros(len(left))
+        for (_, _, weight, _), result in zip(parts, results, strict=True):
+            unseen += weight * result.distances[:, -1].astype(np.float64) ** 2
+        for row, query in enumerate(left):
+            ids = np.unique(np.concatenate([result.ids[row] for result in results]))
+            ids = ids[(ids >= 0) & (ids != (-1 if own[query] is None else own[query]))]
+            squares = np.zeros(len(ids))
+            for index, vectors, weight, _ in parts:
+                gaps = index.get(ids) - vectors[query]
+                squares += weight * np.vecdot(gaps, gaps)
+            order = np.lexsort((ids, squares))[:k]
+            if depth >= size or (len(order) == k and squares[order[-1]] <= _CLEARLY * unseen[row]):
+                found[query] = [Neighbor(int(ids[place]), math.sqrt(squares[place])) for place in order]
+        left, depth = [query for query in left if query not in found], depth * _FIRST_DEPTH
+    return [found[query] for query in range(len(own))]

@@ -1,0 +1,99 @@
+"""Asking a person questions in a terminal: each is drawn into a file, and answered by keys."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from engine.comparisons import Answer, Question, QuestionRequest
+from engine.errors import NotFoundError
+from server.drawing.question import write_question
+
+if TYPE_CHECKING:
+    from server.backend import CollectionBackend
+
+_ENTER, _SKIP, _UNDO, _QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
+_CHOICE = 2
+"""Candidates of a question that the first key answers."""
+
+
+@dataclass
+class Session:
+    """One person's questions, until they quit or have given ``most`` answers."""
+
+    collection: "CollectionBackend"
+    request: QuestionRequest
+    picture: Path
+    """Where each question is drawn."""
+    most: int | None = None
+    given: int = 0
+    """Answers stored, less those undone."""
+
+    def run(self) -> None:
+        """Asks; every answer is stored at once."""
+        question: Question | None = self._next()
+        while question is not None and self.given != self.most:
+            question = self._asked(question)
+
+    def _next(self) -> Question:
+        seed = self.request.seed
+        request = self.request if seed is None else replace(self.request, seed=seed + self.given)
+        return self.collection.questions.next(request)
+
+    def _asked(self, question: Question) -> Question | None:
+        """Asks a question, and returns the one that follows: after an undo the one before; None where they quit."""
+        self._show(question)
+        near: set[int] = set()
+        while (key := _pressed()) not in _QUIT:
+            if key == _UNDO:
+                return self._undone(question)
+            if key == _SKIP:
+                near.clear()
+            elif key.isdecimal() and 1 <= int(key) <= len(question.candidates):
+                near ^= {int(key) - 1}
+                typer.echo(f"near: {' '.join(str(place + 1) for place in sorted(near)) or 'none'}")
+            if key == _SKIP or (key in _ENTER if len(question.candidates) > _CHOICE else near):
+                self.collection.questions.answer(self._answer(question, near))
+                self.given += 1
+                return self._next() if self.given != self.most else None
+        return None
+
+    def _show(self, question: Question) -> None:
+        write_question(self.picture, self.collection, question)
+        count = len(question.candidates)
+        which, choose = "are", f"1-{count} near or not, Enter when done"
+        if count == _CHOICE:
+            which, choose = "is", "1 or 2"
+        typer.echo(f"{self.picture}\n{question.notion}: which {which} like {question.anchor}?")
+        for number, key in enumerate(question.candidates, 1):
+            typer.echo(f"  {number} {key}")
+        typer.echo(f"{choose}; s cannot tell, u undo, q quit")
+
+    def _undone(self, question: Question) -> Question:
+        """Undoes the last answer, and returns its question; the present one where there is none."""
+        try:
+            last = self.collection.questions.undo(self.request.notion, self.request.person)
+        except NotFoundError as error:
+            typer.echo(str(error))
+            return question
+        self.given -= 1
+        typer.echo("undone")
+        candidates = tuple(sorted((*last.near, *last.far)))
+        return Question(notion=last.notion, anchor=last.anchor, candidates=candidates)
+
+    def _answer(self, question: Question, near: set[int]) -> Answer:
+        chosen = {key: place in near for place, key in enumerate(question.candidates)}
+        return Answer(
+            notion=question.notion,
+            anchor=question.anchor,
+            near=tuple(key for key, is_near in chosen.items() if is_near),
+            far=tuple(key for key, is_near in chosen.items() if not is_near),
+            person=self.request.person,
+        )
+
+
+def _pressed() -> str:
+    """The next key that is pressed; of a pipe its next character, and "" at its end."""
+    return typer.getchar() if sys.stdin.isatty() else sys.stdin.read(1)

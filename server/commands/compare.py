@@ -1,0 +1,162 @@
+"""The compare command: asks people which items are alike, and shows and exports what they answered."""
+
+import getpass
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from server.commands.common import JsonOption, NameArgument, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
+
+if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
+    from engine.questions.agreement import NotionAnswers
+    from server.backend import CollectionBackend
+
+DISPUTES_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """What is asked, and of whom."""
+
+    notion: Annotated[
+        str, typer.Option(metavar="NOTION", help="Ask in what sense items are alike, such as color or head.")
+    ] = ""
+    kind: Annotated[
+        Literal["grid", "single"],
+        typer.Option(help="Which of nine items are near, or which of two is nearer."),
+    ] = "grid"
+    by: Annotated[str, typer.Option(metavar="WHO", help="Who answers (else the name of this user).")] = ""
+    questions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after so many answers.")] = None
+    view: Annotated[
+        str,
+        typer.Option(
+            metavar="VIEW",
+            help="Choose the most informative questions by the rows of this view (else by chance).",
+        ),
+    ] = ""
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.png", help="Draw each question here (else in a temporary file, whose path is shown)."
+        ),
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Draws the first question (else by chance).")] = None
+
+
+def compare(
+    name: NameArgument,
+    options: CompareOptions,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Write the comparisons: anchor,near,far,notion.")
+    ] = None,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask which items are alike in some notion of similarity, to learn from the answers (train --answers).
+
+    With --notion, questions are asked until q: answers are stored one by one, and the same command goes on. Without it,
+    what was answered is shown, and where people disagree. With --export, comparisons are written to a file, of one
+    notion or one person where these are named.
+    """
+    if export is not None:
+        _export(name, options, export, connection)
+        return
+    with connection.collection(name) as collection:
+        if options.notion:
+            _ask(collection, options)
+        else:
+            _show(collection, options, as_json)
+
+
+def _export(name: str, options: CompareOptions, path: Path, connection: ConnectionOptions) -> None:
+    from engine.ingest.comparison_files import write_comparisons
+
+    with connection.collection(name) as collection:
+        given = answered(collection, options.notion, options.by)
+    write_comparisons(path, given)
+    typer.echo(f"wrote {len(given)} comparisons to {path}")
+
+
+def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
+    """The comparisons that answers stand for, in one notion or of one person where these are named.
+
+    Raises NotReadyError where there are none.
+    """
+    from engine.comparisons import ItemComparisons
+    from engine.errors import NotReadyError
+    from engine.questions.paging import every_answer
+
+    answers = [answer for answer in every_answer(collection.questions, notion, person) if answer.triplets]
+    if not answers:
+        name = collection.name
+        raise NotReadyError(
+            f"nobody has compared such items of {name!r}: ask by crossview compare {name} --notion NAME"
+        )
+    return ItemComparisons.of_answers(answers)
+
+
+def _show(collection: "CollectionBackend", options: CompareOptions, as_json: bool) -> None:
+    from engine.questions.agreement import by_notion
+    from engine.questions.paging import every_answer
+
+    found = by_notion(every_answer(collection.questions, person=options.by))
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        typer.echo(f"no answers; ask by: crossview compare {collection.name} --notion NAME")
+        return
+    rows = table("notion", ">answers", ">comparisons", "by")
+    for one in found:
+        people = ", ".join(f"{who} ({count})" for who, count in one.people.items())
+        rows.add_row(one.notion, str(one.answers), str(one.triplets), people)
+    show(rows, *(one.sentence for one in found))
+    for one in found:
+        _show_disputes(one)
+
+
+def _show_disputes(found: "NotionAnswers") -> None:
+    if not found.disputes:
+        return
+    rows = table("anchor", "nearer", "say", "nearer", "say", title=f"{found.notion}: answered differently")
+    for dispute in found.disputes[:DISPUTES_SHOWN]:
+        rows.add_row(dispute.anchor, *(cell for key, who in dispute.nearer.items() for cell in (key, ", ".join(who))))
+    show(rows)
+    if (more := len(found.disputes) - DISPUTES_SHOWN) > 0:
+        show(f"and {more} more")
+
+
+def _ask(collection: "CollectionBackend", options: CompareOptions) -> None:
+    from engine.comparisons import QuestionRequest
+    from server.commands.asking import Session
+
+    request = QuestionRequest(
+        notion=options.notion,
+        person=options.by or getpass.getuser(),
+        kind=options.kind,
+        view=options.view,
+        seed=options.seed,
+    )
+    with _picture(options.image) as path:
+        session = Session(collection, request, path, options.questions)
+        session.run()
+    typer.echo(
+        f"{max(session.given, 0)} answers stored; learn by: crossview train {collection.name} --answers --views VIEW"
+    )
+
+
+@contextmanager
+def _picture(path: Path | None) -> Iterator[Path]:
+    """The file that questions are drawn in; one of ours is removed in the end."""
+    if path is not None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="crossview-") as folder:
+        yield Path(folder) / "question.png"

@@ -1,0 +1,48 @@
+"""The place command: rows for items of which nothing is known but how people compared them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from server.commands.common import NameArgument
+from server.commands.compare import answered
+from server.commands.connection import HERE, ConnectionOptions
+
+_DIM = 10
+
+
+def place(
+    name: NameArgument,
+    view: Annotated[str, typer.Option(metavar="VIEW", help="The view that is made for the places.")],
+    constraints: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Place by these: anchor,near,far or near_a,near_b,far_a,far_b, notion."),
+    ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Place by what people answered to crossview compare.")
+    ] = False,
+    dim: Annotated[int, typer.Option(min=1, help="Numbers of a place.")] = _DIM,
+    seed: Annotated[int, typer.Option(help="Starts the learner.")] = 0,
+    connection: ConnectionOptions = HERE,
+) -> None:
+    """Give items that have no features places in a new view, by comparisons alone.
+
+    Only items that were compared get a place: they are searched by key, and nothing else can be placed later. Keys of a
+    file that are no items yet are made items. Then: train NAME --views VIEW with the same comparisons.
+    """
+    if (constraints is None) != answers:
+        raise typer.BadParameter("give either --constraints FILE.csv or --answers")
+    from engine.ingest.comparison_files import read_comparisons
+    from engine.training.places import places
+
+    with connection.collection(name) as collection:
+        given = answered(collection) if constraints is None else read_comparisons(constraints)
+        given.check(given.keys)
+        rows = places(given, dim, seed)
+        collection.add_view(f"{view}=vectors:dim={dim}")
+        report = collection.put_vectors(view, given.keys, rows)
+    typer.echo(
+        f"placed {len(given.keys)} items ({report.added} of them new) in view {view} by {len(given)} comparisons; "
+        "no other item can be searched by it"
+    )

@@ -1,0 +1,142 @@
+"""The demo of notions: pictures that are alike by color or by texture, as somebody says who answers questions."""
+
+import io
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from engine.comparisons import Answer, Question, QuestionRequest
+from engine.home import Home
+from engine.query import Hit, HitList, Query, SearchRequest
+from engine.recipe import Recipe
+from server.backend import CollectionBackend
+from server.demo.pictures import STYLES, Rng, Style, painted
+from server.demo.story import Connect, Echo, command, served
+from server.drawing.results import strips
+from server.drawing.sheet import Strip, write_sheet
+
+NAME = "notions"
+VIEW = "color+gist"
+EXTRACTORS = ("color", "gist")
+HUES = {"red": 0.0, "yellow": 0.15, "green": 0.35, "blue": 0.62, "violet": 0.83}
+TEXTURES = ("bricks", "dots", "pebbles", "stripes", "weave")
+NOTIONS = ("color", "texture")
+EACH = 8
+"""Pictures of each texture in each color."""
+GRIDS = 120
+"""Questions that are answered in each notion."""
+ALPHA = 0.003
+MISTAKES = 0.05
+"""Share of the candidates that who answers takes for the contrary."""
+HITS = 8
+SHOWN = (("dots", "blue"), ("weave", "red"))
+"""The query pictures on the contact sheet."""
+
+
+def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
+    """Runs the demo in ``folder`` (pictures, home), draws ``sheet``, and prints every step with its command.
+
+    Raises ServerUnavailableError where the server does not start.
+    """
+    began, pictures, home = time.monotonic(), folder / "pictures", folder / "home"
+    count = write_combinations(pictures, EACH)
+    echo(f"Drew {count} pictures: {len(TEXTURES)} textures in {len(HUES)} colors.")
+    command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
+    with Home(home).create(NAME, views=EXTRACTORS, description="Alike in two ways") as made:
+        command(echo, f"index {NAME} {pictures}")
+        report = made.index([pictures])
+        echo(f"{report.added} pictures in {report.seconds:.1f} s")
+    with served(home, folder / "server.log", echo) as address, connect(address) as server:
+        collection = server.open(NAME)
+        _compare(collection, address, echo)
+        command(echo, f"train {NAME} --answers --set alpha={ALPHA} --views {VIEW} --server {address}")
+        space = collection.train(Recipe(views=(VIEW,), answers=True, settings={"alpha": ALPHA}), space="alike")
+        echo(f"{space.constraints.sentence() if space.constraints else ''}; targets: {', '.join(space.targets)}")
+        rows = _search(collection, address, echo)
+        write_sheet(sheet, rows, "One picture, two notions of similarity, each learned from answers")
+        echo(f"wrote {sheet}")
+    echo(f"\nDone in {time.monotonic() - began:.0f} s.")
+
+
+def write_combinations(folder: Path, each: int) -> int:
+    """Writes ``folder/TEXTURE/COLOR-NN.jpg`` for every texture and color, the same ones each time; returns how many."""
+    for texture in TEXTURES:
+        (folder / texture).mkdir(parents=True, exist_ok=True)
+        for color in HUES:
+            for number in range(each):
+                _drawn(texture, color, number).save(folder / texture / f"{color}-{number:02d}.jpg", quality=90)
+    return len(TEXTURES) * len(HUES) * each
+
+
+def _drawn(texture: str, color: str, number: int) -> Image.Image:
+    rng: Rng = np.random.default_rng([TEXTURES.index(texture), list(HUES).index(color), number])
+    colours: Style = replace(STYLES[texture], hue=HUES[color], accent=HUES[color])
+    return painted(STYLES[texture], colours, rng)
+
+
+def sort_of(key: str, notion: str) -> str:
+    """The color or texture of a picture, by its key."""
+    texture, file = key.split("/")[-2:]
+    return texture if notion == "texture" else file.partition("-")[0]
+
+
+def answer_to(question: Question, person: str, rng: Rng) -> Answer:
+    """What somebody answers who sees colors and textures, and is sometimes wrong."""
+    wanted = sort_of(question.anchor, question.notion)
+    chosen = {
+        key: (sort_of(key, question.notion) == wanted) != (rng.random() < MISTAKES) for key in question.candidates
+    }
+    near = tuple(key for key, is_near in chosen.items() if is_near)
+    far = tuple(key for key, is_near in chosen.items() if not is_near)
+    return Answer(notion=question.notion, anchor=question.anchor, near=near, far=far, person=person)
+
+
+def _compare(collection: CollectionBackend, address: str, echo: Echo) -> None:
+    rng = np.random.default_rng(0)
+    for notion in NOTIONS:
+        command(echo, f"compare {NAME} --notion {notion} --server {address}")
+        given = []
+        for seed in range(GRIDS):
+            request = QuestionRequest(notion=notion, person="the demo", seed=seed)
+            given.append(collection.questions.answer(answer_to(collection.questions.next(request), "the demo", rng)))
+        comparisons = sum(len(one.triplets) for one in given)
+        echo(f"{notion}: {GRIDS} grids of nine answered, {comparisons} comparisons, {MISTAKES:.0%} mistaken")
+
+
+def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
+    """Searches by pictures that are not in the collection, in each notion."""
+
+    rows: list[Strip] = []
+    right = {(notion, by): 0 for notion in NOTIONS for by in NOTIONS}
+    for texture in TEXTURES:
+        for color in HUES:
+            data = io.BytesIO()
+            _drawn(texture, color, EACH).save(data, "JPEG", quality=90)
+            queries = [Query(VIEW, image=data.getvalue())]
+            results = collection.search(SearchRequest(queries, targets=NOTIONS, k=HITS))
+            for notion, found in zip(NOTIONS, results, strict=True):
+                for by in NOTIONS:
+                    wanted = color if by == "color" else texture
+                    right[notion, by] += sum(sort_of(hit.key, by) == wanted for hit in found.hits)
+                if (texture, color) in SHOWN:
+                    rows += strips(
+                        collection, queries, [_labelled(found, notion)], color if notion == "color" else texture
+                    )
+    command(echo, f"search {NAME} IMAGE --view {VIEW} --targets color,texture -k {HITS} --server {address}")
+    total = HITS * len(TEXTURES) * len(HUES)
+    echo(f"share of {HITS} hits like the query, over {len(TEXTURES) * len(HUES)} new pictures:")
+    for notion in NOTIONS:
+        echo(f"  by {notion:<8} " + ", ".join(f"the same {by} {right[notion, by] / total:4.0%}" for by in NOTIONS))
+    return rows
+
+
+def _labelled(found: HitList, notion: str) -> HitList:
+    """The hits with what they are in a notion as their label, which the sheet compares with the query's."""
+
+    def labelled(hit: Hit) -> Hit:
+        return replace(hit, labels=(sort_of(hit.key, notion),))
+
+    return replace(found, hits=tuple(map(labelled, found.hits)))

@@ -1,0 +1,60 @@
+"""A question to a person as a picture: the anchor on the left, the numbered candidates on the right."""
+
+import math
+from collections.abc import Set
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from engine.comparisons import Question
+from server.drawing.lettering import Lettering
+from server.drawing.results import Items, thumbnail_of
+from server.drawing.sheet import (
+    CELL,
+    GAP,
+    INK,
+    MARGIN,
+    PAPER,
+    QUERY,
+    QUERY_GAP,
+    RIGHT,
+    ROW_TITLE,
+    RULE,
+    Tile,
+    draw_tile,
+)
+
+_ROW = 3
+"""Candidates beside each other."""
+
+
+def question_sheet(collection: Items, question: Question, chosen: Set[int] = frozenset()) -> Image.Image:
+    """Returns the picture of a question; the candidates at the chosen positions, from 0, are framed in green."""
+    count = len(question.candidates)
+    columns, rows = min(_ROW, count), math.ceil(count / _ROW)
+    left = MARGIN + CELL + QUERY_GAP
+    width = max(left + columns * (CELL + GAP) - GAP + MARGIN, 520)
+    sheet = Image.new("RGB", (width, 2 * MARGIN + ROW_TITLE + rows * (CELL + GAP) - GAP), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    asked = "which of both is" if count == 2 else "which are"
+    Lettering(draw, 17).line((MARGIN, MARGIN - 8), f"By {question.notion}: {asked} like the one on the left?", INK)
+    top = MARGIN + ROW_TITLE
+    draw_tile(sheet, draw, _tile(collection, question.anchor), (MARGIN, top), QUERY, "A")
+    for place, key in enumerate(question.candidates):
+        corner = left + place % _ROW * (CELL + GAP), top + place // _ROW * (CELL + GAP)
+        colour = RIGHT if place in chosen else RULE
+        draw_tile(sheet, draw, _tile(collection, key), corner, colour, str(place + 1))
+    return sheet
+
+
+def write_question(path: Path, collection: Items, question: Question) -> None:
+    """Writes the picture of a question, whole or not at all: a viewer may be showing the last one."""
+    made = path.with_name(f".{path.name}")
+    question_sheet(collection, question).save(made, format="PNG")
+    made.replace(path)
+
+
+def _tile(collection: Items, key: str) -> Tile:
+    """Returns an item without its labels, which would answer the question."""
+    picture = thumbnail_of(collection, key)
+    return Tile(picture, text="" if picture else collection.item(key).text or key)

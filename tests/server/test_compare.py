@@ -1,0 +1,138 @@
+"""Asking people in the terminal, here and over gRPC, and learning from what they answered."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn import write_pictures
+from notions import COUNT, fill_things, gap, key, nearest
+from PIL import Image
+from terminal import BACKENDS, done, reached, told
+from typer.testing import CliRunner
+
+from engine.comparisons import Answer, QuestionRequest
+from engine.home import Home
+from server.cli import app
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    fill_things(made)
+    return made
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
+    with reached(home, request.param) as options:
+        yield options
+
+
+def pressing(keys: str, *arguments: object, name: str = "things") -> str:
+    """What ``compare`` prints to somebody who presses these keys."""
+    result = CliRunner().invoke(app, ["compare", name, *map(str, arguments)], input=keys, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def answered(where: list[str], tmp_path: Path) -> list[dict[str, str]]:
+    """The comparisons as they are exported."""
+    done("compare", "things", "--export", tmp_path / "said.csv", *where)
+    with (tmp_path / "said.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Path) -> None:
+    """Keys choose and unchoose, Enter stores; the same command goes on later."""
+    out = pressing("1335\nq", "--notion", "color", "--by", "ann", "--seed", 4, *where)
+    assert "color: which are like item/" in out
+    assert "1 answers stored" in out
+    shown = [line.split() for line in out.splitlines() if line.startswith("  ")][:9]
+    said = answered(where, tmp_path)
+    assert {row["near"] for row in said} == {shown[0][1], shown[4][1]}
+    assert {row["far"] for row in said} == {item for number, item in shown} - {shown[0][1], shown[4][1]}
+    assert (len(said), {row["notion"] for row in said}) == (14, {"color"})
+    pressing("2\n", "--notion", "shape", "--by", "bob", "--questions", 1, *where)
+    assert len(answered(where, tmp_path)) == 14 + 8
+    head = done("compare", "things", *where)
+    assert "ann (1)" in head
+    assert "color: no comparison was made by two people yet" in head
+
+
+def test_a_choice_of_two_is_answered_by_one_key(where: list[str], tmp_path: Path) -> None:
+    """Who cannot tell is not asked that again, and it counts for nothing; undo brings the last question back."""
+    ask = ["--notion", "color", "--kind", "single", "--by", "ann", "--seed", 1]
+    pressing("1s2", *ask, "--questions", 3, *where)
+    first, last = answered(where, tmp_path)
+    out = pressing("uq", *ask, *where)
+    assert "undone" in out
+    assert f"which is like {last['anchor']}?" in out.split("undone")[1]
+    assert answered(where, tmp_path) == [first]
+    assert "ann has given no answer" in pressing("uuuq", *ask, *where)
+
+
+def test_the_question_is_drawn_where_the_person_sees_it(tmp_path: Path) -> None:
+    """In the file named, whole; without the labels, which would tell the answer."""
+    home = Home(tmp_path / "home")
+    write_pictures(tmp_path / "photos", 4)
+    home.create("pets", ["color"]).close()
+    there = ["--home", home.path]
+    done("index", "pets", tmp_path / "photos", "--labels", "folder", "--workers", 1, *there)
+    file = tmp_path / "question.png"
+    assert str(file) in pressing("q", "--notion", "color", "--image", file, *there, name="pets")
+    with Image.open(file) as picture:
+        assert min(picture.size) > 400
+        assert len(picture.convert("RGB").getcolors(1 << 20)) > 50
+    assert [path.name for path in tmp_path.glob("*question*")] == ["question.png"]
+
+
+def test_people_who_answer_differently_are_shown(home: Home) -> None:
+    there = ["--home", str(home.path)]
+    with home.open("things") as things:
+        for person, near, far in (("ann", 1, 2), ("bob", 2, 1), ("eve", 2, 1)):
+            answer = Answer(notion="color", anchor=key(0), near=(key(near),), far=(key(far),), person=person)
+            things.questions.answer(answer)
+    out = done("compare", "things", *there)
+    assert "color: people agree on 0 of the 1 comparisons that several of them made" in out
+    assert "bob, eve" in out
+    (found,) = told("compare", "things", *there)
+    assert found["disputes"][0]["nearer"] == {key(1): ["ann"], key(2): ["bob", "eve"]}
+    assert told("compare", "things", "--by", "bob", *there)[0]["people"] == {"bob": 1}
+
+
+def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
+    """Grids of somebody who is never wrong: neighbours by color are alike in color."""
+    done("train", "things", "--views", "view", "--learner", "pca", *where)
+    assert "nobody has compared items of 'things'" in _refused(
+        "train", "things", "--views", "view", "--answers", *where
+    )
+    with home.open("things") as things:
+        for seed in range(60):
+            question = things.questions.next(QuestionRequest(notion="color", person="ann", seed=seed, view="view"))
+            order = sorted(question.candidates, key=lambda item: gap("color", question.anchor, item))
+            answer = Answer(
+                notion="color", anchor=question.anchor, near=tuple(order[:4]), far=tuple(order[4:]), person="ann"
+            )
+            things.questions.answer(answer)
+    made = told("train", "things", "--views", "view", "--learner", "joint:4", "--answers", *where)
+    assert (made["targets"], made["constraints"]["given"]) == (["view:color"], 1200)
+    shares = []
+    for number in range(0, COUNT, 6):
+        command = ("search", "things", "--key", key(number), "--view", "view", "--targets", "color", "-k", 5)
+        (found,) = told(*command, *where)["results"]
+        shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest("color", key(number), 10))) / 5)
+    assert np.mean(shares) > 0.7
+    with home.open("things") as things:  # what it has learned chooses what to ask next
+        assert things.questions.next(QuestionRequest(notion="color", person="bob", kind="single"))
+    file = home.path / "said.csv"
+    done("compare", "things", "--export", file, *where)
+    both = _refused("train", "things", "--views", "view", "--answers", "--constraints", file, *where)
+    assert "either from constraints or from the answers" in both
+
+
+def _refused(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+    assert result.exit_code == 1
+    return " ".join(result.output.split())
