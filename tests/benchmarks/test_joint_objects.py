@@ -36,6 +36,9 @@ def test_people_err_as_often_as_they_should():
     triplets = drawn(distances, 2_000, generator)
     assert all(len(set(triplet)) == 3 for triplet in triplets.tolist())
     assert wrong(distances, triplets) == 0
+    tied = drawn(np.round(distances, 1), 2_000, generator)
+    assert len(tied) == 2_000
+    assert wrong(np.round(distances, 1), tied) == 0
     person = Person.who_errs(0.15, distances, generator)
     answers = [person.answer(distances, a, (b, c), 1, generator) for a, b, c in triplets.tolist()]
     assert wrong(distances, np.concatenate(answers)) == pytest.approx(0.15, abs=0.03)
