@@ -19,6 +19,7 @@ MODULES: Mapping[str, str] = {
     "verification": "verification.benchmark",
     "hashing": "hashing.benchmark",
     "musl": "musl.benchmark",
+    "joint-synthetic": "joint.synthetic",
     "extract": "speed.extract",
     "storage": "speed.storage",
     "npp-scale": "speed.npp_scale",

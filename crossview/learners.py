@@ -9,6 +9,8 @@ from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.sign import Sign
+from engine.learners.joint.joint import JointMetrics
+from engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.musl.musl import MuSL
@@ -37,10 +39,12 @@ __all__ = [
     "Fantope",
     "Hybrid",
     "InnerProduct",
+    "JointMetrics",
     "KernelMap",
     "LinearDiscriminants",
     "MuSL",
     "MultiNPP",
+    "MultiTaskLMNN",
     "NPPHash",
     "PartialLeastSquares",
     "RelativeAttributes",

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "engine.learners": LEARNERS,
     "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.subspace"},
     "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", "engine.learners.subspace"},
+    "engine.learners.joint": {"engine.learners", "engine.learners.metrics", "engine.learners.subspace"},
     "engine.learners.metrics": {"engine.learners", STEPS, "engine.learners.subspace"},
     "engine.learners.joint": {"engine.learners", "engine.learners.metrics", "engine.learners.subspace"},
     "engine.learners.musl": {"engine.learners", STEPS},

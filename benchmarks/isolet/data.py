@@ -117,4 +117,4 @@ def vote(rows: Rows, labels: Labels, queries: Rows) -> Labels:
     """Returns the label of most of each query's three nearest rows, of the nearest where all differ."""
     search = NearestNeighbors(n_neighbors=NEIGHBORS, algorithm="brute").fit(rows)
     near = labels[search.kneighbors(queries, return_distance=False)]
-    return np.where(near[:, 1] == near[:, 2], near[:, 1], near[:, 0])
+    return np.asarray(np.where(near[:, 1] == near[:, 2], near[:, 1], near[:, 0]))

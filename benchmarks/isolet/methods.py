@@ -101,7 +101,7 @@ METHODS: Mapping[str, Method] = {
     POOLED: Method(pooled, _LMNN),
     SEPARATE: Method(separate, _LMNN),
     PEER: Method(peer, {"pull": (0.3, 1.0)}),
-    MULTI: Method(several(MultiTaskLMNN), _LMNN | _MULTI),
-    JOINT: Method(several(lambda: JointMetrics(n_components=169)), _LMNN | _JOINT),
-    WIDE: Method(several(lambda: JointMetrics(n_components=378)), _LMNN | _JOINT),
+    MULTI: Method(several(MultiTaskLMNN), {**_LMNN, **_MULTI}),
+    JOINT: Method(several(lambda: JointMetrics(n_components=169)), {**_LMNN, **_JOINT}),
+    WIDE: Method(several(lambda: JointMetrics(n_components=378)), {**_LMNN, **_JOINT}),
 }

@@ -1,7 +1,8 @@
 """Error against answers: random and chosen questions, single ones and grids of nine, by simulated people.
 
 Objects are those of the other benchmarks of notions, 200 points of which people compare a four-dimensional projection,
-or 200 pictures of aeroplanes by all landmarks. A person perceives every distance with an error in proportion to it, so
+or 200 pictures of aeroplanes by all landmarks, of which many are equally unlike: between those a person picks either.
+A person perceives every distance with an error in proportion to it, so
 close calls are hard; people err on 0, 5 or 15 per cent of random triplets. Before questions are chosen, two and a half
 triplets an object are asked at random. The embedding, ten dimensions under the logistic loss, is learned again whenever
 there are an eighth more answers.

@@ -60,6 +60,8 @@ def _ordered(view: Rows, count: int, generator: np.random.Generator) -> NDArray[
     second = (first + generator.integers(1, objects, size=count)) % objects
     third = (first + generator.integers(1, objects - 1, size=count)) % objects
     third = np.where((third - first) % objects >= (second - first) % objects, (third + 1) % objects, third)
-    items = np.column_stack([first, second, third])
+    items: NDArray[np.int64] = np.column_stack([first, second, third])
     near, far = (np.square(view[first] - view[others]).sum(axis=1) for others in (second, third))
-    return np.where((near > far)[:, None], items[:, [0, 2, 1]], items)
+    swapped = near > far
+    items[swapped] = items[swapped][:, [0, 2, 1]]
+    return items

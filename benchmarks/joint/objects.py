@@ -43,7 +43,7 @@ def measure(options: argparse.Namespace, load: Callable[..., Notions]) -> dict[s
         "test triplets of a notion": tables.TEST,
         "folds": FOLDS,
         "held-out triplets that choose": ENOUGH,
-        "solver": SOLVING,
+        "solver": {"tol": SOLVING.tol, "max_iter": SOLVING.max_iter},
         "workers": options.workers,
     }
     if "data" in options:

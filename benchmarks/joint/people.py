@@ -12,7 +12,7 @@ Triplets = NDArray[np.int64]
 
 LOOK, DECIDE, PICK = 0.8, 0.8, 0.4
 """Seconds to look at a picture, to decide (once a question), and to pick one with a click or key."""
-_STEPS, _WIDEST, _SAMPLE = 40, 20.0, 20_000
+_STEPS, _WIDEST, _SAMPLE, _DRAWS = 40, 20.0, 20_000, 100
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,21 @@ def seconds(candidates: int, picks: int) -> float:
 
 
 def drawn(distances: Table, count: int, generator: np.random.Generator) -> Triplets:
-    """Returns random triplets (a, b, c) of different items in the order of the distances, a to b less than a to c."""
+    """Returns random triplets (a, b, c) of different items, a nearer to b than to c; ties are left out.
+
+    Raises:
+        ValueError: if all draws are ties.
+    """
+    found = np.empty((0, 3), dtype=np.int64)
+    for _ in range(_DRAWS):
+        triplets = _ordered(distances, count, generator)
+        found = np.concatenate([found, triplets[_of(distances, triplets, 1) < _of(distances, triplets, 2)]])
+        if len(found) >= count:
+            return found[:count]
+    raise ValueError(f"{_DRAWS} draws of {count} triplets have {len(found)} that are no ties")
+
+
+def _ordered(distances: Table, count: int, generator: np.random.Generator) -> Triplets:
     size = len(distances)
     anchors = generator.integers(size, size=count)
     first = (anchors + generator.integers(1, size, size=count)) % size

@@ -45,7 +45,7 @@ class Notions:
     @property
     def count(self) -> int:
         """How many objects there are."""
-        return self.distances.shape[1]
+        return int(self.distances.shape[1])
 
 
 def uniform(seed: int) -> Notions:

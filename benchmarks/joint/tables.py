@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.frame.tables import mean_and_error, summary, table
-from benchmarks.joint.methods import Method, area, gain, tuned
-from benchmarks.joint.people import Triplets, drawn
+from benchmarks.joint.methods import Method, area, tuned
+from benchmarks.joint.people import drawn
 from benchmarks.joint.sets import Notions
 from engine.learners.comparisons import Comparisons
 from engine.training.notion_measures import neighbor_error
@@ -47,11 +47,13 @@ def point(notions: Notions, method: Method, counts: Sequence[int], seed: int) ->
 
 
 def consistency(notions: Notions, seed: int) -> float:
-    """Returns the mean share of random triplets that two notions order equally."""
-    asked = drawn(notions.distances[0], TEST, np.random.default_rng([seed, 3]))
-    orders = [_nearer(one, asked) for one in notions.distances]
-    pairs = [(one, other) for place, one in enumerate(orders) for other in orders[:place]]
-    return float(np.mean([np.mean(one == other) for one, other in pairs]))
+    """Returns the mean share of random triplets that two notions order equally, of those in which neither has a tie."""
+    triplets = drawn(notions.distances[0], TEST, np.random.default_rng([seed, 3]))
+    orders = [
+        np.sign(one[triplets[:, 0], triplets[:, 1]] - one[triplets[:, 0], triplets[:, 2]]) for one in notions.distances
+    ]
+    pairs = [one * other for place, one in enumerate(orders) for other in orders[:place]]
+    return float(np.mean([np.mean(pair[pair != 0] > 0) for pair in pairs]))
 
 
 def gains(trials: Trials, budgets: Sequence[int], width: int) -> dict[str, list[float]]:
@@ -62,7 +64,7 @@ def gains(trials: Trials, budgets: Sequence[int], width: int) -> dict[str, list[
         names = {sharing: f"{sharing}, D = {width}" for sharing in (JOINT, INDEPENDENT, POOLED)}
         areas = {name: area(budgets, [errors[name, budget] for budget in budgets]) for name in names.values()}
         for sharing, values in found.items():
-            values.append(gain(areas, names[sharing], names[INDEPENDENT]))
+            values.append(1 - areas[names[sharing]] / areas[names[INDEPENDENT]])
     return found
 
 
@@ -113,8 +115,3 @@ def _values(trials: Trials, method: str, budget: int, metric: str) -> list[float
         for one in trial["curves"]
         if (one["method"], one["triplets"]) == (method, budget) and one[metric]
     ]
-
-
-def _nearer(distances: Any, triplets: Triplets) -> Any:
-    anchors, first, second = triplets.T
-    return distances[anchors, first] < distances[anchors, second]

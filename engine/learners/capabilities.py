@@ -61,7 +61,7 @@ def composed(steps: Sequence[Capabilities]) -> Capabilities:
         multilabel=all(step.multilabel for step in steps if step.needs_labels),
         takes_neighbors=bool(steps) and steps[main_position(steps)].takes_neighbors,
         takes_comparisons=any(step.takes_comparisons for step in steps),
-        notions=next((step.notions for step in reversed(steps) if step.takes_comparisons), False),
+        notions=next((step.notions for step in reversed(steps) if step.takes_comparisons or step.notions), False),
         adds_views=all(step.adds_views for step in steps),
         least_views=max((step.least_views for step in steps), default=1),
         most_views=min(most, default=None),

@@ -15,6 +15,7 @@ from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.hashing.sign import Sign
 from engine.learners.joint.joint import JointMetrics
+from engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.musl.musl import MuSL
@@ -52,6 +53,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         Fantope,
         LMNN,
         JointMetrics,
+        MultiTaskLMNN,
         RelativeAttributes,
         Sign,
         LSH,

@@ -100,6 +100,7 @@ def _gains(means: Gains, covariances: Gains) -> Gains:
 def _known(anchors: Items, candidates: Items, asked: Items) -> NDArray[np.bool_]:
     """Which pairs of each anchor's candidates were asked about, (m, c, c)."""
     first, second = candidates[:, :, None], candidates[:, None, :]
+    asked = asked[np.isin(asked[:, 0], anchors)]
     return np.isin(_keys(anchors[:, None, None], first, second), _keys(*asked.T))
 
 

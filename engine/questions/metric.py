@@ -11,6 +11,7 @@ from engine.questions.gain import probability
 _DIMENSIONS = 12  # principal directions of the features, of which a metric has 78 numbers
 _SAMPLE = 4096
 _TYPICAL = 2.0  # the usual margin before any answer, of which people are rather sure
+_MOST = 8192  # answers to learn from, a hundred for each number of W
 _STEPS, _HALVINGS, _SETTLED = 20, 8, 1e-4
 
 
@@ -36,13 +37,16 @@ class Metric:
 
         Args:
             features: (n, d); their 12 leading principal directions count.
-            answers: (m, 3) triplets (a, b, c): b was said to be nearer to a than c. m may be 0.
+            answers: (m, 3) triplets (a, b, c): b was said to be nearer to a than c. m may be 0; of more than 8,192 so
+                many are drawn.
 
         Raises:
             ValueError: for other shapes, or an item that there is not.
         """
         rows = np.asarray(features, dtype=np.float64)
         triplets = checked_triplets(answers, len(rows))
+        if len(triplets) > _MOST:
+            triplets = np.random.default_rng(0).choice(triplets, _MOST, replace=False)
         rows = rows - rows.mean(axis=0)
         if rows.shape[1] > _DIMENSIONS:
             rows = rows @ np.linalg.eigh(rows.T @ rows)[1][:, -_DIMENSIONS:]

@@ -32,7 +32,6 @@ class Places:
     def __init__(self, positions: Values, information: Values) -> None:
         self.positions, self.information = positions, information
         self._learned = 0
-        self._covariances = np.linalg.inv(information)
 
     @classmethod
     def of(cls, embedding: ArrayLike, answers: ArrayLike) -> Self:
@@ -74,7 +73,9 @@ class Places:
     def distances(self, anchors: Items, candidates: Items) -> tuple[Values, Values]:
         """Returns the means, (m, c), and covariances, (m, c, c), of the squared distances of anchors' candidates."""
         gaps = self.positions[anchors][:, None] - self.positions[candidates]
-        spread, own = self._covariances[anchors], self._covariances[candidates]
+        named, places = np.unique(np.column_stack([anchors, candidates]), return_inverse=True)
+        inverse = np.linalg.inv(self.information[named])[places.reshape(len(anchors), -1)]
+        spread, own = inverse[:, 0], inverse[:, 1:]
         traces = np.trace(spread, axis1=1, axis2=2)[:, None] + np.trace(own, axis1=2, axis2=3)
         covariances = 4 * gaps @ spread @ gaps.transpose(0, 2, 1)
         diagonal = np.arange(candidates.shape[1])
@@ -90,13 +91,11 @@ class Places:
         chance = probability(_margins(self.positions, triplets), np.zeros(len(triplets)))
         slopes = 2 * np.concatenate([b - c, a - b, c - a]) * np.tile(np.sqrt(chance * (1 - chance)), 3)[:, None]
         items = triplets.T.ravel()
-        named, places = np.unique(items, return_inverse=True)
-        for i, j in zip(*np.tril_indices(slopes.shape[1]), strict=True):
-            sums = np.bincount(places, slopes[:, i] * slopes[:, j], len(named))
-            self.information[named, i, j] += sums
-            if i != j:
-                self.information[named, j, i] += sums
-        self._covariances[named] = np.linalg.inv(self.information[named])
+        width = slopes.shape[1]
+        sums = np.empty((width, width, self.count))
+        for i, j in zip(*np.tril_indices(width), strict=True):
+            sums[i, j] = sums[j, i] = np.bincount(items, slopes[:, i] * slopes[:, j], self.count)
+        self.information += sums.transpose(2, 0, 1)
 
 
 def _leading(rows: Values) -> Values:

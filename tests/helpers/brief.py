@@ -8,6 +8,7 @@ from engine.learners.registry import LEARNERS
 BRIEF: dict[str, dict[str, Any]] = {
     "fantope": {"max_iter": 5, "n_constraints": 200},
     "lmnn": {"max_iter": 5},
+    "mt-lmnn": {"max_iter": 5},
     "musl": {"n_bits": 8},
     "npp-hash": {"n_bits": 16, "max_iter": 3},
     "posteriors": {"scaling": "both"},

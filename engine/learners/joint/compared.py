@@ -1,6 +1,7 @@
 """The comparisons of several notions, as a loss over the embeddings in each."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,7 +39,9 @@ class Notions:
     @property
     def sums(self) -> Values:
         """(T,) what the weights of each notion are divided by."""
-        return np.bincount(self.codes, self.constraints.weights, self.count) if self.totals is None else self.totals
+        if self.totals is not None:
+            return self.totals
+        return np.bincount(self.codes, self.constraints.weights, self.count).astype(float)
 
     def take(self, which: NDArray[np.intp]) -> "Notions":
         """Returns the constraints at some positions, in the same notions."""
@@ -89,7 +92,7 @@ class Compared:
         found = self.losses(embedded, smoothing)
         slopes = np.concatenate([self._weights * found.near, self._weights * found.far])
         places = np.concatenate([self._near, self._far])
-        return float(self._weights @ found.values), np.bincount(places, slopes, self._pairs.count)
+        return float(self._weights @ found.values), np.bincount(places, slopes, self._pairs.count).astype(float)
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
         """Returns the Laplacian of the graph whose edges are the pulls, times (T, n, r) rows."""
@@ -139,14 +142,14 @@ class _Listed:
         self._order = np.argsort(ends, kind="stable")
         self._others = np.concatenate([self._second, self._first])[self._order]
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=notions * rows))])
-        self._dtype = np.float32 if self.count > _MANY else np.float64
+        self._dtype: Any = np.float32 if self.count > _MANY else np.float64
 
     def places(self, keys: Indices) -> Indices:
         return np.searchsorted(self._keys, keys)
 
     def distances(self, embedded: Rows) -> Values:
         """Returns the squared distances of the pairs."""
-        rows = embedded.reshape(-1, embedded.shape[2]).astype(self._dtype, copy=False)
+        rows: NDArray[Any] = embedded.reshape(-1, embedded.shape[2]).astype(self._dtype, copy=False)
         found = np.empty(self.count)
         for part in slices(self.count, rows.shape[1], _CACHE):
             gaps = rows.take(self._first[part], axis=0)
@@ -156,7 +159,7 @@ class _Listed:
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
         """Returns the Laplacian of the pulls times rows."""
-        flat = rows.reshape(-1, rows.shape[2]).astype(self._dtype, copy=False)
+        flat: NDArray[Any] = rows.reshape(-1, rows.shape[2]).astype(self._dtype, copy=False)
         count = len(flat)
         degrees = np.bincount(self._first, pulls, count) + np.bincount(self._second, pulls, count)
         values = np.concatenate([pulls, pulls])[self._order].astype(self._dtype)

@@ -19,7 +19,8 @@ Solver = Literal["quasi-newton", "alternating"]
 Start = Literal["slopes", "random"]
 
 _SMALL = 1e-4  # of a metric's largest eigenvalue: directions below it are cut
-_WARM = 2  # of the hinges from the end on, where a descent goes on from an earlier one
+_WARM, _AFTER_WIDE = 2, 4  # hinges, from the end on, where a descent goes on from an earlier one, or a wider
+_ROUGH = 10.0  # times the tolerance of a descent that only shows where to start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +34,31 @@ class How:
     solver: Solver = "quasi-newton"
     start: Start = "slopes"
     balance: float = 0.0
+    widening: int = 2
     max_iter: int = 1000
     tol: float = 1e-6
     random_state: int = 0
+    rough: bool = False
+    """Leave out the sharpest hinges, and stop sooner."""
 
     @property
     def descent(self) -> Descent:
         """What the quasi-Newton solver goes by."""
-        return Descent(self.max_iter, self.tol, SHARPENING if self.loss == "hinge" else (0.0,))
+        stages = SHARPENING if self.loss == "hinge" else (0.0,)
+        if self.rough:
+            return Descent(self.max_iter, self.tol * _ROUGH, stages[:-_WARM] or stages)
+        return Descent(self.max_iter, self.tol, stages)
+
+    def last(self, stages: int) -> Descent:
+        """Returns the descent over the last stages only."""
+        return replace(self.descent, stages=self.descent.stages[-stages:])
+
+    def wider(self, columns: int) -> "How | None":
+        """Returns how to learn more columns than are asked for at first, to keep the leading; None: not at all."""
+        width = min(self.widening * self.n_components, columns)
+        if width <= self.n_components or self.solver != "quasi-newton":
+            return None
+        return replace(self, n_components=width, widening=1, rough=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +96,7 @@ def learn(inputs: Inputs, notions: Notions, how: How, before: Learned | None = N
         return _joint(inputs, weighted(notions, how.balance), loss, how, before)
     notions = notions.pooled() if how.sharing == "pooled" else notions
     alone = [
-        _alone(inputs, weighted(notions.of(notion)), loss, how, before and before.factors[notion])
+        _alone(inputs, weighted(notions.of(notion)), loss, how, None if before is None else before.factors[notion])
         for notion in range(notions.count)
     ]
     return Learned(
@@ -116,28 +134,35 @@ def main_directions(factor: Rows) -> Rows:
 
 
 def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: How, before: Learned | None) -> Learned:
-    width = min(how.n_components, inputs.width)
-    losses = Losses(notions, inputs.count, loss, width)
-    common, local = _joint_start(inputs, notions, losses, loss, replace(how, n_components=width), before)
-    if how.solver == "alternating":
-        compared = Compared(notions, inputs.count, loss)
-        run = Alternation(inputs, compared, how.alpha).run
-        common, metrics, *ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
-        return _learned(common, roots(metrics), *ended)
-    problem = JointProblem(inputs, losses, how.alpha, (inputs.width, width, notions.count))
-    found = descend(problem, problem.packed(common, local), _stages(how, before))
-    return _learned(*problem.unpacked(found.theta), found.objective, found.steps, found.converged)
-
-
-def _joint_start(
-    inputs: Inputs, notions: Notions, losses: Losses, loss: Loss, how: How, before: Learned | None
-) -> tuple[Rows, Rows]:
+    how = replace(how, n_components=min(how.n_components, inputs.width))
+    losses = Losses(notions, inputs.count, loss, how.n_components)
+    descent, steps = how.descent, 0
     if before is not None:
-        return before.common, before.local
-    if how.start == "random":
-        return start.random_start(inputs, losses, how.n_components, notions.count, how.random_state)
-    factors = start.asked_for(inputs, notions, loss, how.n_components)
-    return start.joint_start(inputs, factors, losses, how.n_components, how.random_state)
+        common, local, descent = before.common, before.local, how.last(_WARM)
+    elif wider := how.wider(inputs.width):
+        wide = _joint(inputs, notions, loss, wider, None)
+        common, local, descent, steps = *_leading(wide, how), how.last(_AFTER_WIDE), wide.steps
+    elif how.start == "random":
+        seeded = how.n_components, notions.count, how.random_state
+        common, local = start.random_start(inputs, losses, *seeded)
+    else:
+        factors = start.asked_for(inputs, notions, loss, how.n_components)
+        common, local = start.joint_start(inputs, factors, losses, how.n_components, how.random_state)
+    if how.solver == "alternating":
+        run = Alternation(inputs, Compared(notions, inputs.count, loss), how.alpha).run
+        common, metrics, value, steps, ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
+        return _learned(common, roots(metrics), value, steps, ended)
+    problem = JointProblem(inputs, losses, how.alpha, (inputs.width, how.n_components, notions.count))
+    found = descend(problem, problem.packed(common, local), descent)
+    return _learned(*problem.unpacked(found.theta), found.objective, steps + found.steps, found.converged)
+
+
+def _leading(wide: Learned, how: How) -> tuple[Rows, Rows]:
+    """Returns the leading columns of a map, and as many of the factors of each metric."""
+    width = how.n_components
+    left, values, _ = np.linalg.svd(wide.local[:, :width], full_matrices=False)
+    local = (left * values[:, None, :])[:, :, :width]
+    return wide.common[:, :width], start.stirred(local, how.random_state)
 
 
 def _learned(common: Rows, local: Rows, objective: float, steps: int, converged: bool) -> Learned:
@@ -147,20 +172,17 @@ def _learned(common: Rows, local: Rows, objective: float, steps: int, converged:
 
 
 def _alone(inputs: Inputs, notion: Notions, loss: Loss, how: How, before: Rows | None) -> Solution:
-    width = min(how.n_components, inputs.width)
+    how = replace(how, n_components=min(how.n_components, inputs.width))
+    width, descent = how.n_components, how.descent
     losses = Losses(notion, inputs.count, loss, width)
-    problem = FactorProblem(inputs, losses, how.alpha)
     if before is not None:
-        first = np.zeros((inputs.width, width))
+        first, descent = np.zeros((inputs.width, width)), how.last(_WARM)
         first[:, : before.shape[1]] = before
-        return descend(problem, start.stirred(first, how.random_state).ravel(), _stages(how, before))
-    if how.start == "random":
-        factor = np.random.default_rng(how.random_state).normal(size=(inputs.width, width))
+        factor = start.stirred(first, how.random_state)
     else:
-        (factor,) = start.asked_for(inputs, notion, loss, width)
-    factor = start.factor_start(inputs, factor, losses, how.random_state)
-    return descend(problem, factor.ravel(), how.descent)
-
-
-def _stages(how: How, before: object) -> Descent:
-    return how.descent if before is None else replace(how.descent, stages=how.descent.stages[-_WARM:])
+        if how.start == "random":
+            factor = np.random.default_rng(how.random_state).normal(size=(inputs.width, width))
+        else:
+            (factor,) = start.asked_for(inputs, notion, loss, width)
+        factor = start.factor_start(inputs, factor, losses, how.random_state)
+    return descend(FactorProblem(inputs, losses, how.alpha), factor.ravel(), descent)

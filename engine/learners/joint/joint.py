@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from engine.learners.joint.given import Listed, labels_of, notions_of
 from engine.learners.joint.losses import LossName
 from engine.learners.joint.problem import Features
 from engine.learners.metrics.options import Bounds
-from engine.learners.settings import Count, Dimensions, Seed, Share, Tolerance, Weight, group
+from engine.learners.settings import Between, Count, Dimensions, Seed, Share, Tolerance, Weight, group
 from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
@@ -42,6 +42,8 @@ class JointMetrics(LinearLearner, SeparateLearner):
             one metric for all comparisons.
         solver: "quasi-newton", L-BFGS on L and on factors of the M_t; or "alternating", Algorithm 1 of the paper.
         start: "slopes", the directions in which the loss falls fastest from metrics of zero; or "random".
+        widening: of joint metrics, first so many times the columns are learned, and the descent goes on from the
+            leading ones: with more columns there are fewer local minima. 1: not so.
         balance: 0: every comparison weighs as much; 1: every notion does, however many it has.
         bounds: what comparisons ask of squared distances where ``loss="hinge"``; None: ``Bounds()``.
         n_neighbors: of classes, target neighbours of each row; a class of fewer rows gives all of them.
@@ -83,6 +85,7 @@ class JointMetrics(LinearLearner, SeparateLearner):
     sharing: Sharing = "joint"
     solver: Solver = "quasi-newton"
     start: Start = "slopes"
+    widening: Annotated[int, Between(1, 8)] = 2
     balance: Share = 0.0
     bounds: Bounds | None = None
     n_neighbors: Count = 3
@@ -194,4 +197,4 @@ class JointMetrics(LinearLearner, SeparateLearner):
 
     def _how(self) -> How:
         settings = self.settings()
-        return How(**{one.name: settings[one.name] for one in fields(How)})
+        return How(**{one.name: settings[one.name] for one in fields(How) if one.name in settings})

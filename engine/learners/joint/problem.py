@@ -20,8 +20,13 @@ _LARGE = 1 << 22  # numbers of all embeddings above which notions are evaluated 
 class Inputs(Protocol):
     """n rows x of H columns."""
 
-    count: int
-    width: int
+    @property
+    def count(self) -> int:
+        """n."""
+
+    @property
+    def width(self) -> int:
+        """H."""
 
     def project(self, factor: Rows) -> Rows:
         """Returns X F, (n, D), for a (H, D) factor F."""

@@ -13,7 +13,7 @@ from engine.learners.metrics.features import Differences
 from engine.learners.metrics.growing_subsets import scaled
 from engine.learners.metrics.impostors import Impostors, Targets
 from engine.learners.metrics.objective import Evaluation, Loss
-from engine.learners.metrics.parameters import LowRank, Metric
+from engine.learners.metrics.parameters import LowRank, Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
 from engine.learners.subspace.pca import principal_components
 
@@ -64,7 +64,8 @@ class SharedMap:
     """
 
     def __init__(self, tasks: Sequence[Loss], shares: Rows, width: int, alpha: float) -> None:
-        self.parameters, self.regularizer = LowRank(), Regularizer()
+        self.parameters: Parameters = LowRank()
+        self.regularizer = Regularizer()
         self._tasks, self._shares, self._width, self._alpha = tasks, shares, width, alpha
         self._latest: tuple[Metric, list[Metric]] | None = None
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.learners.base import Rows
 from engine.learners.metrics.objective import Evaluation, Loss
-from engine.learners.metrics.parameters import LowRank, Metric
+from engine.learners.metrics.parameters import LowRank, Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
 
 Factors = Sequence[Rows]
@@ -38,7 +38,8 @@ class SharedMetric:
     """
 
     def __init__(self, tasks: Sequence[Loss], width: int, shared: float, own: float) -> None:
-        self.parameters, self.regularizer = LowRank(), Regularizer()
+        self.parameters: Parameters = LowRank()
+        self.regularizer = Regularizer()
         self._tasks, self._width, self._shared, self._own = tasks, width, shared, own
         self._latest: tuple[Metric, list[Metric]] | None = None
 

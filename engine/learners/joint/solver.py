@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -51,13 +52,13 @@ def descend(problem: Problem, theta: Theta, how: Descent) -> Solution:
             return problem.value(at, smoothing)
 
         tol = how.tol * (1.0 if last else _LOOSE)
-        options = {
+        options: Any = {
             "maxiter": max(1, how.max_iter - steps),
             "maxfun": 2 * how.max_iter + 20,
             "ftol": tol * max(value(theta)[0], 1e-12),  # SciPy compares with 1 where the objective is smaller
             "gtol": 0.0,
             "maxcor": _MEMORY,
         }
-        found = minimize(value, theta, jac=True, method="L-BFGS-B", options=options)
+        found: Any = minimize(value, theta, jac=True, method="L-BFGS-B", options=options)
         theta, steps, converged = found.x, steps + found.nit, found.status == 0
     return Solution(np.asarray(theta), problem.value(theta, 0.0)[0], steps, converged)

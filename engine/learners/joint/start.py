@@ -1,6 +1,7 @@
 """Where a descent starts: what the comparisons ask of metrics that are still zero."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +44,7 @@ def factor_start(inputs: Inputs, factor: Rows, losses: Losses, seed: int) -> Row
     factor = stirred(_of_unit_length(inputs, factor), seed)
     mapped = inputs.project(factor)
     scale = _best_scale(lambda times: losses(np.sqrt(times) * mapped[None], 0.0)[0])
-    return factor * np.sqrt(scale)
+    return np.asarray(factor * np.sqrt(scale))
 
 
 def random_start(inputs: Inputs, losses: Losses, width: int, count: int, seed: int) -> tuple[Rows, Rows]:
@@ -69,11 +70,11 @@ def _asked_for(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
     return _factor(-scatter, min(width, inputs.width))
 
 
-def _factor(matrix: Rows | sp.csr_array, width: int) -> Rows:
+def _factor(matrix: Any, width: int) -> Rows:
     """Returns (H, width) leading eigenvectors times the roots of their eigenvalues, zero where these are negative."""
     size = matrix.shape[0]
     if size <= _WHOLE or 3 * width > size:
-        dense = matrix.toarray() if sp.issparse(matrix) else matrix
+        dense: Any = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[size - width, size - 1])
     else:
         start = np.random.default_rng(0).normal(size=size)

@@ -42,6 +42,7 @@ ITERATED = {
     "hybrid": lambda fitted: fitted.n_iter_,
     "itq": lambda fitted: 50,
     "lmnn": lambda fitted: sum(fitted.steps_),
+    "mt-lmnn": lambda fitted: sum(fitted.steps_),
     "multi-npp": lambda fitted: fitted.n_iter_,
     "musl": lambda fitted: 8 * fitted.n_metrics_,
     "npp-hash": lambda fitted: fitted.n_iter_,

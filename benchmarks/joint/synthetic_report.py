@@ -1,0 +1,205 @@
+"""Tables and plot of the synthetic benchmark, the paper's gains beside ours."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import mean_and_error, summary, table
+from benchmarks.joint.data import KINDS
+from benchmarks.joint.methods import area
+
+Trials = Sequence[Mapping[str, Any]]
+
+SHARINGS = ("joint", "independent", "pooled")
+PAPER: Mapping[tuple[str, str], float] = {
+    ("uniform", "joint"): 26,
+    ("uniform", "pooled"): -40,
+    ("clustered", "joint"): 44,
+    ("clustered", "pooled"): -29,
+}
+"""Table 3: by how much the area under the error is less than that of independent embeddings, per cent."""
+CONSISTENCY = {"uniform": 0.60, "clustered": 0.69}
+COLORS = {"joint": "#0072B2", "independent": "#D55E00", "pooled": "#555555"}
+
+
+def name(sharing: str, width: int) -> str:
+    """Returns what the trials call a method."""
+    return f"{sharing}, D = {width}"
+
+
+def progress(trial: Mapping[str, Any]) -> str:
+    """Returns the errors of a trial in one line."""
+    last = max(curve["triplets"] for curve in trial["curves"])
+    shown = [curve for curve in trial["curves"] if curve["triplets"] == last]
+    return f"{last:,} triplets: " + ", ".join(f"{one['method']} {100 * np.mean(one['errors']):.1f}" for one in shown)
+
+
+def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns mean and deviation of every error, and of the gains of area over independent embeddings."""
+    found: list[dict[str, Any]] = []
+    for kind in KINDS:
+        of_kind = [trial for trial in trials if trial["kind"] == kind]
+        for width in settings["widths"]:
+            for sharing in SHARINGS:
+                method = name(sharing, width)
+                for budget in settings["budgets"]:
+                    for metric in ("errors", "neighbor errors"):
+                        if values := _errors(of_kind, method, budget, metric):
+                            named = {"kind": kind, "method": method, "triplets": budget, "metric": metric}
+                            found.append({**named, **summary(values)})
+                if sharing != "independent" and len(settings["budgets"]) > 1:
+                    gains = _gains(of_kind, sharing, width, settings["budgets"])
+                    found.append({"kind": kind, "method": method, "metric": "area gained", **summary(gains)})
+    return found
+
+
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the gain of joint embeddings of 10 dimensions, or of the widest there are."""
+    settings, shown, paper = document["settings"], [], []
+    for kind in KINDS:
+        of_kind = _of(document, kind)
+        gains = _gains(of_kind, "joint", max(settings["widths"]), settings["budgets"])
+        shown.append(f"{mean_and_error(gains)} ({kind})")
+        paper.append(f"{PAPER[kind, 'joint']} ({kind})")
+    what = "six notions of similarity, joint: less area under the triplet error than independent, %"
+    return what, ", ".join(shown), ", ".join(paper)
+
+
+def markdown(document: Document) -> str:
+    """Returns the report: errors by number of triplets, gains beside the paper's, and the further questions."""
+    settings = document["settings"]
+    parts = ["# Joint embeddings of six notions, after Zhang, Maji and Tomioka (2015), figures 3, 6 and 7"]
+    parts.append(_protocol(settings))
+    for kind in KINDS:
+        of_kind = _of(document, kind)
+        asked = mean_and_error([trial["consistency"] for trial in of_kind], 1, 2)
+        parts.append(
+            f"## {kind.capitalize()} objects\n\nMean triplet error, %. Two views order {asked} of all triplets "
+            f"equally; in the paper {CONSISTENCY[kind]:.2f}.\n\n{_curves(of_kind, settings, 'errors')}"
+        )
+        if kind == "clustered":
+            text = "Leave-one-out 3-NN error, %, of the centre that an object was drawn about."
+            parts.append(f"{text}\n\n{_curves(of_kind, settings, 'neighbor errors')}")
+    if len(settings["budgets"]) > 1:
+        parts.append(f"## Area under the error\n\n{_areas(document)}")
+    uniform = _of(document, "uniform")
+    if "wide" in uniform[0]:
+        parts += [f"## 60 shared dimensions\n\n{_wide(uniform)}", f"## Triplets of one view\n\n{_one_view(uniform)}"]
+    return "\n\n".join(parts)
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws the errors by number of triplets, a panel for each kind of objects."""
+    settings = document["settings"]
+    with panels(path, 1, len(KINDS), (11, 4.5), sharey=True) as figure:
+        for axis, kind in zip(figure.axes, KINDS, strict=True):
+            for width in settings["widths"]:
+                for sharing in SHARINGS:
+                    errors = [
+                        100 * np.mean(_errors(_of(document, kind), name(sharing, width), budget, "errors"))
+                        for budget in settings["budgets"]
+                    ]
+                    style = "-" if width == max(settings["widths"]) else "--"
+                    label = name(sharing, width)
+                    axis.semilogx(settings["budgets"], errors, style, color=COLORS[sharing], marker="o", label=label)
+            axis.set_title(f"{kind} objects")
+            axis.set_xlabel("triplets of all six views")
+        figure.axes[0].set_ylabel("triplet error, %")
+        figure.axes[0].legend(frameon=False)
+
+
+def _protocol(settings: Mapping[str, Any]) -> str:
+    grids = "; ".join(
+        f"{sharing} {', '.join(f'{one:g}' for one in grid)}" for sharing, grid in settings["grids"].items()
+    )
+    return (
+        f"{settings['objects']} objects, six views of 2 to 7 dimensions, as many triplets of each, "
+        f"{settings['test triplets of a view']:,} others to test; {len(settings['seeds'])} seeds. All have the hinge "
+        f"loss and the same solver. Weights that are tried: {grids}. They are chosen by {settings['folds']} folds of "
+        f"the training triplets, of which so many are looked at as have {settings['held-out triplets that choose']:,} "
+        "held-out ones; of independent embeddings for each view by itself. ± is the standard error over the seeds."
+    )
+
+
+def _curves(trials: Trials, settings: Mapping[str, Any], metric: str) -> str:
+    lines = [["method", *(f"{budget:,}" for budget in settings["budgets"])]]
+    for width in settings["widths"]:
+        for sharing in SHARINGS:
+            method = name(sharing, width)
+            cells = [mean_and_error(_errors(trials, method, budget, metric)) for budget in settings["budgets"]]
+            lines.append([method, *cells])
+    return table(lines)
+
+
+def _areas(document: Document) -> str:
+    settings = document["settings"]
+    lines = [["less area than independent, %", *KINDS, *(f"paper, {kind}" for kind in KINDS)]]
+    for width in settings["widths"]:
+        for sharing in ("joint", "pooled"):
+            gains = [_gains(_of(document, kind), sharing, width, settings["budgets"]) for kind in KINDS]
+            paper = [str(PAPER[kind, sharing]) for kind in KINDS]
+            lines.append([name(sharing, width), *map(mean_and_error, gains), *paper])
+    return f"Trapezoids over the decimal logarithm of the number of triplets.\n\n{table(lines)}"
+
+
+def _wide(trials: Trials) -> str:
+    budgets = sorted({one["triplets"] for one in trials[0]["wide"]})
+    methods = list(dict.fromkeys(one["method"] for one in trials[0]["wide"]))
+    lines = [["triplet error, %", *(f"{budget:,} triplets" for budget in budgets)]]
+    for method in methods:
+        cells = []
+        for budget in budgets:
+            found = [
+                one for trial in trials for one in trial["wide"] if (one["method"], one["triplets"]) == (method, budget)
+            ]
+            cells.append(mean_and_error([float(np.mean(one["errors"])) for one in found]))
+        lines.append([method, *cells])
+    return table(lines)
+
+
+def _one_view(trials: Trials) -> str:
+    added = sorted({one["added"] for one in trials[0]["one view"]})
+    lines = [["method", "triplet error, %, of", *(f"{count:,} more" for count in added)]]
+    for method in dict.fromkeys(one["method"] for one in trials[0]["one view"]):
+        for what, views in (("the view", slice(0, 1)), ("the others", slice(1, None))):
+            cells = []
+            for count in added:
+                found = [
+                    one
+                    for trial in trials
+                    for one in trial["one view"]
+                    if (one["method"], one["added"]) == (method, count)
+                ]
+                cells.append(mean_and_error([float(np.mean(one["errors"][views])) for one in found]))
+            lines.append([method, what, *cells])
+    return table(lines)
+
+
+def _of(document: Document, kind: str) -> Trials:
+    return [trial for trial in document["trials"] if trial["kind"] == kind]
+
+
+def _errors(trials: Trials, method: str, budget: int, metric: str) -> list[float]:
+    """Returns the mean over views of a method's errors, by trial."""
+    return [
+        float(np.mean(curve[metric]))
+        for trial in trials
+        for curve in trial["curves"]
+        if (curve["method"], curve["triplets"]) == (method, budget) and curve[metric]
+    ]
+
+
+def _gains(trials: Trials, sharing: str, width: int, budgets: Sequence[int]) -> list[float]:
+    """Returns by what share the area of a method is less than that of independent embeddings, by trial."""
+    found = []
+    for trial in trials:
+        areas = [
+            area(budgets, [_errors([trial], name(one, width), budget, "errors")[0] for budget in budgets])
+            for one in (sharing, "independent")
+        ]
+        found.append(1 - areas[0] / areas[1])
+    return found
