@@ -25,6 +25,7 @@ MODULES: Mapping[str, str] = {
     "npp-scale": "speed.npp_scale",
     "learner-speed": "speed.learners",
     "metric-speed": "speed.metrics",
+    "joint-speed": "joint.speed",
     "hamming-speed": "speed.hamming",
     "store": "store.benchmark",
     "serve-speed": "serve.benchmark",

@@ -51,7 +51,7 @@ def triplets(views: Sequence[Rows], counts: Sequence[int], generator: np.random.
 def of(comparisons: Comparisons, notion: int) -> NDArray[np.int64]:
     """Returns the triplets of a notion, (n, 3)."""
     assert comparisons.notions is not None, "they are made with notions"  # noqa: S101
-    return comparisons.items[comparisons.notions == str(notion)]
+    return np.asarray(comparisons.items[comparisons.notions == str(notion)])
 
 
 def _ordered(view: Rows, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -60,7 +60,7 @@ def _ordered(view: Rows, count: int, generator: np.random.Generator) -> NDArray[
     second = (first + generator.integers(1, objects, size=count)) % objects
     third = (first + generator.integers(1, objects - 1, size=count)) % objects
     third = np.where((third - first) % objects >= (second - first) % objects, (third + 1) % objects, third)
-    items: NDArray[np.int64] = np.column_stack([first, second, third])
+    items = np.column_stack([first, second, third]).astype(np.int64)
     near, far = (np.square(view[first] - view[others]).sum(axis=1) for others in (second, third))
     swapped = near > far
     items[swapped] = items[swapped][:, [0, 2, 1]]

@@ -28,7 +28,6 @@ class Method:
     sharing: Sharing
     width: int
     grid: Sequence[float]
-    widening: int = 2
 
     @property
     def name(self) -> str:
@@ -68,7 +67,6 @@ def fit(method: Method, alpha: float, train: Comparisons, count: int, notions: i
         "n_components": method.width,
         "alpha": alpha,
         "sharing": method.sharing,
-        "widening": method.widening,
     }
     found = JointObjects(replace(SOLVING, **chosen)).fit(train, count).embeddings_
     return [found[""] if method.sharing == "pooled" else found[str(notion)] for notion in range(notions)]

@@ -96,7 +96,7 @@ def _neighbor_errors(objects: Synthetic, found: Embedded) -> list[float]:
 
 def _wide(objects: Synthetic, seed: int) -> list[dict[str, Any]]:
     """Returns errors of joint embeddings of 60 dimensions and of independent ones of 10 in each of six views."""
-    methods = Method("joint", WIDE, GRIDS["joint"], widening=1), Method("independent", WIDE // 6, GRIDS["independent"])
+    methods = Method("joint", WIDE, GRIDS["joint"]), Method("independent", WIDE // 6, GRIDS["independent"])
     return [_measured(objects, method, budget, seed) for budget in WIDE_BUDGETS for method in methods]
 
 

@@ -15,7 +15,7 @@ from engine.learners import aliases
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import check_settings, flattened, grouped
-from engine.learners.supervision import Supervision, checked_classes, checked_mask
+from engine.learners.supervision import Supervision, checked_classes, checked_mask, refuse_notions
 from engine.learners.threads import one_blas_thread, over
 
 Rows = NDArray[np.float64]
@@ -233,6 +233,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         if needs_classes and given.classes is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         views, mask = self._validated_views(X, given.mask)
+        check_consistent_length(views[0], *(given.notion_classes or {}).values())
         classes = checked_classes(given.classes, self.capabilities.multilabel) if needs_classes else None
         if needs_classes:
             check_consistent_length(views[0], classes)
@@ -248,18 +249,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
         if given.comparisons is not None and not self.capabilities.takes_comparisons:
             raise ValueError("comparisons of items are for learners that take them, such as fantope or lmnn")
-        self._check_notions(given)
+        if not self.capabilities.notions:
+            refuse_notions(self.name, given)
         others = (given.neighbors, given.comparisons, given.notion_classes)
         return self.needs_labels and all(one is None for one in others)
-
-    def _check_notions(self, given: Supervision) -> None:
-        if self.capabilities.notions:
-            return
-        if given.comparisons is not None and given.comparisons.notions is not None:
-            raise ValueError(f"{self.name} learns one notion: take joint, or leave the notions (their column) out")
-        if given.notion_classes is not None:
-            names = ", ".join(map(str, given.notion_classes))
-            raise ValueError(f"{self.name} learns one notion, and labels are given in several ({names}): take joint")
 
     def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:
         """Checks parameters, cuts and checks the rows, and remembers the widths of the views."""

@@ -47,6 +47,19 @@ class Supervision:
         return y if isinstance(y, Supervision) else cls(classes=y)
 
 
+def refuse_notions(learner: str, given: Supervision) -> None:
+    """Refuses what is given in several notions, for a learner of one.
+
+    Raises:
+        ValueError: for comparisons or class labels by notion; ``learner`` is its name.
+    """
+    if given.comparisons is not None and given.comparisons.notions is not None:
+        raise ValueError(f"{learner} learns one notion: take joint, or leave the notions (their column) out")
+    if given.notion_classes is not None:
+        names = ", ".join(map(str, given.notion_classes))
+        raise ValueError(f"{learner} learns one notion, and labels are given in several ({names}): take joint")
+
+
 def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
     """Returns which of ``count`` items have which of the views, (n, V).
 

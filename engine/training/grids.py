@@ -52,6 +52,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "lmnn": {"n_neighbors": (3, 1, 10), "pull": (1.0, 0.1, 10.0), "mu": (0.0, 0.1), "n_components": (32, 10, 100)},
     "attributes": {KERNEL: _KERNELS, "C": (10.0, 1.0, 100.0, 1000.0)},
     "semantic": {KERNEL: _KERNELS, "regression": ("ridge", "logistic"), "alpha": (None, 1e-3, 1e-2, 1e-1, 1.0)},
+    "joint": {"alpha": (1e-3, 3e-3, 1e-2, 3e-2), "n_components": (32, 10, 100), "balance": (0.0, 0.5)},
     "fantope": {
         "mu": (1e-2, 0.1, 1.0),
         "n_components": (32, 10, 100),

@@ -17,7 +17,7 @@ Indices = NDArray[np.int64]
 
 _DENSE = 5  # times as many pairs of rows as are named cost less in tables than those that are named one by one
 _CACHE = 1 << 17  # numbers that fit into a core's own cache
-_MANY = 1 << 17  # pairs above which rows are gathered as float32
+_MANY = 1 << 14  # pairs above which rows are gathered as float32
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from engine.learners.joint.compared import Compared, Notions
 from engine.learners.joint.losses import Loss, LossName, loss_of
 from engine.learners.joint.problem import FactorProblem, Inputs, JointProblem, Losses, balanced
 from engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
+from engine.learners.settings import Count, Steps, Tolerance
 
 Rows = NDArray[np.float64]
 Sharing = Literal["joint", "independent", "pooled"]
@@ -19,24 +20,39 @@ Solver = Literal["quasi-newton", "alternating"]
 Start = Literal["slopes", "random"]
 
 _SMALL = 1e-4  # of a metric's largest eigenvalue: directions below it are cut
-_WARM, _AFTER_WIDE = 2, 4  # hinges, from the end on, where a descent goes on from an earlier one, or a wider
-_ROUGH = 10.0  # times the tolerance of a descent that only shows where to start
+_WARM, _AFTER_WIDE = 2, 3  # hinges, from the end on, where a descent goes on from an earlier one, or a wider
+_ROUGH = 30.0  # times the tolerance of a descent that only shows where to start
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class Solving:
+    """How to solve.
+
+    Attributes:
+        solver: "quasi-newton", L-BFGS on L and on factors of the M_t; or "alternating", Algorithm 1 of the paper.
+        start: "slopes", the directions in which the loss falls fastest from metrics of zero; or "random".
+        spare: of joint metrics, so many more columns are learned at first, and the descent goes on from the leading
+            ones: with more columns there are fewer local minima.
+        max_iter: most iterations; of Algorithm 1 most alternations.
+        tol: stop when an iteration lowers the objective by less than this share of it.
+    """
+
+    solver: Solver = "quasi-newton"
+    start: Start = "slopes"
+    spare: Steps = 10
+    max_iter: Count = 1000
+    tol: Tolerance = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class How(Solving):
     """How to learn; see :class:`~engine.learners.joint.joint.JointMetrics` for the fields."""
 
     n_components: int = 32
     alpha: float = 1e-3
     loss: LossName = "hinge"
     sharing: Sharing = "joint"
-    solver: Solver = "quasi-newton"
-    start: Start = "slopes"
     balance: float = 0.0
-    widening: int = 2
-    max_iter: int = 1000
-    tol: float = 1e-6
     random_state: int = 0
     rough: bool = False
     """Leave out the sharpest hinges, and stop sooner."""
@@ -55,10 +71,10 @@ class How:
 
     def wider(self, columns: int) -> "How | None":
         """Returns how to learn more columns than are asked for at first, to keep the leading; None: not at all."""
-        width = min(self.widening * self.n_components, columns)
+        width = min(self.n_components + self.spare, columns)
         if width <= self.n_components or self.solver != "quasi-newton":
             return None
-        return replace(self, n_components=width, widening=1, rough=True)
+        return replace(self, n_components=width, spare=0, rough=True)
 
 
 @dataclass(frozen=True, eq=False)

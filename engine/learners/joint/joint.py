@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from engine.learners.base import LinearLearner, MultiView, Rows, SeparateLearner
 from engine.learners.capabilities import Capabilities
 from engine.learners.joint.classes import Classes
-from engine.learners.joint.fitting import How, Sharing, Solver, Start, shares_of
+from engine.learners.joint.fitting import How, Sharing, Solving, shares_of
 from engine.learners.joint.given import Listed, labels_of, notions_of
 from engine.learners.joint.losses import LossName
 from engine.learners.joint.problem import Features
 from engine.learners.metrics.options import Bounds
-from engine.learners.settings import Between, Count, Dimensions, Seed, Share, Tolerance, Weight, group
+from engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
 from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision
 
@@ -40,16 +40,11 @@ class JointMetrics(LinearLearner, SeparateLearner):
         loss: "hinge"; "logistic"; or "tste", with D - 1 degrees of freedom.
         sharing: "joint"; "independent", a metric of each notion by itself, under alpha times its trace; or "pooled",
             one metric for all comparisons.
-        solver: "quasi-newton", L-BFGS on L and on factors of the M_t; or "alternating", Algorithm 1 of the paper.
-        start: "slopes", the directions in which the loss falls fastest from metrics of zero; or "random".
-        widening: of joint metrics, first so many times the columns are learned, and the descent goes on from the
-            leading ones: with more columns there are fewer local minima. 1: not so.
         balance: 0: every comparison weighs as much; 1: every notion does, however many it has.
         bounds: what comparisons ask of squared distances where ``loss="hinge"``; None: ``Bounds()``.
         n_neighbors: of classes, target neighbours of each row; a class of fewer rows gives all of them.
         pull: of classes, weight of the pull; 1 weighs it as much as the push.
-        max_iter: most iterations; of Algorithm 1 most alternations.
-        tol: stop when an iteration lowers the objective by less than this share of it.
+        solving: how to solve; None: ``Solving()``.
         random_state: seeds a random start, and the little noise in the other.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -70,7 +65,7 @@ class JointMetrics(LinearLearner, SeparateLearner):
     capabilities = Capabilities(
         needs_labels=True, takes_comparisons=True, notions=True, adds_views=True, main_parameter="n_components"
     )
-    groups: ClassVar[Mapping[str, Any]] = {"bounds": Bounds()}
+    groups: ClassVar[Mapping[str, Any]] = {"bounds": Bounds(), "solving": Solving()}
 
     common_: list[NDArray[np.float64]] = field(init=False)
     local_: list[NDArray[np.float64]] = field(init=False)
@@ -83,15 +78,11 @@ class JointMetrics(LinearLearner, SeparateLearner):
     alpha: Weight = 1e-3
     loss: LossName = "hinge"
     sharing: Sharing = "joint"
-    solver: Solver = "quasi-newton"
-    start: Start = "slopes"
-    widening: Annotated[int, Between(1, 8)] = 2
     balance: Share = 0.0
     bounds: Bounds | None = None
     n_neighbors: Count = 3
     pull: Weight = 1.0
-    max_iter: Count = 1000
-    tol: Tolerance = 1e-6
+    solving: Solving | None = None
     random_state: Seed = 0
     view_slices: Sequence[int] | None = None
 

@@ -14,7 +14,7 @@ from engine.learners.threads import over
 Rows = NDArray[np.float64]
 Theta = NDArray[np.float64]
 
-_LARGE = 1 << 22  # numbers of all embeddings above which notions are evaluated one by one, in several threads
+_LARGE = 1 << 20  # comparisons times columns above which notions are evaluated one by one, in several threads
 
 
 class Inputs(Protocol):
@@ -92,7 +92,7 @@ class Losses:
     """The loss of all notions' comparisons over (T, n, r) embeddings, and its gradient."""
 
     def __init__(self, notions: Notions, rows: int, loss: Loss, width: int) -> None:
-        alone = notions.count > 1 and notions.count * rows * width > _LARGE
+        alone = notions.count > 1 and len(notions.codes) * width > _LARGE
         parts = [notions.of(notion) for notion in range(notions.count)] if alone else [notions]
         self._parts = [Compared(part, rows, loss) for part in parts]
 

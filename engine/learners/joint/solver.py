@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from engine.learners.cancellation import checkpoint
 from engine.learners.joint.problem import Problem, Theta
 
-SHARPENING = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+SHARPENING = (1.0, 0.1, 0.01, 0.001)
 """Up to which violations the hinge is smooth, one after another; its kink would hold a quasi-Newton method up."""
-_LOOSE = 30.0  # times the tolerance ends the descent over a hinge that is not yet the sharpest
-_MEMORY = 20  # past steps that the curvature is estimated from
+_LOOSE = 100.0  # times the tolerance ends the descent over a hinge that is not yet the sharpest
+_MEMORY = 10  # past steps that the curvature is estimated from
 
 
 @dataclass(frozen=True)
