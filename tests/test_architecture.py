@@ -34,7 +34,6 @@ MAY_IMPORT = {
     "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", "engine.learners.subspace"},
     "engine.learners.joint": {"engine.learners", "engine.learners.metrics", "engine.learners.subspace"},
     "engine.learners.metrics": {"engine.learners", STEPS, "engine.learners.subspace"},
-    "engine.learners.joint": {"engine.learners", "engine.learners.metrics", "engine.learners.subspace"},
     "engine.learners.musl": {"engine.learners", STEPS},
     "engine.learners.npp": {"engine.learners", STEPS, "engine.learners.subspace"},
     "engine.learners.steps": {"engine.learners"},
