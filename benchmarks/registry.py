@@ -20,6 +20,7 @@ MODULES: Mapping[str, str] = {
     "hashing": "hashing.benchmark",
     "musl": "musl.benchmark",
     "joint-synthetic": "joint.synthetic",
+    "joint-hidden": "joint.hidden",
     "extract": "speed.extract",
     "storage": "speed.storage",
     "npp-scale": "speed.npp_scale",

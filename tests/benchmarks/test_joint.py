@@ -4,7 +4,9 @@ import json
 
 import numpy as np
 
+from benchmarks.joint import hidden as joint_hidden
 from benchmarks.joint import methods as joint_methods
+from benchmarks.joint import speed as joint_speed
 from benchmarks.joint import synthetic as joint_synthetic
 from benchmarks.joint.data import of, synthetic, triplets
 from engine.learners.joint.fitting import How
@@ -22,6 +24,30 @@ def test_triplets_are_of_three_objects_in_the_order_of_their_view():
         near, far = (np.square(view[found[:, 0]] - view[found[:, at]]).sum(axis=1) for at in (1, 2))
         assert (near <= far).all()
     assert not np.array_equal(objects.views[0], synthetic("clustered", 1, count=30, dimensions=(2, 3)).views[0])
+
+
+def test_hidden_writes_errors_and_likelihoods(tmp_path, monkeypatch):
+    """Of hidden notions beside labelled ones, and of one notion fewer and more."""
+    monkeypatch.setattr(joint_hidden, "GRID", (1e-2,))
+    monkeypatch.setattr(joint_hidden, "SOLVING", How(n_components=2, loss="logistic", max_iter=8, tol=1e-2))
+    out = tmp_path / "out.json"
+    options = ["--trials", "1", "--workers", "1", "--notions", "2", "--triplets", "60", "--starts", "1"]
+    assert joint_hidden.BENCHMARK.main([*options, "--json", str(out), "--report", str(tmp_path)]) == 0
+    (trial,) = json.loads(out.read_text())["trials"]
+    assert (len(trial["hidden"]), len(trial["labelled"])) == (2, 2)
+    assert list(trial["likelihoods"]) == ["2", "1", "3"]
+    assert "| points more |" in (tmp_path / "joint-hidden.md").read_text()
+
+
+def test_speed_writes_seconds_and_objectives(tmp_path):
+    """Of objects beside longer runs, and of rows."""
+    sizes = {"objects": 30, "triplets": 120, "dim": 2, "rows": 30, "row-triplets": 120, "long": 1, "long-iter": 20}
+    options = [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
+    out = tmp_path / "out.json"
+    assert joint_speed.BENCHMARK.main([*options, "--json", str(out), "--report", str(tmp_path)]) == 0
+    metrics = [row["metric"] for row in json.loads(out.read_text())["rows"]]
+    assert metrics.count("seconds") == 2
+    assert "above the best of the long runs, share" in metrics
 
 
 def test_synthetic_writes_figures_of_every_method(tmp_path, monkeypatch):

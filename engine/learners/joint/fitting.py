@@ -167,10 +167,10 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: How, before: Learn
     if how.solver == "alternating":
         run = Alternation(inputs, Compared(notions, inputs.count, loss), how.alpha).run
         common, metrics, value, steps, ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
-        return _learned(common, roots(metrics), value, steps, ended)
+        return learned_at(common, roots(metrics), value, steps, ended)
     problem = JointProblem(inputs, losses, how.alpha, (inputs.width, how.n_components, notions.count))
     found = descend(problem, problem.packed(common, local), descent)
-    return _learned(*problem.unpacked(found.theta), found.objective, steps + found.steps, found.converged)
+    return learned_at(*problem.unpacked(found.theta), found.objective, steps + found.steps, found.converged)
 
 
 def _leading(wide: Learned, how: How) -> tuple[Rows, Rows]:
@@ -181,7 +181,8 @@ def _leading(wide: Learned, how: How) -> tuple[Rows, Rows]:
     return wide.common[:, :width], start.stirred(local, how.random_state)
 
 
-def _learned(common: Rows, local: Rows, objective: float, steps: int, converged: bool) -> Learned:
+def learned_at(common: Rows, local: Rows, objective: float, steps: int = 0, converged: bool = True) -> Learned:
+    """Returns what L, (H, D), and R, (T, D, D), stand for, L and R as in the least penalty."""
     common, local = balanced(common, local)
     factors = [main_directions(common @ factor) for factor in local]
     return Learned(common, local, factors, objective, steps, converged)

@@ -1,6 +1,6 @@
 """What is minimised: the loss of comparisons over embeddings that a common map and metrics of notions make of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -88,6 +88,10 @@ class Objects:
         return gradient * self.scale
 
 
+OverEmbeddings = Callable[[Rows, float], tuple[float, Rows]]
+"""Takes (T, n, r) embeddings and the smoothing of a hinge; returns a loss and its gradient, of their shape."""
+
+
 class Losses:
     """The loss of all notions' comparisons over (T, n, r) embeddings, and its gradient."""
 
@@ -125,7 +129,7 @@ class JointProblem:
     """
 
     inputs: Inputs
-    losses: Losses
+    losses: OverEmbeddings
     alpha: float
     shape: tuple[int, int, int]
 
@@ -161,7 +165,7 @@ class FactorProblem:
     """
 
     inputs: Inputs
-    losses: Losses
+    losses: OverEmbeddings
     alpha: float
 
     def value(self, theta: Theta, smoothing: float = 0.0) -> tuple[float, Theta]:

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 
 from engine.learners.joint.compared import Notions
 from engine.learners.joint.losses import Loss
-from engine.learners.joint.problem import Features, Inputs, Losses, balanced
+from engine.learners.joint.problem import Features, Inputs, OverEmbeddings, balanced
 
 Rows = NDArray[np.float64]
 
@@ -28,7 +28,9 @@ def asked_for(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[
     return [_asked_for(inputs, notions.of(notion), loss, width) for notion in range(notions.count)]
 
 
-def joint_start(inputs: Inputs, factors: list[Rows], losses: Losses, width: int, seed: int) -> tuple[Rows, Rows]:
+def joint_start(
+    inputs: Inputs, factors: list[Rows], losses: OverEmbeddings, width: int, seed: int
+) -> tuple[Rows, Rows]:
     """Returns the (H, D) map and (T, D, D) factors nearest to those of notions, at the scale of the least loss."""
     factors = [_of_unit_length(inputs, factor) for factor in factors]
     left, _, _ = np.linalg.svd(np.hstack(factors), full_matrices=False)
@@ -39,7 +41,7 @@ def joint_start(inputs: Inputs, factors: list[Rows], losses: Losses, width: int,
     return common * scale**0.25, local * scale**0.25
 
 
-def factor_start(inputs: Inputs, factor: Rows, losses: Losses, seed: int) -> Rows:
+def factor_start(inputs: Inputs, factor: Rows, losses: OverEmbeddings, seed: int) -> Rows:
     """Returns a (H, D) factor of one notion at the scale of the least loss."""
     factor = stirred(_of_unit_length(inputs, factor), seed)
     mapped = inputs.project(factor)
@@ -47,7 +49,7 @@ def factor_start(inputs: Inputs, factor: Rows, losses: Losses, seed: int) -> Row
     return np.asarray(factor * np.sqrt(scale))
 
 
-def random_start(inputs: Inputs, losses: Losses, width: int, count: int, seed: int) -> tuple[Rows, Rows]:
+def random_start(inputs: Inputs, losses: OverEmbeddings, width: int, count: int, seed: int) -> tuple[Rows, Rows]:
     """Returns a random map L and M_t of the identity, as Algorithm 1 starts, at the scale of the least loss."""
     common = np.random.default_rng(seed).normal(size=(inputs.width, width)) / np.sqrt(inputs.width)
     local = np.broadcast_to(np.eye(width), (count, width, width)).copy()

@@ -1,0 +1,161 @@
+"""Notions that nobody named: which of T a comparison was made in is inferred with their metrics."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from engine.learners.cancellation import checkpoint
+from engine.learners.joint import start
+from engine.learners.joint.compared import Compared, Notions
+from engine.learners.joint.fitting import How, Learned, learned_at
+from engine.learners.joint.losses import Losses as Costs
+from engine.learners.joint.losses import logistic
+from engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
+from engine.learners.joint.solver import Descent, descend
+from engine.learners.metrics.constraints import Constraints
+
+Rows = NDArray[np.float64]
+
+_ROUGH_STEPS, _ROUNDS = 60, 4
+_SHARPNESS = (0.3, 0.6, 1.0)
+"""Powers of the likelihoods in the memberships, one after another: at first comparisons belong to several notions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """What was learned of comparisons whose notions were not given.
+
+    Attributes:
+        learned: the map and the metrics of T notions.
+        shares: (T,) how large a share of the comparisons each notion has.
+        likelihood: the mean logarithm of the probability of a comparison, in nats.
+    """
+
+    learned: Learned
+    shares: Rows
+    likelihood: float
+
+    def log_probabilities(self, inputs: Inputs, constraints: Constraints) -> Rows:
+        """Returns (T, c), the logarithms of share and probability of constraints, on rows of the same columns."""
+        embedded = inputs.project(self.learned.common) @ self.learned.local
+        costs = Compared(_tiled(constraints, len(self.shares)), inputs.count, logistic).losses(embedded).values
+        return np.log(self.shares)[:, None] - costs.reshape(len(self.shares), -1)
+
+    def memberships(self, inputs: Inputs, constraints: Constraints) -> Rows:
+        """Returns (T, c) probabilities that a constraint was made in a notion."""
+        found = self.log_probabilities(inputs, constraints)
+        return np.asarray(np.exp(found - np.logaddexp.reduce(found, axis=0)))
+
+    def held_out(self, inputs: Inputs, constraints: Constraints) -> float:
+        """Returns the mean logarithm of the probability of other constraints, which may tell how many notions are."""
+        found = np.logaddexp.reduce(self.log_probabilities(inputs, constraints), axis=0)
+        return float(np.average(found, weights=constraints.weights))
+
+
+def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: How, starts: int = 6) -> Hidden:
+    """Returns ``count`` notions and their metrics by expectation maximisation, from the best of several random starts.
+
+    A comparison has the probability sum of s_t p_t, with s_t the share of notion t and p_t = 1 / (1 + exp(near - far)).
+    Its mean negative logarithm, plus the penalties of :class:`~engine.learners.joint.joint.JointMetrics`, is minimised.
+    The expectation step gives its memberships s_t p_t / sum, whose power below 1 keeps a start from settling too soon
+    (Ueda and Nakano, "Deterministic annealing EM algorithm", Neural Networks 1998); the maximisation step is each
+    evaluation of L-BFGS, as memberships are renewed there. Notions come in no order.
+
+    Args:
+        inputs: the rows.
+        constraints: their margins are left out.
+        count: T.
+        how: the settings; the loss is the logistic one.
+        starts: random ones, which are descended from for a few steps, and the best to the end.
+    """
+    constraints = replace(constraints, margins=np.zeros(len(constraints)))
+    constraints = replace(constraints, weights=constraints.weights / constraints.weights.sum())
+    width = min(how.n_components, inputs.width)
+    how = replace(how, n_components=width, loss="logistic", sharing="joint")
+    tried = [_run(inputs, constraints, count, how, how.random_state + seed) for seed in range(starts)]
+    return _finished(inputs, constraints, how, min(tried, key=lambda one: one[0]))
+
+
+def matched(errors: Rows) -> NDArray[np.intp]:
+    """Returns which hidden notion stands for each known one, given (T known, T hidden) errors, the least in all."""
+    return np.asarray(linear_sum_assignment(errors)[1])
+
+
+class _Mixture(Compared):
+    """Minus the logarithm of each constraint's probability, over all notions that it may have been made in."""
+
+    def __init__(self, constraints: Constraints, rows: int, count: int) -> None:
+        super().__init__(_tiled(constraints, count), rows, logistic)
+        self.shares, self.sharpness = np.full(count, 1 / count), 1.0
+
+    def memberships(self, embedded: Rows) -> Rows:
+        """Returns (T, c) memberships."""
+        return self._expected(self.losses(embedded))[0]
+
+    def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
+        """Returns the loss, and its derivatives with respect to squared distances, by memberships."""
+        found = self.losses(embedded)
+        belonging, values = self._expected(found)
+        weights = self._weights.reshape(belonging.shape)
+        shares = (weights * belonging).ravel()
+        slopes = np.concatenate([shares * found.near, shares * found.far])
+        places = np.concatenate([self._near, self._far])
+        return float(weights[0] @ values), np.bincount(places, slopes, self._pairs.count).astype(float)
+
+    def _expected(self, found: Costs) -> tuple[Rows, Rows]:
+        """Returns (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
+        costs = found.values.reshape(len(self.shares), -1)
+        logarithms = self.sharpness * (np.log(self.shares)[:, None] - costs)
+        total = np.logaddexp.reduce(logarithms, axis=0)
+        return np.exp(logarithms - total), -total / self.sharpness
+
+
+Tried = tuple[float, Rows, Rows, Rows]
+"""An objective, L, R and the shares that it was reached at."""
+
+
+def _run(inputs: Inputs, constraints: Constraints, count: int, how: How, seed: int) -> Tried:
+    """Returns where a few steps from a random start lead, the memberships getting sharper."""
+    checkpoint()
+    generator, width = np.random.default_rng(seed), how.n_components
+    mixture = _Mixture(constraints, inputs.count, count)
+    pooled = Notions(replace(constraints, margins=np.ones(len(constraints))), np.zeros(len(constraints), np.int64), 1)
+    (factor,) = start.asked_for(inputs, pooled, logistic, width)
+    basis = np.linalg.qr(start.stirred(factor, seed))[0]
+    local = np.stack([basis.T @ factor @ generator.normal(size=(factor.shape[1], width)) for _ in range(count)])
+    losses = Losses(pooled, inputs.count, logistic, width)
+    factors = [basis @ one for one in local]
+    common, local = start.joint_start(inputs, factors, lambda embedded, _: losses(embedded[:1], 0.0), width, seed)
+    found = 0.0, common, local, mixture.shares
+    for sharpness in _SHARPNESS:
+        mixture.sharpness = sharpness
+        found = _descended(inputs, mixture, how, found, Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
+    return found
+
+
+def _descended(inputs: Inputs, mixture: _Mixture, how: How, at: Tried, descent: Descent) -> Tried:
+    _, common, local, mixture.shares = at
+    problem = JointProblem(inputs, mixture, how.alpha, (inputs.width, how.n_components, len(local)))
+    found = descend(problem, problem.packed(common, local), descent)
+    common, local = problem.unpacked(found.theta)
+    belonging = mixture.memberships(inputs.project(common) @ local)
+    weights = mixture._weights.reshape(belonging.shape)
+    shares = np.maximum((weights * belonging).sum(axis=1), 1e-6)
+    return found.objective, *balanced(common, local), shares / shares.sum()
+
+
+def _finished(inputs: Inputs, constraints: Constraints, how: How, at: Tried) -> Hidden:
+    mixture = _Mixture(constraints, inputs.count, len(at[3]))
+    for _ in range(_ROUNDS):
+        at = _descended(inputs, mixture, how, at, Descent(how.max_iter // _ROUNDS, how.tol, (0.0,)))
+    value, common, local, shares = at
+    hidden = Hidden(learned_at(common, local, value), shares, 0.0)
+    return replace(hidden, likelihood=hidden.held_out(inputs, constraints))
+
+
+def _tiled(constraints: Constraints, count: int) -> Notions:
+    """Returns constraints as if each had been made in every notion, notion by notion."""
+    every = constraints.take(np.tile(np.arange(len(constraints)), count))
+    return Notions(every, np.repeat(np.arange(count), len(constraints)), count)
