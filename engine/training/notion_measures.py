@@ -1,8 +1,5 @@
 """Measures of embeddings in several notions of similarity: triplet error, nearest neighbours, consistency."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
@@ -49,18 +46,6 @@ def consistency(first: Rows, second: Rows, triplets: Triplets) -> Estimate:
     """Return the share of (n, 3) triplets that two embeddings of the same items, (m, D) and (m, E), order equally."""
     signs = [np.sign(far - near) for near, far in (_sides(first, triplets), _sides(second, triplets))]
     return Estimate([Sample((1 + signs[0] * signs[1]) / 2)])
-
-
-def mean_consistency(embeddings: Sequence[Rows], triplets: Triplets) -> float:
-    """Return the mean consistency over all pairs of embeddings in several notions, as in the paper's table 3."""
-    pairs = [(first, second) for place, first in enumerate(embeddings) for second in embeddings[:place]]
-    return float(np.mean([consistency(first, second, triplets).value for first, second in pairs]))
-
-
-def mean_of(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """Return the mean over notions, each weighing as much, and its standard error."""
-    errors: list[Any] = [one.standard_error or 0.0 for one in estimates]
-    return float(np.mean([one.value for one in estimates])), float(np.linalg.norm(errors) / len(errors))
 
 
 def _sides(embedded: Rows, triplets: Triplets) -> tuple[Rows, Rows]:

@@ -197,9 +197,3 @@ def balanced(common: Rows, local: Rows) -> tuple[Rows, Rows]:
     roots = np.sqrt(values[:width])
     inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 1e-8 * max(roots[0], 1e-300))
     return left[:, :width] * roots, inverse[:, None] * (left[:, :width].T @ factors)
-
-
-def rescaled(common: Rows, local: Rows, beta: float, gamma: float) -> tuple[Rows, Rows]:
-    """Returns a L and R / a, with the same K_t, for which beta |L|_F^2 = gamma sum of tr M_t: the corollary."""
-    scale = (gamma * float(np.square(local).sum()) / (beta * float(np.square(common).sum()))) ** 0.25
-    return common * scale, local / scale

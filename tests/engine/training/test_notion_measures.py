@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from engine.training.notion_measures import consistency, mean_consistency, mean_of, neighbor_error, triplet_error
+from engine.training.notion_measures import consistency, neighbor_error, triplet_error
 
 
 def test_triplet_errors_count_what_is_out_of_order():
@@ -30,10 +30,3 @@ def test_consistency_is_how_often_two_embeddings_agree():
     assert consistency(rows, rows, asked).value == 1
     other = np.array([[0.0], [3.0], [1.0]])
     assert consistency(rows, other, asked[:1]).value == 0
-    assert_allclose(mean_consistency([rows, rows, other], asked[:1]), 1 / 3)
-
-
-def test_the_mean_over_notions_weighs_them_alike():
-    rows = np.array([[0.0], [1.0], [3.0]])
-    right, wrong = np.array([[0, 1, 2]] * 8), np.array([[0, 2, 1]] * 2)
-    assert mean_of([triplet_error(rows, right), triplet_error(rows, wrong)]) == (0.5, 0.0)

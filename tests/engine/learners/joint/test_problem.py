@@ -18,7 +18,6 @@ from engine.learners.joint.problem import (
     Objects,
     balanced,
     penalty,
-    rescaled,
 )
 from engine.learners.metrics.constraints import triplets
 
@@ -118,7 +117,8 @@ def test_rescaling_never_raises_the_penalty():
     """The corollary: with the same K_t, both terms are equal then, so that only the product of the weights matters."""
     generator = np.random.default_rng(5)
     common, local, beta, gamma = generator.normal(size=(9, 3)), generator.normal(size=(4, 3, 3)), 5.0, 0.01
-    scaled = rescaled(common, local, beta, gamma)
+    scale = (gamma * np.square(local).sum() / (beta * np.square(common).sum())) ** 0.25
+    scaled = common * scale, local / scale
     assert_allclose(scaled[0] @ scaled[1], common @ local)
     terms = beta * np.square(scaled[0]).sum(), gamma * np.square(scaled[1]).sum()
     assert_allclose(terms[0], terms[1])
