@@ -47,6 +47,7 @@ def test_all_items_are_listed_as_csv(where: list[str]) -> None:
     assert found[0] == {
         "key": 'a,"b"',
         "labels": "x;y",
+        "notion_labels": "",
         "attributes": '{"n": 1}',
         "text": "two\nlines",
         "source": "/files/a.jpg",
