@@ -58,7 +58,7 @@ def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: How,
     A comparison has the probability sum of s_t p_t, with s_t the share of notion t and p_t = 1 / (1 + exp(near - far)).
     Its mean negative logarithm, plus the penalties of :class:`~engine.learners.joint.joint.JointMetrics`, is minimised.
     Its memberships s_t p_t / sum are the expectation step, renewed at every evaluation of L-BFGS, which is the
-    maximisation step; shares follow in rounds. Deterministic annealing made all notions alike. Notions come in no order.
+    maximisation step; shares follow in rounds. Deterministic annealing made all notions alike. They come in no order.
 
     Args:
         inputs: the rows.
