@@ -27,7 +27,7 @@ from engine.learners.joint.problem import Objects
 from engine.learners.metrics.constraints import triplets as constrained
 from engine.training.notion_measures import triplet_error
 
-GRID = (1e-3, 3e-3, 1e-2)
+GRID = (3e-4, 1e-3, 3e-3)
 TEST, HELD_OUT = 4_000, 0.1
 SOLVING = How(n_components=10, loss="logistic", tol=1e-5, max_iter=400)
 
@@ -129,7 +129,7 @@ def markdown(document: Document) -> str:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(parser, trials=5)
     parser.add_argument("--notions", type=numbers, default=(2, 3, 6), help="numbers of notions, 2 at least")
-    parser.add_argument("--triplets", type=positive, default=10_000, help="number of triplets of a notion")
+    parser.add_argument("--triplets", type=positive, default=40_000, help="number of triplets of a notion")
     parser.add_argument("--starts", type=positive, default=6, help="number of random starts")
 
 

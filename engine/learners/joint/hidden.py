@@ -19,8 +19,6 @@ from engine.learners.metrics.constraints import Constraints
 Rows = NDArray[np.float64]
 
 _ROUGH_STEPS, _ROUNDS = 60, 4
-_SHARPNESS = (0.3, 0.6, 1.0)
-"""Powers of the likelihoods in the memberships, one after another: at first comparisons belong to several notions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +57,8 @@ def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: How,
 
     A comparison has the probability sum of s_t p_t, with s_t the share of notion t and p_t = 1 / (1 + exp(near - far)).
     Its mean negative logarithm, plus the penalties of :class:`~engine.learners.joint.joint.JointMetrics`, is minimised.
-    The expectation step gives its memberships s_t p_t / sum, whose power below 1 keeps a start from settling too soon
-    (Ueda and Nakano, "Deterministic annealing EM algorithm", Neural Networks 1998); the maximisation step is each
-    evaluation of L-BFGS, as memberships are renewed there. Notions come in no order.
+    Its memberships s_t p_t / sum are the expectation step, renewed at every evaluation of L-BFGS, which is the
+    maximisation step; shares follow in rounds. Deterministic annealing made all notions alike. They come in no order.
 
     Args:
         inputs: the rows.
@@ -88,7 +85,7 @@ class _Mixture(Compared):
 
     def __init__(self, constraints: Constraints, rows: int, count: int) -> None:
         super().__init__(_tiled(constraints, count), rows, logistic)
-        self.shares, self.sharpness = np.full(count, 1 / count), 1.0
+        self.shares = np.full(count, 1 / count)
 
     def memberships(self, embedded: Rows) -> Rows:
         """Returns (T, c) memberships."""
@@ -107,9 +104,9 @@ class _Mixture(Compared):
     def _expected(self, found: Costs) -> tuple[Rows, Rows]:
         """Returns (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
         costs = found.values.reshape(len(self.shares), -1)
-        logarithms = self.sharpness * (np.log(self.shares)[:, None] - costs)
+        logarithms = np.log(self.shares)[:, None] - costs
         total = np.logaddexp.reduce(logarithms, axis=0)
-        return np.exp(logarithms - total), -total / self.sharpness
+        return np.exp(logarithms - total), -total
 
 
 Tried = tuple[float, Rows, Rows, Rows]
@@ -117,7 +114,7 @@ Tried = tuple[float, Rows, Rows, Rows]
 
 
 def _run(inputs: Inputs, constraints: Constraints, count: int, how: How, seed: int) -> Tried:
-    """Returns where a few steps from a random start lead, the memberships getting sharper."""
+    """Returns where a few steps from a random start lead."""
     checkpoint()
     generator, width = np.random.default_rng(seed), how.n_components
     mixture = _Mixture(constraints, inputs.count, count)
@@ -128,11 +125,7 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: How, seed: i
     losses = Losses(pooled, inputs.count, logistic, width)
     factors = [basis @ one for one in local]
     common, local = start.joint_start(inputs, factors, lambda embedded, _: losses(embedded[:1], 0.0), width, seed)
-    found = 0.0, common, local, mixture.shares
-    for sharpness in _SHARPNESS:
-        mixture.sharpness = sharpness
-        found = _descended(inputs, mixture, how, found, Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
-    return found
+    return _descended(inputs, mixture, how, (0.0, common, local, mixture.shares), Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
 
 
 def _descended(inputs: Inputs, mixture: _Mixture, how: How, at: Tried, descent: Descent) -> Tried:
