@@ -47,7 +47,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "folds": FOLDS,
         "held-out triplets that choose": ENOUGH,
         "solver": {"tol": SOLVING.tol, "max_iter": SOLVING.max_iter},
-        "further": options.further,
+        "further": options.further == "yes",
     }
     tasks = {f"{kind}, seed {seed}": (kind, seed) for kind in KINDS for seed in seeds}
     trials = run_trials(options, settings, tasks, run, settings, progress=report.progress)
@@ -119,7 +119,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(parser, trials=5)
     parser.add_argument("--budgets", type=numbers, default=BUDGETS, help="numbers of triplets of all views")
     parser.add_argument("--widths", type=numbers, default=WIDTHS, help="dimensions of the embeddings")
-    parser.add_argument("--no-further", dest="further", action="store_false", help="leave the further questions out")
+    parser.add_argument("--further", choices=("yes", "no"), default="yes", help="ask the two further questions, too")
 
 
 BENCHMARK = Benchmark(
