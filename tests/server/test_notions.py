@@ -1,5 +1,6 @@
 """Notions of similarity from the command line, here and over gRPC: learned from comparisons, searched and weighted."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,11 +23,21 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
         yield options
 
 
-@pytest.fixture
-def learned(where: list[str], tmp_path: Path) -> list[str]:
-    """The same, with both notions learned."""
-    done("train", "things", *LEARNER, "--constraints", write_triplets(tmp_path / "said.csv"), *where)
-    return where
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with such items and both notions learned, to be copied."""
+    folder = tmp_path_factory.mktemp("notions")
+    fill_things(Home(folder / "home"))
+    said = write_triplets(folder / "said.csv")
+    done("train", "things", *LEARNER, "--constraints", said, "--home", folder / "home")
+    return folder / "home"
+
+
+@pytest.fixture(params=BACKENDS)
+def learned(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iterator[list[str]]:
+    """The options by which commands reach a copy of it."""
+    with reached(Home(shutil.copytree(trained, tmp_path / "home")), request.param) as options:
+        yield options
 
 
 def hits(where: list[str], item: str, *options: object) -> list[list[dict]]:
@@ -132,6 +143,7 @@ def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path
     assert all(value > 0.85 for value in values)
 
 
+@pytest.mark.slow
 def test_items_without_features_are_placed_by_comparisons_alone(where: list[str], tmp_path: Path) -> None:
     """Those that were compared, and no others; who asks for another one is told why."""
     file = write_triplets(tmp_path / "said.csv")
