@@ -143,7 +143,6 @@ def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path
     assert all(value > 0.85 for value in values)
 
 
-@pytest.mark.slow
 def test_items_without_features_are_placed_by_comparisons_alone(where: list[str], tmp_path: Path) -> None:
     """Those that were compared, and no others; who asks for another one is told why."""
     file = write_triplets(tmp_path / "said.csv")
