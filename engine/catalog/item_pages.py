@@ -69,8 +69,9 @@ class ItemPages:
         firsts = {item // READ_AT_ONCE * READ_AT_ONCE for item in ids}
         wanted = [item for first in sorted(firsts) for item in range(first, first + READ_AT_ONCE)]
         found = {item: Shown(*columns) for item, columns in tx.items.shown(wanted).items()}
-        for item, shown in found.items():
-            self._pages.setdefault(item // ITEMS_A_PAGE, {})[item] = shown
+        for number in {item // ITEMS_A_PAGE for item in found}:  # a page may be shared with a later state: it is copied
+            of_page = {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
+            self._pages[number] = {**self._pages.get(number, {}), **of_page}
         self._held += len(found)
         while self._held > MOST_ITEMS and self._pages:
             self._held -= len(self._pages.pop(next(iter(self._pages)), ()))

@@ -43,7 +43,7 @@ def add_generation(
     fitted = fit()
     with catalog.read() as tx:
         _check_views(tx, fitted, views)
-        built = IndexedSpace(fitted, ()).built(tx)
+        built = IndexedSpace(fitted, (), tx.head().history).built(tx)
     with catalog.write() as tx:
         _check_views(tx, fitted, views)
         made, gone = _store(tx, replace(fitted, request_id=request_id))

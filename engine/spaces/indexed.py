@@ -52,6 +52,8 @@ class IndexedSpace:
     space: Space
     identity: tuple[int, ...]
     """What distinguishes it from other spaces of its name: another training, or other views after a deletion."""
+    history: str
+    """The catalog's history that the indexes' sequence numbers are of; a restored one may have the same identities."""
     indexes: Mapping[Target, Covered] = field(default_factory=dict)
 
     def following(self, tx: Transaction, head: Head, changes: Mapping[int, Changes]) -> "IndexedSpace":

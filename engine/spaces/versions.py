@@ -166,7 +166,7 @@ class Versions:
             if self._latest is not None:
                 version = self._latest[1]
                 known = version.spaces.get(name)
-                if known is not None and known.identity == space.identity:
+                if known is not None and known.history == space.history and known.identity == space.identity:
                     saved = known.saved({target: space.indexes[target].unsaved for target in tokens})
                     self._latest = None, replace(version, spaces={**version.spaces, name: saved})
 
@@ -197,15 +197,16 @@ class Versions:
         name = name or version.default_space
         identity = version.identity(name)
         with held(self._loading), version.read() as tx:
-            return IndexedSpace(self._spaces.get(tx, name), identity)
+            return IndexedSpace(self._spaces.get(tx, name), identity, version.history)
 
     def _index(self, space: IndexedSpace, target: Target) -> Covered:
         """Return a target's index, at the state that the catalog is in; StaleError where the space is another one."""
         known = self.current().spaces.get(space.space.name)
-        if known is not None and known.identity == space.identity and target in known.indexes:
+        same = known is not None and (known.history, known.identity) == (space.history, space.identity)
+        if known is not None and same and target in known.indexes:
             return known.indexes[target]  # somebody was faster
         with self._catalog.read() as tx:
-            if space_identity(tx, space.space.name) != space.identity:
+            if tx.head().history != space.history or space_identity(tx, space.space.name) != space.identity:
                 raise StaleError
             return space.with_target(tx, self.indexes, target).indexes[target]
 
@@ -214,7 +215,7 @@ class Versions:
         name = space.space.name
         with held(self._changing):
             version = self._next()
-            if version.identities.get(name) != space.identity:
+            if version.history != space.history or version.identities.get(name) != space.identity:
                 raise StaleError
             joined = version.spaces.get(name, space).holding(space.indexes)
             self._latest = None, replace(version, spaces={**version.spaces, name: joined})
@@ -269,8 +270,10 @@ class Versions:
 
 
 def _exists(tx: Transaction, space: IndexedSpace) -> bool:
-    """Return whether a space is in the catalog, in use or not."""
+    """Return whether a space is in the catalog, in use or not, and its indexes are of the catalog's history."""
     name = space.space.name
+    if tx.head().history != space.history:
+        return False
     if name == RAW:
         return raw_identity(tx.views.all()) == space.identity
     return any((one.generation, one.sequence) == space.identity for one in tx.spaces.generations(name))
