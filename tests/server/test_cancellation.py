@@ -131,6 +131,7 @@ def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollectio
         assert not next(view for view in collection.views() if view.name == "sift").fitted
 
 
+@pytest.mark.slow
 def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: RemoteCollection) -> None:
     """The command ends with 130, the training it asked for as well."""
     jobs = rows.connection

@@ -210,6 +210,7 @@ def test_kill_9_in_the_middle_and_running_again_ends_with_every_file_once(home: 
         assert len(view.hits) == 179
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed(home: Home, tmp_path: Path):
     write_pictures(tmp_path / "many", 60)
     home.create("killed", ["gist"]).close()

@@ -230,6 +230,20 @@ def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
     assert keys(items.search(request(59, k=1))) == ["item/010"]
 
 
+def test_what_was_compacted_across_a_restore_is_not_taken_for_the_restored(home, items, tmp_path):
+    """The restored collection's spaces have the same numbers, but other items."""
+    home.backup("line", tmp_path / "copy.db")
+    items.delete_items([f"item/{number:03}" for number in range(20)])
+    items.search(request(k=40))
+    versions = items._versions()
+    space = versions.current().space("raw")
+    ((target, covered),) = space.indexes.items()
+    home.restore("line", tmp_path / "copy.db", replace=True).close()
+    assert len(keys(items.search(request(k=40)))) == 40
+    versions._compacted(space, target, covered)  # as the background does, late
+    assert len(keys(items.search(request(k=40)))) == 40
+
+
 @pytest.mark.parametrize("kind", ["new", "key", "filter"])
 def test_a_search_ends_although_others_write_before_everything_that_it_reads(items, monkeypatch, kind):
     """It is answered from one state, of those there were meanwhile."""

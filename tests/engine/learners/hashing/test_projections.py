@@ -56,6 +56,7 @@ def test_itq_rotates_the_principal_components():
     np.testing.assert_allclose(np.linalg.svd(matrix @ leading.T)[1], 1.0, atol=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(angle=st.floats(0.05, 3.1), seed=st.integers(0, 1000), n_bits=st.sampled_from([48, 512]))
 def test_lsh_bits_differ_in_proportion_to_the_angle(angle, seed, n_bits):
