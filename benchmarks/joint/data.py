@@ -50,8 +50,7 @@ def triplets(views: Sequence[Rows], counts: Sequence[int], generator: np.random.
 
 def of(comparisons: Comparisons, notion: int) -> NDArray[np.int64]:
     """Returns the triplets of a notion, (n, 3)."""
-    assert comparisons.notions is not None, "they are made with notions"  # noqa: S101
-    return np.asarray(comparisons.items[comparisons.notions == str(notion)])
+    return np.asarray(comparisons.items[np.asarray(comparisons.notions) == str(notion)])
 
 
 def _ordered(view: Rows, count: int, generator: np.random.Generator) -> NDArray[np.int64]:

@@ -86,9 +86,8 @@ def _validated(
 
 def _folds(train: Comparisons, seed: int) -> NDArray[np.intp]:
     """Returns the fold of each triplet, (n,); every notion is spread evenly."""
-    assert train.notions is not None, "they are made with notions"  # noqa: S101
     found = np.empty(len(train), np.intp)
-    order = np.lexsort((np.random.default_rng(seed).random(len(train)), train.notions))
+    order = np.lexsort((np.random.default_rng(seed).random(len(train)), np.asarray(train.notions)))
     found[order] = np.arange(len(train)) % FOLDS
     return found
 

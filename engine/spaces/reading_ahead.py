@@ -51,7 +51,7 @@ class ReadingAhead:
                 if self._read_page(first, last):
                     first += ITEMS_A_PAGE
                 pause = _PAUSE * (time.monotonic() - began)
-        except CrossviewError:  # whoever finds the items is told
+        except CrossviewError:  # a search that needs these items reports it
             return
 
     def _extent(self) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.capabilities import Capabilities
@@ -81,10 +81,6 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner):
     def n_iter_(self) -> int:
         """The steps taken, of the view that took most."""
         return max(self.steps_)
-
-    def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
-        """Returns -1 for all of (n,) classes: every item has a place in every notion."""
-        return np.full(len(np.asarray(labels)), -1 if self.n_metrics_ > 1 else 0, np.intp)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.metric_names_ = [] if given.notion_classes is None else [str(name) for name in given.notion_classes]
