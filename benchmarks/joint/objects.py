@@ -11,8 +11,9 @@ from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.joint import tables
 from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method
 from benchmarks.joint.sets import ATTRIBUTES, PICTURES, Notions, aeroplanes, faces
+from engine.learners.joint.fitting import Sharing
 
-GRIDS: Mapping[str, Sequence[float]] = {
+GRIDS: Mapping[Sharing, Sequence[float]] = {
     "joint": (3e-2, 1e-2, 3e-3),
     "independent": (1e-1, 1e-2, 1e-3),
     "pooled": (1e-1, 1e-2, 1e-3),
@@ -56,7 +57,7 @@ def measure(options: argparse.Namespace, load: Callable[..., Notions]) -> dict[s
 def run(seed: int, load: Callable[[int], Notions], budgets: Sequence[int], widths: Sequence[int]) -> dict[str, Any]:
     """Returns the errors of every method by number of triplets, of the objects of one seed."""
     notions = load(seed)
-    methods = [Method(sharing, width, grid) for width in widths for sharing, grid in GRIDS.items()]  # type: ignore[arg-type]
+    methods = [Method(sharing, width, grid) for width in widths for sharing, grid in GRIDS.items()]
     found = tables.curves(notions, methods, budgets, seed)
     return {"seed": seed, "consistency": tables.consistency(notions, seed), "curves": found}
 
