@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from engine.learners.base import LinearLearner, MultiView, Rows, SeparateLearner
 from engine.learners.capabilities import Capabilities
 from engine.learners.joint.classes import Classes
-from engine.learners.joint.fitting import How, Sharing, Solving, shares_of
+from engine.learners.joint.fitting import How, Sharing, Solving
 from engine.learners.joint.given import Listed, labels_of, notions_of
 from engine.learners.joint.losses import LossName
 from engine.learners.joint.problem import Features
@@ -94,6 +94,9 @@ class JointMetrics(LinearLearner, SeparateLearner):
     def add_notions(self, X: MultiView, y: Supervision) -> Self:
         """Learns metrics of notions that were not fitted, over the map that is; all that was fitted stays as it is.
 
+        The penalty weighs as much beside a new notion's mean loss as it did beside that of all that was fitted: a share
+        of that loss, as in ``fit``, would leave the metric of few comparisons near zero.
+
         Args:
             X: rows of every view, as for ``fit``.
             y: with comparisons, or classes, by notion. Those in notions that were fitted are not looked at.
@@ -165,8 +168,7 @@ class JointMetrics(LinearLearner, SeparateLearner):
         for name in names:
             source = self._source(rows, given, view, [name])
             totals = np.concatenate([totals, source.totals])
-            share = shares_of(totals, self.balance)[-1]  # as if it had been learned with those before it
-            (factor,) = source.learn(mapped, replace(how, alpha=self.alpha / share)).factors
+            (factor,) = source.learn(mapped, how).factors
             weights.append((common @ factor).T)
             local.append(np.pad(factor, ((0, 0), (0, common.shape[1] - factor.shape[1]))))
         return {

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.comparisons import Comparisons
-from engine.learners.joint.fitting import How, Learned, shares_of
+from engine.learners.joint.fitting import How, Learned
 from engine.learners.joint.given import Listed, names_of
 from engine.learners.joint.problem import Features, Objects
 from engine.learners.metrics.options import Bounds
@@ -38,7 +38,6 @@ class JointObjects:
     common_: NDArray[np.float64] = field(init=False)
     embeddings_: dict[str, NDArray[np.float64]] = field(init=False)
     learned_: Learned = field(init=False)
-    _totals: NDArray[np.float64] = field(init=False)
 
     def fit(self, comparisons: Comparisons, count: int) -> Self:
         """Places ``count`` objects by comparisons of their positions, in the notions that these name.
@@ -53,7 +52,6 @@ class JointObjects:
             self.learned_ = source.learn(inputs, self.how)
         if self.how.sharing == "pooled":
             self.names_ = [""]
-        self._totals = source.totals
         self.common_ = inputs.project(self.learned_.common)
         factors = zip(self.names_, self.learned_.factors, strict=True)
         self.embeddings_ = {name: inputs.project(factor) for name, factor in factors}
@@ -61,6 +59,8 @@ class JointObjects:
 
     def add_notion(self, name: str, comparisons: Comparisons) -> Self:
         """Places the objects in one more notion, over the common embedding, which stays.
+
+        The penalty weighs as much beside the mean loss of these comparisons as it did beside that of all the others.
 
         Raises:
             ValueError: if the notion is known, or where notions share no embedding; and as ``fit``.
@@ -70,12 +70,10 @@ class JointObjects:
         if name in self.names_:
             raise ValueError(f"notion {name!r} is known already")
         source = self._source(replace(comparisons, notions=None), [name], len(self.common_))
-        totals = np.concatenate([self._totals, source.totals])
-        share = shares_of(totals, self.how.balance)[-1]
-        how = replace(self.how, sharing="independent", alpha=self.how.alpha / share)
+        how = replace(self.how, sharing="independent")
         with one_blas_thread():
             (factor,) = source.learn(Features(self.common_), how).factors
-        self.names_, self._totals = [*self.names_, name], totals
+        self.names_ = [*self.names_, name]
         self.embeddings_[name] = self.common_ @ factor
         return self
 
