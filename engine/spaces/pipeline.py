@@ -21,6 +21,7 @@ from engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""
+_BETWEEN = "\x1f"  # the labels of a class
 _ITEMS_AT_ONCE = 4_096
 """Of distances, which are computed in float64: the vectors of all items would take twice the memory again."""
 
@@ -203,4 +204,9 @@ def _position(value: Any, views: Sequence[str]) -> Any:
 
 def class_of(labels: Sequence[str]) -> str:
     """Return the class that a set of labels is learned as."""
-    return "\x1f".join(labels)
+    return _BETWEEN.join(labels)
+
+
+def labels_of(name: str) -> tuple[str, ...]:
+    """Return the set of labels that is learned as a class."""
+    return tuple(name.split(_BETWEEN)) if name else ()

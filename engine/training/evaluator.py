@@ -9,14 +9,13 @@ import numpy as np
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.errors import NotFoundError, NotReadyError
 from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
 from engine.learners.chain import Chain
 from engine.progress import Progress
 from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build
 from engine.spaces.space import Space
-from engine.spaces.target import view_of
 from engine.training.codebooks import codebooks
 from engine.training.databases import check_database, chosen_databases, contents, described
 from engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
@@ -27,8 +26,7 @@ from engine.training.groups import groups_of
 from engine.training.learning import fit_added_views, learn
 from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
-
-_NO_LABEL = "no item with these views has a label: index with --labels folder or a CSV file"
+from engine.training.targets import NO_LABEL, notion_of, target_views
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +68,8 @@ def evaluate(
     able = plan.items.ids_in(request.view)
     asked = [np.intersect1d(one.queries, able, assume_unique=True) for one in plan.divisions.parts]
     sentences = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
+    if plan.what.notion:
+        sentences.append(_notion_note(plan))
     if plan.items.groups is not None and plan.what.by == LABELS:
         sentences.append("no query finds an item of its own group")
     return Evaluation(
@@ -84,8 +84,10 @@ def evaluate(
 
 
 def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> _Plan:
-    by = request.by or (LABELS if tx.items.label_counts() else ITEMS)
-    targets = _target_views(spaces, request, by)
+    notion = notion_of(spaces, request)
+    labelled = notion in tx.items.notion_label_counts() or tx.items.label_counts()
+    by = request.by or (LABELS if labelled else ITEMS)
+    targets = target_views(spaces, request, by, notion)
     compared = [space for space in spaces if targets[space.name]]
     views = {}
     for space in compared:  # to be fitted again, a space needs all its views
@@ -101,20 +103,21 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         # The attribute was removed since the training; what that held out is known all the same.
     items, kind = found, "items"
     if by == LABELS:
-        items, kind = found.take(np.array([bool(labels) for labels in found.labels], bool)), "labelled items"
+        items = replace(found, labels=found.labels_in(notion))
+        items, kind = items.take(np.array([bool(labels) for labels in items.labels], bool)), "labelled items"
         if not len(items):
-            raise NotReadyError(_NO_LABEL)
+            raise NotReadyError(NO_LABEL)
     divisions = divide(compared, items, kind, request, grouping)
-    target_views = list(dict.fromkeys(chain.from_iterable(targets.values())))
-    divisions = draw_queries(divisions, items, target_views, request, by)
-    databases, note = chosen_databases(items, divisions, target_views, by, request.databases)
+    searched = list(dict.fromkeys(chain.from_iterable(targets.values())))
+    divisions = draw_queries(divisions, items, searched, request, by)
+    databases, note = chosen_databases(items, divisions, searched, by, request.databases)
     if set(databases) - {UNSEEN}:
         check_trained(compared, divisions, kind)
-    for target in target_views:
+    for target in searched:
         for division in divisions.parts:
             for database in databases:
                 check_database(database, items, division, (request.view, target), by)
-    what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS))
+    what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion)
     return _Plan(
         view=request.view,
         spaces=compared,
@@ -125,31 +128,6 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         what=what,
         note=note,
     )
-
-
-def _target_views(spaces: Sequence[Space], request: EvaluationRequest, by: str) -> dict[str, tuple[str, ...]]:
-    """Return, by space, the views to find items in: of several spaces, what each can match with the query view.
-
-    Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them, NotReadyError
-    where there are no labels, and nothing else can be measured.
-    """
-    view, targets = request.view, request.targets
-    found = {}
-    for space in spaces:
-        names = [target for target in targets if space.cross_view or view_of(target) == view]
-        matched = space.targets_for(view, names)
-        found[space.name] = tuple(dict.fromkeys(target.view for target in matched)) if names or not targets else ()
-    if not any(found.values()):
-        spaces[0].targets_for(view, targets)
-    if by != ITEMS:
-        return found
-    found = {name: tuple(target for target in matched if target != view) for name, matched in found.items()}
-    if any(found.values()):
-        return found
-    across = f"items find their own other view in a space across views, in other views than {view!r}"
-    if request.by:
-        raise InvalidInputError(f"{across}: measure such a space, as of multi-npp or cca, or by labels")
-    raise NotReadyError(f"{_NO_LABEL}; without labels {across}")
 
 
 def _measured(
@@ -201,6 +179,18 @@ def _by_view(plan: _Plan) -> Iterator[str]:
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count} {view}" for view, count in counts.items())
             yield f"{database} items to find by view: {listed}"
+
+
+def _notion_note(plan: _Plan) -> str:
+    """Return which distances and labels are those of the notion."""
+    notion = plan.what.notion
+    distances = f"distances are those in the notion {notion!r}"
+    if without := [space.name for space in plan.spaces if notion not in space.pipeline.metric_names_]:
+        distances += f", and the only ones of {', '.join(without)}"
+    if plan.what.by == ITEMS:
+        return distances
+    labels = "those in it, too" if notion in plan.items.notion_classes else "the items' own"
+    return f"{distances}; labels are {labels}"
 
 
 def _ranking_note(space: Space, what: What) -> str:

@@ -12,7 +12,7 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.comparisons import Comparisons
-from engine.spaces.pipeline import class_of
+from engine.spaces.pipeline import class_of, labels_of
 from engine.training.groups import split_groups
 
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
@@ -97,6 +97,12 @@ class Examples:
     def indicators(self) -> Any:
         """Return which example has which label, a sparse (n, L) matrix of 0 and 1."""
         return MultiLabelBinarizer(sparse_output=True).fit_transform(self.labels)
+
+    def labels_in(self, notion: str) -> tuple[tuple[str, ...], ...]:
+        """Return the labels in a notion, where any example has one in it, else the examples' own."""
+        if notion not in self.notion_classes:
+            return self.labels
+        return tuple(labels_of(name) for name in self.notion_classes[notion].tolist())
 
     def several_labels(self) -> bool:
         """Return whether any example has more than one label."""

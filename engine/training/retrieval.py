@@ -24,6 +24,7 @@ _ROWS_AT_ONCE = 16_384
 """Rows that are embedded at a time: what the stages of a pipeline make of them may be wide."""
 
 Bools = NDArray[np.bool_]
+Labels = tuple[str, ...]
 Part = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[int]]
 """Positions of some queries, their rankings, and the lengths of hit lists that these are for."""
 
@@ -34,6 +35,8 @@ class What(NamedTuple):
     databases: Sequence[str]
     by: str
     ks: Sequence[int]
+    notion: str
+    """The notion whose distances and labels are measured; "": all that there are."""
 
 
 class Trial(NamedTuple):
@@ -68,11 +71,11 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
     queries = queries.having_all(view, target) if what.by == ITEMS else queries.seen_in(view)
     found = trial.items.of_ids(np.union1d(division.held_out, division.trained)).seen_in(target)
     unseen = np.isin(found.ids, division.held_out)
-    metrics = _metrics(trial, found, unseen, target)
+    metrics = _metrics(trial, found, unseen, target, what.notion)
     probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
-    labelled = None if what.by == ITEMS else _members(queries, found)
+    labelled = None if what.by == ITEMS else _members(queries.labels_in(what.notion), found.labels_in(what.notion))
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median] = {}
     for database in what.databases:
@@ -97,8 +100,10 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
     return estimates
 
 
-def _metrics(trial: Trial, items: Examples, unseen: Bools, view: str) -> Bools:
-    """Return under which metrics the items are indexed, (n, metrics)."""
+def _metrics(trial: Trial, items: Examples, unseen: Bools, view: str, notion: str) -> Bools:
+    """Return under which metrics the items are indexed, (n, metrics); of a notion under its own."""
+    if notion in trial.pipeline.metric_names_:
+        return np.tile(np.array(trial.pipeline.metric_names_) == notion, (len(items), 1))
     if trial.pipeline.n_metrics_ == 1:
         return np.ones((len(items), 1), bool)
     return metrics_of_items(trial.pipeline, np.where(unseen, "", items.classes()), trial.space.views.index(view))
@@ -118,10 +123,10 @@ def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -
     return _Placed(*(np.concatenate(column) for column in columns))
 
 
-def _members(queries: Examples, items: Examples) -> tuple[measures.Members, measures.Members]:
+def _members(queries: Sequence[Labels], items: Sequence[Labels]) -> tuple[measures.Members, measures.Members]:
     """Return which labels the queries, (q, L), and the items have, (n, L)."""
-    classes = sorted({label for one in (queries, items) for labels in one.labels for label in labels})
-    return measures.members(queries.labels, classes), measures.members(items.labels, classes)
+    classes = sorted({label for labels in (*queries, *items) for label in labels})
+    return measures.members(queries, classes), measures.members(items, classes)
 
 
 def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -2,10 +2,11 @@
 
 import pytest
 from drawn import numbered, write_pictures
+from notions import NOTIONS, key, rows
 
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import EvaluationRequest
-from engine.item import IndexOptions, NewItem
+from engine.item import IndexOptions, ItemUpdate, NewItem
 from engine.recipe import Recipe
 
 
@@ -69,3 +70,51 @@ def test_without_labels_there_is_nothing_to_measure(home):
 def test_measurements_that_make_no_sense_are_refused(collection, options):
     with pytest.raises(InvalidInputError):
         collection.evaluate(EvaluationRequest(view="color", spaces=("raw",), **options))
+
+
+@pytest.fixture
+def things(home):
+    """Items alike in two notions, each with a label of its own; half of them were not trained on."""
+    signs = {notion: (rows()[:, columns] > 0).astype(int).astype(str) for notion, columns in NOTIONS.items()}
+    with home.create("things", ("view=vectors:dim=6",)) as made:
+        made.import_items(
+            [
+                NewItem(
+                    key(number),
+                    rows={"view": row},
+                    notion_labels={notion: ("".join(quadrants[number]),) for notion, quadrants in signs.items()},
+                )
+                for number, row in enumerate(rows())
+            ]
+        )
+        made.train(Recipe(spec="joint:4", views=("view",), holdout=0.5))
+        yield made
+
+
+def test_a_notion_is_measured_by_its_own_distances_and_labels(things):
+    """By the notion's name or the target's; a space without the notion by the distances that it has."""
+    color = things.evaluate(EvaluationRequest(view="view", targets=("color",), k=(3,)))
+    assert "distances are those in the notion 'color'; labels are those in it, too" in color.protocol
+    assert color.rows == things.evaluate(EvaluationRequest(view="view", targets=("view:color",), k=(3,))).rows
+    shape = things.evaluate(EvaluationRequest(view="view", targets=("shape",), k=(3,)))
+    assert color.rows != shape.rows
+    both = things.evaluate(EvaluationRequest(view="view", spaces=("joint", "raw"), targets=("color",), k=(3,)))
+    assert "the only ones of raw" in both.protocol
+    learned, raw = (row.value for row in both.rows if (row.metric, row.database) == ("map", "trained"))
+    assert learned > raw + 0.1
+
+
+def test_notions_are_measured_one_at_a_time(things):
+    with pytest.raises(InvalidInputError, match="one notion is measured at a time"):
+        things.evaluate(EvaluationRequest(view="view", targets=("color", "shape")))
+
+
+def test_without_labels_in_a_notion_the_items_own_are_found(things):
+    """What is near in color is mostly of another shape."""
+    signs = (rows()[:, NOTIONS["shape"]] > 0).astype(int).astype(str)
+    things.update_items(
+        [ItemUpdate(key(n), labels=("".join(one),), notion_labels={"color": ()}) for n, one in enumerate(signs)]
+    )
+    found = {notion: things.evaluate(EvaluationRequest(view="view", targets=(notion,), k=(3,))) for notion in NOTIONS}
+    assert "labels are the items' own" in found["color"].protocol
+    assert value(found["shape"], "view", "view", "map", None) > value(found["color"], "view", "view", "map", None) + 0.1

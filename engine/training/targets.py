@@ -1,0 +1,55 @@
+"""What an evaluation is to measure: the views that items are found in, or one notion of similarity."""
+
+from collections.abc import Sequence
+
+from engine.errors import InvalidInputError, NotReadyError
+from engine.evaluation import ITEMS, EvaluationRequest
+from engine.spaces.space import Space
+from engine.spaces.target import Target, view_of
+
+NO_LABEL = "no item with these views has a label: index with --labels folder or a CSV file"
+
+
+def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:
+    """Return the notion of similarity that the targets asked for are of; "" where they are of none.
+
+    Raises InvalidInputError for targets of several notions, each of which has labels of its own.
+    """
+    known = {name for space in spaces for name in space.pipeline.metric_names_}
+    asked = dict.fromkeys(target.partition(":")[2] or target for target in request.targets)
+    if not known.intersection(asked):
+        return ""
+    if len(asked) > 1:
+        raise InvalidInputError(f"one notion is measured at a time, by its own labels, not {', '.join(asked)}")
+    return next(iter(asked))
+
+
+def target_views(
+    spaces: Sequence[Space], request: EvaluationRequest, by: str, notion: str
+) -> dict[str, tuple[str, ...]]:
+    """Return, by space, the views to find items in: of several spaces, what each can match with the query view.
+
+    Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them, NotReadyError
+    where there are no labels, and nothing else can be measured.
+    """
+    matched = {space.name: _matched(space, request, notion) for space in spaces}
+    found = {name: tuple(dict.fromkeys(target.view for target in targets)) for name, targets in matched.items()}
+    if not any(found.values()):
+        spaces[0].targets_for(request.view, request.targets)
+    if by != ITEMS:
+        return found
+    found = {name: tuple(target for target in views if target != request.view) for name, views in found.items()}
+    if any(found.values()):
+        return found
+    across = f"items find their own other view in a space across views, in other views than {request.view!r}"
+    if request.by:
+        raise InvalidInputError(f"{across}: measure such a space, as of multi-npp or cca, or by labels")
+    raise NotReadyError(f"{NO_LABEL}; without labels {across}")
+
+
+def _matched(space: Space, request: EvaluationRequest, notion: str) -> Sequence[Target]:
+    """Return what of the targets asked for a space has; of a notion that it has not, the view itself."""
+    if notion and notion not in space.pipeline.metric_names_:
+        return space.targets_of(request.view)
+    names = [one for one in request.targets if notion or space.cross_view or view_of(one) == request.view]
+    return space.targets_for(request.view, names) if names or not request.targets else ()
