@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
 from engine.learners.joint.compared import Notions
 from engine.learners.joint.fitting import How, Learned, learn
+from engine.learners.joint.losses import LossName
 from engine.learners.joint.problem import Objects
 from engine.learners.metrics.constraints import triplets
 from engine.questions import Places, choose
@@ -49,6 +50,13 @@ WAYS: Mapping[str, Way] = {
 }
 
 
+def learned(answers: Triplets, count: int, alpha: float, loss: LossName, before: Learned | None) -> Learned:
+    """Returns what (m, 3) answers tell of ``count`` objects, going on from what fewer answers told."""
+    constraints = Notions(triplets(answers, 0.0), np.zeros(len(answers), np.int64), 1)
+    how = How(n_components=DIMENSIONS, alpha=alpha, loss=loss, sharing="independent", tol=1e-4, max_iter=200)
+    return learn(Objects(count), constraints, how, before)
+
+
 class Session:
     """One person's answers about objects in one notion, and the embedding that is learned from them."""
 
@@ -73,10 +81,8 @@ class Session:
     def embedding(self) -> NDArray[np.float64]:
         """Returns the places of the objects, (n, D)."""
         count = len(self._distances)
-        constraints = Notions(triplets(self.answers, 0.0), np.zeros(len(self.answers), np.int64), 1)
         alpha = PENALTY * self._way.triplets**0.5 / len(self.answers)  # triplets of one grid share what they tell
-        how = How(n_components=DIMENSIONS, alpha=alpha, loss="logistic", sharing="independent", tol=1e-4, max_iter=200)
-        self._learned = learn(Objects(count), constraints, how, self._learned)
+        self._learned = learned(self.answers, count, alpha, "logistic", self._learned)
         return np.asarray(Objects(count).project(self._learned.factors[0]))
 
     def error(self, test: Triplets) -> float:

@@ -1,6 +1,6 @@
 """Embeddings of several notions by one method, its weight tuned on the triplets that it learns from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.joint.data import of
+from benchmarks.joint.people import Triplets
 from engine.learners.comparisons import Comparisons
 from engine.learners.joint.fitting import How, Sharing
 from engine.learners.joint.objects import JointObjects
@@ -23,11 +24,15 @@ SOLVING = How(tol=1e-4, max_iter=300)
 
 @dataclass(frozen=True)
 class Method:
-    """How notions are shared, in how many dimensions, and the weights that are tried."""
+    """How notions are shared, in how many dimensions, and the weights that are tried.
+
+    ``enough`` is how many held-out triplets choose a weight; None: ``ENOUGH``.
+    """
 
     sharing: Sharing
     width: int
     grid: Sequence[float]
+    enough: int | None = None
 
     @property
     def name(self) -> str:
@@ -48,17 +53,21 @@ class Embedded:
 
 
 def tuned(method: Method, train: Comparisons, count: int, notions: int, seed: int) -> Embedded:
-    """Returns what a method makes of triplets, with the weight of the least error in folds of them.
+    """Returns what a method makes of triplets, with the weights that are best for it."""
+    best = weights(method, train, count, notions, seed)
+    fitted = {alpha: fit(method, alpha, train, count, notions) for alpha in set(best)}
+    return Embedded([fitted[alpha][notion] for notion, alpha in enumerate(best)], best)
+
+
+def weights(method: Method, train: Comparisons, count: int, notions: int, seed: int) -> list[float]:
+    """Returns the weight of the least error in folds of the triplets, of each notion.
 
     Independent metrics have the best weight of each notion, others the best of all.
     """
     tried = {alpha: _validated(method, alpha, train, count, notions, seed) for alpha in method.grid}
     if method.sharing == "independent":
-        best = [min(tried, key=lambda alpha: tried[alpha][notion]) for notion in range(notions)]
-    else:
-        best = [min(tried, key=lambda alpha: float(np.mean(tried[alpha])))] * notions
-    fitted = {alpha: fit(method, alpha, train, count, notions) for alpha in set(best)}
-    return Embedded([fitted[alpha][notion] for notion, alpha in enumerate(best)], best)
+        return [min(tried, key=lambda alpha: tried[alpha][notion]) for notion in range(notions)]
+    return [min(tried, key=lambda alpha: float(np.mean(tried[alpha])))] * notions
 
 
 def fit(method: Method, alpha: float, train: Comparisons, count: int, notions: int) -> list[Rows]:
@@ -78,7 +87,7 @@ def _validated(
     """Returns the mean error of each notion over the folds that are looked at, (T,)."""
     folds = _folds(train, seed)
     errors = []
-    for fold in range(min(FOLDS, -(-ENOUGH * FOLDS // len(train)))):
+    for fold in range(min(FOLDS, -(-(method.enough or ENOUGH) * FOLDS // len(train)))):
         rows = fit(method, alpha, train.take(folds != fold), count, notions)
         errors.append(Embedded(rows, ()).errors(train.take(folds == fold)))
     return np.asarray(np.mean(errors, axis=0))
@@ -90,6 +99,25 @@ def _folds(train: Comparisons, seed: int) -> NDArray[np.intp]:
     order = np.lexsort((np.random.default_rng(seed).random(len(train)), np.asarray(train.notions)))
     found[order] = np.arange(len(train)) % FOLDS
     return found
+
+
+def best_of(
+    fit: Callable[[Triplets, float], Rows], grid: Sequence[float], given: Triplets, seed: int, enough: int = ENOUGH
+) -> tuple[Rows, float]:
+    """Returns what ``fit`` makes of (n, 3) triplets of one notion, with the best weight of a grid, and this weight.
+
+    It is that of the least error in folds of them, of which so many are looked at as have ``enough`` triplets.
+    """
+    folds = np.random.default_rng(seed).permutation(len(given)) % FOLDS
+
+    def error(alpha: float) -> float:
+        looked_at = range(min(FOLDS, -(-enough * FOLDS // len(given))))
+        held_out = [given[folds == fold] for fold in looked_at]
+        fitted = [fit(given[folds != fold], alpha) for fold in looked_at]
+        return float(np.mean([triplet_error(*found).value for found in zip(fitted, held_out, strict=True)]))
+
+    best = min(grid, key=error)
+    return fit(given, best), best
 
 
 def area(budgets: Sequence[int], errors: Sequence[float]) -> float:

@@ -16,6 +16,8 @@ Table = NDArray[np.float64]
 OBJECTS, WIDTH = 200, 10
 WIDTHS = (2, 3, 4, 5, 6, 7)
 """Of the random subspaces that are the notions of synthetic objects."""
+SENSES, COORDINATES = 5, 4
+"""Notions that share coordinates, and how many of these they have in common, and each of its own."""
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "person": ("Male", "White", "Young"),
     "figure": ("Chubby", "RoundFace"),
@@ -61,6 +63,19 @@ def clustered(seed: int) -> Notions:
     classes = generator.integers(4, size=OBJECTS)
     points = generator.uniform(0, 10, size=(4, WIDTH))[classes] + generator.normal(size=(OBJECTS, WIDTH))
     return Notions(_names(), _projected(points, generator), classes)
+
+
+def partly_shared(share: float, seed: int) -> Notions:
+    """Returns 200 normal points in five notions, which have four coordinates in common and four of their own each.
+
+    The common ones are ``share`` of each squared distance: notions are the more consistent, the greater it is.
+    """
+    generator = np.random.default_rng([seed, 1])
+    common, *own = (
+        cdist(points, points, "sqeuclidean") for points in generator.normal(size=(1 + SENSES, OBJECTS, COORDINATES))
+    )
+    names = tuple(f"notion {number}" for number in range(1, SENSES + 1))
+    return Notions(names, np.stack([share * common + (1 - share) * one for one in own]))
 
 
 def aeroplanes(seed: int) -> Notions:

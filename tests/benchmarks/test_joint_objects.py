@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.joint import active, objects, poses, sets
+from benchmarks.joint import active, newview, objects, poses, sets
+from benchmarks.joint import consistency as joint_consistency
+from benchmarks.joint import methods as joint_methods
 from benchmarks.joint.people import Person, drawn, seconds, wrong
 from benchmarks.joint.tables import consistency
+from engine.learners.joint.fitting import How
 
 
 def test_residuals_ignore_place_and_size_but_not_turns():
@@ -68,3 +71,41 @@ def test_curves_of_objects_write_their_figures(tmp_path, monkeypatch):
     text = (tmp_path / "joint-poses.md").read_text()
     assert "| joint, D = 3 |" in text
     assert "Triplet consistency" in text
+
+
+def test_a_new_notion_writes_its_figures(tmp_path, monkeypatch):
+    """Over the map of the others, from the start, and by itself."""
+    for grid in ("MAP", "ALONE"):
+        monkeypatch.setattr(newview, grid, getattr(newview, grid)[1:2])
+    for module in (newview, joint_methods):
+        monkeypatch.setattr(module, "SOLVING", How(max_iter=20, tol=1e-2))
+    out = tmp_path / "out.json"
+    arguments = ["--trials", "1", "--workers", "1", "--sets", "poses", "--many", "400", "--few", "30,100"]
+    assert newview.BENCHMARK.main([*arguments, "--json", str(out), "--report", str(tmp_path)]) == 0
+    (trial,) = json.loads(out.read_text())["trials"]
+    assert [one["notion"] for one in trial["notions"]] == list(poses.SUBSETS)
+    text = (tmp_path / "joint-newview.md").read_text()
+    assert "| added over the map |" in text
+    assert "better than independent up to" in text
+
+
+def test_notions_are_the_more_consistent_the_more_they_share():
+    """From chance, where they share nothing, to the same order, where they share all."""
+    found = [consistency(sets.partly_shared(share, 100), 0) for share in (0, 0.3, 0.6, 1)]
+    assert found == sorted(found)
+    assert found[0] == pytest.approx(0.5, abs=0.03)
+    assert found[-1] == 1
+
+
+def test_consistency_writes_the_gains_beside_the_papers(tmp_path, monkeypatch):
+    """Of each set in the order of its consistency."""
+    monkeypatch.setattr(joint_consistency, "GRIDS", dict.fromkeys(objects.GRIDS, (0.01,)))
+    monkeypatch.setattr(joint_methods, "SOLVING", How(max_iter=10, tol=1e-2))
+    out = tmp_path / "out.json"
+    arguments = ["--trials", "1", "--workers", "1", "--budgets", "500,1000", "--width", "3", "--shares", "90"]
+    assert joint_consistency.BENCHMARK.main([*arguments, "--json", str(out), "--report", str(tmp_path)]) == 0
+    text = (tmp_path / "joint-consistency.md").read_text()
+    assert text.index("| uniform |") < text.index("| clustered |") < text.index("| poses |")
+    assert "| 0.85 | 35 | 23 |" in text
+    assert "| 90 % shared |" in text
+    assert (tmp_path / "joint-consistency.png").stat().st_size > 1000

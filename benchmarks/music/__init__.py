@@ -1,0 +1,1 @@
+"""Embeddings of 400 music artists from what people answered: no features but genres."""

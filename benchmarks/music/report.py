@@ -1,0 +1,117 @@
+"""Tables and plot of the music benchmark."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.plots import panels
+from benchmarks.frame.tables import mean_and_error, summary, table
+from benchmarks.joint.active_report import COLORS, needed
+
+Trials = Sequence[Mapping[str, Any]]
+GENRES = "genres as they are"
+
+
+def progress(trial: Mapping[str, Any]) -> str:
+    """Returns the errors after the most answers in one line."""
+    most = max(one["answers"] for one in trial["curves"])
+    shown = (f"{one['method']} {100 * one['error']:.1f}" for one in trial["curves"] if one["answers"] == most)
+    asked = (f"{one['way']} {100 * one['curve'][-1]['error']:.1f}" for one in trial["asked"])
+    return f"{most:,} answers: {', '.join([*shown, *asked])}"
+
+
+def rows(trials: Trials) -> list[dict[str, Any]]:
+    """Returns mean and deviation of every error."""
+    found = [{"method": GENRES, "metric": "error", **summary([trial["genres"] for trial in trials])}]
+    for method, answers in _points(trials):
+        errors = summary(_errors(trials, method, answers))
+        found.append({"method": method, "answers": answers, "metric": "error", **errors})
+    for way in _ways(trials):
+        curves = _curves(trials, way)
+        for place, point in enumerate(curves[0]):
+            errors = summary([curve[place]["error"] for curve in curves])
+            found.append({"method": f"{way} answers", "answers": point["questions"], "metric": "error", **errors})
+    return found
+
+
+def markdown(document: Document) -> str:
+    """Returns the report: errors of all ways to place artists, and of chosen answers beside random ones."""
+    settings, trials = document["settings"], document["trials"]
+    consistency, tied, genres = (
+        mean_and_error([trial[name] for trial in trials]) for name in ("consistency", "tied", "genres")
+    )
+    about = (
+        f"Error of {trials[0]['test']:,} held-out answers, the mean of {len(trials)} splits ± standard error; "
+        f"nothing was published on these splits. Weights are chosen by {settings['folds']} folds of people's answers. "
+        f"Genres order {consistency} % of the held-out triplets as people did, where they order them at all; {tied} % "
+        f"are ties. With a tie counted half, the error of {GENRES} is {genres} %."
+    )
+    chosen = (
+        "Answers asked for in random order, and the most informative first; of the active ones also how many they "
+        "are as a share of the random ones that lead to the same error."
+    )
+    parts = ["# Music artists by what people answered", settings["protocol"], about, _placed(trials)]
+    return "\n\n".join([*parts, "## Chosen answers", chosen, _asked(trials)])
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws the errors against answers: of ways to place artists, and of chosen and random answers."""
+    trials = document["trials"]
+    with panels(path, 1, 2, (11, 4.5), sharey=True) as figure:
+        placed, asked = figure.axes
+        for method in _methods(trials):
+            budgets = [answers for name, answers in _points(trials) if name == method]
+            errors = [100 * np.mean(_errors(trials, method, budget)) for budget in budgets]
+            placed.plot(budgets, errors, "o-", label=method, markersize=3)
+        for way in _ways(trials):
+            curves = _curves(trials, way)
+            errors = 100 * np.mean([[point["error"] for point in curve] for curve in curves], axis=0)
+            questions = [point["questions"] for point in curves[0]]
+            asked.plot(questions, errors, "o-", color=COLORS[way], label=way, markersize=3)
+        placed.set_ylabel("triplet error, %")
+        for axis in figure.axes:
+            axis.set_xlabel("answers")
+            axis.legend(frameon=False)
+
+
+def _placed(trials: Trials) -> str:
+    budgets = list(dict.fromkeys(answers for _, answers in _points(trials)))
+    lines = [["error, %", *(f"{budget:,} answers" for budget in budgets)]]
+    for method in _methods(trials):
+        lines.append([method, *(mean_and_error(_errors(trials, method, budget)) for budget in budgets)])
+    return table(lines)
+
+
+def _asked(trials: Trials) -> str:
+    random, active = (_curves(trials, way) for way in _ways(trials))
+    lines = [["answers", "random, error %", "active", "active answers for the error of random ones"]]
+    for place, point in enumerate(random[0]):
+        errors = [[curve[place]["error"] for curve in curves] for curves in (random, active)]
+        counts = [needed(curve, error) / point["questions"] for curve, error in zip(active, errors[0], strict=True)]
+        share = mean_and_error(counts, 1, 2) if np.isfinite(counts).all() else "beyond"
+        lines.append([f"{point['questions']:,}", *map(mean_and_error, errors), share])
+    return table(lines)
+
+
+def _methods(trials: Trials) -> list[str]:
+    return list(dict.fromkeys(method for method, _ in _points(trials)))
+
+
+def _points(trials: Trials) -> list[tuple[str, int]]:
+    return list(dict.fromkeys((one["method"], one["answers"]) for trial in trials for one in trial["curves"]))
+
+
+def _errors(trials: Trials, method: str, answers: int) -> list[float]:
+    found = (one for trial in trials for one in trial["curves"])
+    return [one["error"] for one in found if (one["method"], one["answers"]) == (method, answers)]
+
+
+def _ways(trials: Trials) -> list[str]:
+    return list(dict.fromkeys(one["way"] for trial in trials for one in trial["asked"]))
+
+
+def _curves(trials: Trials, way: str) -> list[list[Mapping[str, Any]]]:
+    return [one["curve"] for trial in trials for one in trial["asked"] if one["way"] == way]
