@@ -1,5 +1,6 @@
 """Writes that a server has carried out in a process of their own."""
 
+import gc
 import os
 import signal
 import threading
@@ -15,6 +16,7 @@ from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from server.client import Client
 from server.errors import DeadlineExceededError, ServerStoppedError
+from server.forks import CONTEXT
 from server.listen import RunningServer
 from server.remote_collection import RemoteCollection
 from server.settings import ServerSettings
@@ -131,3 +133,9 @@ def test_the_end_does_not_wait_for_a_process_that_starts(tmp_path: Path, monkeyp
     imported.set()
     assert ended.wait(PATIENCE)
     assert writing.pid is None
+
+
+def test_the_memory_that_processes_share_is_left_alone() -> None:
+    """What their origin has imported is not looked at by the garbage collections of each."""
+    with CONTEXT.Pool(1) as pool:
+        assert pool.apply(gc.get_freeze_count) > 0
