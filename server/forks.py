@@ -3,4 +3,4 @@
 import multiprocessing
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["server.jobs.worker", "server.writing.worker"])
+CONTEXT.set_forkserver_preload(["server.jobs.worker", "server.writing.worker", "server.forked"])

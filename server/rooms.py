@@ -16,8 +16,9 @@ from server.settings import ServerSettings
 
 T = TypeVar("T")
 _LONG = {"Train", "ExtendSpace", "AssignLabel", "Evaluate", "FitViews", "WaitOperation"}
-_SEARCH_PATIENCE, _PATIENCE = 0.3, 1.0
-"""Seconds that a search may wait for its turn, and one by picture or another reading call."""
+_SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
+"""Seconds that a search may wait for its turn, another reading call, and a search by picture: to send the picture again
+costs most."""
 _NEWS = 0.1
 """Share of the last call in how long calls are expected to take."""
 _READING = ("Get", "List", "Count", "Check", "Embed", "Next")
@@ -125,8 +126,8 @@ class Rooms:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._searches = Room("searches", settings.threads, settings.waiting, 0.1, _SEARCH_PATIENCE)
-        self._pictures = Room("searches by picture", settings.threads, settings.waiting, 1.0, _PATIENCE)
-        self._reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _PATIENCE)
+        self._pictures = Room("searches by picture", settings.threads, settings.waiting, 1.0, _PICTURE_PATIENCE)
+        self._reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _READ_PATIENCE)
         self._writes = Room("writes", settings.writers, settings.waiting, 1.0)
         self._long = Room("trainings and other long calls", settings.waiting, 0, 10.0)
 

@@ -27,6 +27,8 @@ NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 _CHANNELS = 8  # connections of a client, over which its calls are spread, as those of several processes are
 _TICK = 0.001
+_AGAIN = 0.1
+"""Seconds that a caller waits after a call that failed, as the server asks for."""
 _LARGE = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
@@ -137,13 +139,14 @@ class _Client:
         if ended >= self.start:
             self.rows.append((began - self.start, ended - began, code))
 
-    async def _call(self, method: Any, number: int) -> None:
+    async def _call(self, method: Any, number: int) -> int:
         began, code = time.perf_counter(), OK
         try:
             await method(self.load.requests[number % len(self.load.requests)], timeout=self.load.timeout)
         except grpc.aio.AioRpcError as error:
             code = error.code().value[0]
         self.note(began, code)
+        return code
 
     async def _at_once(self, channels: list[Any]) -> None:
         methods = [channel.unary_unary(self.load.method) for channel in channels]
@@ -151,14 +154,15 @@ class _Client:
         async def caller(first: int) -> None:
             number = first
             while not self.over:
-                await self._call(methods[first % len(methods)], number)
+                if await self._call(methods[first % len(methods)], number) != OK:
+                    await asyncio.sleep(_AGAIN)
                 number += self.load.at_once
 
         await asyncio.gather(*map(caller, range(self.load.at_once)))
 
     async def _steadily(self, channels: list[Any]) -> None:
         methods = [channel.unary_unary(self.load.method) for channel in channels]
-        tasks: set[asyncio.Task[None]] = set()
+        tasks: set[asyncio.Task[int]] = set()
         started, number = time.perf_counter(), 0
         while not self.over:
             while number <= int((time.perf_counter() - started) * self.load.rate):

@@ -19,7 +19,6 @@ from benchmarks.frame.record import ROOT
 
 CLI = (sys.executable, "-m", "server.cli")
 _STARTED, _SOON, _TICK = 120.0, 60.0, 0.02  # seconds
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class ServerProcess:
@@ -53,8 +52,8 @@ class ServerProcess:
         return _family(self._process.pid)
 
     def memory(self) -> int:
-        """Returns the bytes in memory of the process and of all that it started; shared pages count in each."""
-        return sum(map(_resident, self.processes))
+        """Returns the bytes in memory of the process and of all that it started; pages that they share count once."""
+        return sum(map(_proportional, self.processes))
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Sends a signal and waits; returns the exit status. What is left of its processes is killed."""
@@ -140,8 +139,10 @@ def _family(root: int) -> set[int]:
     return found
 
 
-def _resident(process: int) -> int:
+def _proportional(process: int) -> int:
+    """Returns the bytes of a process's own pages, and its part of those that it shares: forks share most of theirs."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
-    except OSError:
+        found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{process}/smaps_rollup").read_text(), re.MULTILINE)
+    except OSError:  # it has ended
         return 0
+    return 1024 * int(found[1]) if found else 0

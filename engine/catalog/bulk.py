@@ -43,13 +43,22 @@ def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], r
         connection.exec_driver_sql(statement, [tuple(row) for row in batch])
 
 
+def select(connection: sa.Connection, query: "sa.Select[Any]") -> Sequence[Sequence[Any]]:
+    """Return the rows of a query, a constant without parameters, as the driver gives them."""
+    return connection.exec_driver_sql(_text(query, connection.dialect)).all()
+
+
 def select_among(
-    connection: sa.Connection, query: "sa.Select[Any]", column: "sa.ColumnElement[Any]", values: Iterable[Any]
+    connection: sa.Connection,
+    query: "sa.Select[Any]",
+    column: "sa.ColumnElement[Any]",
+    values: Iterable[Any],
+    at_once: int = SIZE,
 ) -> Iterator[Sequence[Any]]:
-    """Yield the rows of a query, one without parameters, whose column is among values."""
+    """Yield the rows of a query, a constant without parameters, whose column is among values, so many at once."""
     text, name = _text(query, connection.dialect), _text(column, connection.dialect)
     join = "WHERE" if query.whereclause is None else "AND"
-    for batch in batches(values, SIZE):
+    for batch in batches(values, at_once):
         where = f"{text} {join} {name} IN ({_marks(connection, len(batch))})"
         yield from connection.exec_driver_sql(where, tuple(batch)).all()
 

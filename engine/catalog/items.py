@@ -21,6 +21,13 @@ from engine.query import TEXT_SHOWN, Filter
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
+# As one row of each kind: for each the driver gives the interpreter away. In an order all items would be read.
+_CHANGED_SINCE = (
+    sa.select(items.c.deleted, sa.func.group_concat(items.c.id))
+    .where(items.c.sequence > sa.bindparam("since"))
+    .group_by(items.c.deleted)
+)
+
 
 class Stored(NamedTuple):
     """What decides whether a file must be read again."""
@@ -201,10 +208,8 @@ class Items:
 
     def changed_since(self, sequence: int) -> Changes:
         """Return the items whose last change is after ``sequence``."""
-        # As one row of each kind: for each the driver gives the interpreter away. In an order all items would be read.
-        joined = sa.func.group_concat(items.c.id)
-        query = sa.select(items.c.deleted, joined).where(items.c.sequence > sequence).group_by(items.c.deleted)
-        found = {deleted: sorted(map(int, ids.split(","))) for deleted, ids in self._connection.execute(query)}
+        changed = self._connection.execute(_CHANGED_SINCE, {"since": sequence})
+        found = {deleted: sorted(map(int, ids.split(","))) for deleted, ids in changed}
         return Changes(found.get(False, []), found.get(True, []))
 
     def attributes(self, ids: Sequence[int]) -> dict[int, Attributes]:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,11 +55,10 @@ class Rows:
 
         For each of these rows Python's driver gives the interpreter away, and waits for it where others compute.
         """
-        joined = sa.func.group_concat(rows.c.item_id), sa.func.group_concat(sa.func.hex(rows.c.data), "")
-        query = sa.select(*joined).where(rows.c.view_id == view.id, rows.c.revision == view.revision)
         found, data = list[NDArray[np.int64]](), list[bytes]()
-        for batch in batches(ids, max(1, min(SIZE, _BYTES_AT_ONCE // (4 * view.dim)))):
-            numbers, digits = self._connection.execute(query.where(rows.c.item_id.in_(batch))).one()
+        at_once = max(1, min(SIZE, _BYTES_AT_ONCE // (4 * view.dim)))
+        query = _joined(view.id, view.revision)
+        for numbers, digits in bulk.select_among(self._connection, query, rows.c.item_id, ids, at_once):
             if numbers is not None:
                 found.append(np.array(numbers.split(","), np.int64))
                 data.append(bytes.fromhex(digits))
@@ -99,3 +99,11 @@ class Rows:
     def _current(self, view: ViewRecord, *columns: "sa.ColumnElement[Any]") -> "sa.Select[Any]":
         current = (rows.c.view_id == view.id) & (rows.c.revision == view.revision)
         return sa.select(*columns).where(current).order_by(rows.c.item_id)
+
+
+@lru_cache(maxsize=32)
+def _joined(view: int, revision: int) -> "sa.Select[Any]":
+    """Return what selects the ids of the items that have a row of a view and their rows, in digits, as one row."""
+    digits = sa.func.group_concat(sa.func.hex(rows.c.data), sa.text("''"))
+    of_view = rows.c.view_id == sa.literal_column(str(view)), rows.c.revision == sa.literal_column(str(revision))
+    return sa.select(sa.func.group_concat(rows.c.item_id), digits).where(*of_view)

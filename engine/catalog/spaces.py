@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.catalog import bulk
 from engine.catalog.schema import generations, snapshots, spaces
 
 
@@ -23,6 +24,8 @@ class Generation:
 
 
 _COLUMNS = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)
+_IN_USE = (spaces.c.name == generations.c.space) & (spaces.c.generation == generations.c.generation)
+_IDENTITIES = sa.select(spaces.c.name, generations.c.generation, generations.c.sequence).join(generations, _IN_USE)
 
 
 class Spaces:
@@ -47,18 +50,14 @@ class Spaces:
 
         A deletion raises the sequence, so a space that is deleted and trained again has another identity.
         """
-        query = sa.select(generations.c.generation, generations.c.sequence).join(
-            spaces, (spaces.c.name == generations.c.space) & (spaces.c.generation == generations.c.generation)
-        )
+        query = sa.select(generations.c.generation, generations.c.sequence).join(spaces, _IN_USE)
         found = self._connection.execute(query.where(spaces.c.name == space)).one_or_none()
         return None if found is None else (found.generation, found.sequence)
 
     def identities(self) -> dict[str, tuple[int, int]]:
         """Return what ``identity`` does, of every space."""
-        query = sa.select(spaces.c.name, generations.c.generation, generations.c.sequence).join(
-            generations, (spaces.c.name == generations.c.space) & (spaces.c.generation == generations.c.generation)
-        )
-        return {row.name: (row.generation, row.sequence) for row in self._connection.execute(query)}
+        found = bulk.select(self._connection, _IDENTITIES)
+        return {name: (generation, sequence) for name, generation, sequence in found}
 
     def state(self, space: str, generation: int) -> bytes:
         """Return the fitted state of a generation."""

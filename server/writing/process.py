@@ -23,6 +23,8 @@ _TICK = 0.1
 """Seconds between two looks at whether a write is still wanted."""
 _AGAIN_SECONDS = 1.0
 """Between two starts of the process."""
+_END_SECONDS = 1.0
+"""How long the end waits for a start that is under way."""
 _log = logging.getLogger("crossview.server")
 
 
@@ -91,10 +93,11 @@ class WriteProcess:
         with self._state:
             self._closed, starting = True, self._starting
         if starting is not None:
-            starting.join()
-        if self._process is not None:
-            self._process.end()
-            self._process = None
+            starting.join(_END_SECONDS)  # on a busy machine the imports may last; it ends itself then
+        with self._state:
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
 
     def start(self) -> None:
         """Begins to start the process, unless it is there or that has begun."""
@@ -105,7 +108,12 @@ class WriteProcess:
 
     def _started(self) -> None:
         try:
-            self._process = _Process(self._home, self._writers, self._idle_seconds)
+            process = _Process(self._home, self._writers, self._idle_seconds)
+            with self._state:
+                closed = self._closed
+                self._process = None if closed else process
+            if closed:
+                process.end()
         except Exception:  # noqa: BLE001  # it is tried again with the next write, which this process carries out
             _log.exception("a process for writes could not be started")
             time.sleep(_AGAIN_SECONDS)

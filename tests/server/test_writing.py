@@ -1,5 +1,6 @@
 """Writes that a server has carried out in a process of their own."""
 
+import gc
 import os
 import signal
 import threading
@@ -15,9 +16,12 @@ from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from server.client import Client
 from server.errors import DeadlineExceededError, ServerStoppedError
+from server.forks import CONTEXT
 from server.listen import RunningServer
 from server.remote_collection import RemoteCollection
 from server.settings import ServerSettings
+from server.writing import process
+from server.writing.process import WriteProcess
 
 PATIENCE = 60.0
 """Seconds until the process is there, on a busy machine."""
@@ -107,3 +111,31 @@ def test_a_write_that_nobody_waits_for_is_given_up(server: RunningServer, rows: 
             time.sleep(GIVEN_UP)
         rows.import_items([item("y")])
     assert keys(rows) == ["a", "b", "c", "y"]
+
+
+def test_the_end_does_not_wait_for_a_process_that_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a start may last longer than a server has to end; the process ends as soon as it is there."""
+    imported, ended = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, *_: object) -> None:
+            imported.wait(PATIENCE)
+
+        def end(self) -> str:
+            ended.set()
+            return "ended"
+
+    monkeypatch.setattr(process, "_Process", Slow)
+    writing = WriteProcess(tmp_path, 1, idle_seconds=PATIENCE)
+    writing.start()
+    writing.close()
+    assert not ended.is_set()
+    imported.set()
+    assert ended.wait(PATIENCE)
+    assert writing.pid is None
+
+
+def test_the_memory_that_processes_share_is_left_alone() -> None:
+    """What their origin has imported is not looked at by the garbage collections of each."""
+    with CONTEXT.Pool(1) as pool:
+        assert pool.apply(gc.get_freeze_count) > 0
