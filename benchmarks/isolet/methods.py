@@ -94,7 +94,7 @@ PEER, MULTI = "metric-learn, a metric each", "MT-LMNN"
 JOINT, WIDE = "joint, D = 169", "joint, D = 378"
 _LMNN: Mapping[str, Sequence[Any]] = {"pull": (0.3, 1.0), "max_iter": (30, 60)}
 """Few steps leave a metric near the Euclidean one that it starts from: how many is a weight like any other."""
-_MULTI: Mapping[str, Sequence[Any]] = {"shared": (0.003, 0.01), "own": (0.0001, 0.001)}
+_MULTI: Mapping[str, Sequence[Any]] = {"shared": (0.0003, 0.003), "own": (0.0003, 0.003)}
 _JOINT: Mapping[str, Sequence[Any]] = {"alpha": (3e-4, 1e-3, 3e-3)}
 METHODS: Mapping[str, Method] = {
     EUCLIDEAN: Method(euclidean),
