@@ -27,7 +27,6 @@ from engine.training.notion_measures import triplet_error
 DIMENSIONS, MANY = 10, 3_000
 """Of the embeddings; and triplets of each notion that was known before."""
 NEW = "new"
-SETS = ["uniform", "poses"]
 FEW = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 MAP, ALONE = (3e-2, 1e-2, 3e-3), (1e-1, 1e-2, 1e-3)
 """Weights that are tried: of the others together, and of the notion by itself."""
