@@ -24,6 +24,7 @@ class QuestionService:
 
     def AddAnswer(self, request: pb.AddAnswerRequest, context: grpc.ServicerContext) -> pb.Answer:
         """Stores an answer."""
+        request.answer.ClearField("create_time")  # the server's to set; a client's need not even be a time
         with self.collections.use(parse_collection(request.collection)) as collection:
             return from_answer(collection.questions.answer(to_answer(request.answer)))
 

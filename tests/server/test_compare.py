@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,10 @@ from typer.testing import CliRunner
 
 from engine.comparisons import Answer, QuestionRequest
 from engine.home import Home
+from server.cache import OpenCollections
 from server.cli import app
+from server.pb.crossview.v1 import questions_pb2 as pb
+from server.question_service import QuestionService
 
 
 @pytest.fixture
@@ -137,3 +141,13 @@ def _refused(*arguments: object) -> str:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
     assert result.exit_code == 1
     return " ".join(result.output.split())
+
+
+def test_the_time_of_an_answer_is_the_servers(home: Home) -> None:
+    """Whatever a client sends for it, also what is no time at all."""
+    said = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)])
+    said.create_time.seconds, said.create_time.nanos = 16, -(2**31)
+    with closing(OpenCollections(home)) as collections:
+        request = pb.AddAnswerRequest(collection="collections/things", answer=said)
+        stored = QuestionService(collections).AddAnswer(request, None)
+    assert stored.create_time.ToDatetime().year > 2000
