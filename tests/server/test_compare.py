@@ -145,7 +145,7 @@ def _refused(*arguments: object) -> str:
 
 def test_the_time_of_an_answer_is_the_servers(home: Home) -> None:
     """Whatever a client sends for it, also what is no time at all."""
-    said = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)])
+    said = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)], person="ann")
     said.create_time.seconds, said.create_time.nanos = 16, -(2**31)
     with closing(OpenCollections(home)) as collections:
         request = pb.AddAnswerRequest(collection="collections/things", answer=said)
