@@ -51,7 +51,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def learned(answers: Triplets, count: int, alpha: float, loss: LossName, before: Learned | None) -> Learned:
-    """Returns what (m, 3) answers tell of ``count`` objects, going on from what fewer answers told."""
+    """Returns an embedding of ``count`` objects that (m, 3) triplets order; ``before``: where the descent begins."""
     constraints = Notions(triplets(answers, 0.0), np.zeros(len(answers), np.int64), 1)
     how = How(n_components=DIMENSIONS, alpha=alpha, loss=loss, sharing="independent", tol=1e-4, max_iter=200)
     return learn(Objects(count), constraints, how, before)

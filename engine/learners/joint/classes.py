@@ -98,9 +98,8 @@ class Classes:
             notions = [(inputs.rows[one.members], one.targets) for one in self.notions]
             return learn_over_map(inputs, notions, shares_of(self.totals, how.balance), self.margin, self.pull, how)
         pushes = [_nearest_others(self.rows[one.members], one) for one in self.notions]
-        learned: Learned | None = None
-        for _ in range(_ROUNDS):
-            learned = learn(inputs, self._constrained(pushes), how, learned)
+        learned = learn(inputs, self._constrained(pushes), how)
+        for _ in range(_ROUNDS - 1):
             factors = learned.factors if how.sharing != "pooled" else learned.factors * len(self.notions)
             more = [
                 _impostors(inputs.project(factor)[one.members], one, self.margin)
@@ -108,10 +107,10 @@ class Classes:
             ]
             joined = [np.unique(np.vstack(both), axis=0) for both in zip(pushes, more, strict=True)]
             known, found = sum(map(len, pushes)), sum(map(len, joined))
-            pushes = joined
             if found - known <= _FEW * known:
                 break
-        assert learned is not None, "there is at least one round"  # noqa: S101
+            pushes = joined
+            learned = learn(inputs, self._constrained(pushes), how, learned)
         return learned
 
     def _constrained(self, pushes: Sequence[Triplets]) -> Notions:
