@@ -31,7 +31,8 @@ class Query:
 
     def inputs(self) -> tuple[str, ...]:
         """Return which kinds of input are given."""
-        return tuple(name for name in INPUTS if getattr(self, name) is not None)
+        given = self.image, self.text, self.vector, self.key
+        return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 
 @dataclass(frozen=True, kw_only=True)

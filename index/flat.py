@@ -15,6 +15,8 @@ _MATRIX = 20
 """Queries from which on FAISS multiplies matrices, where a bitmap costs more than a copy of the rows."""
 _GATHERED = 0.55
 """Share of rows up to which reading them by number is faster than a scan under a bitmap."""
+_DENSE, _DENSE_OF_SOME = 0.2, 0.6
+"""Share of rows from which on a scan of all is faster than one of these, of one query and of fewer than ``_MATRIX``."""
 _CACHED = 1 << 18
 """Bytes of rows that are faster copied, and scanned in the processor's cache, than read by number."""
 
@@ -67,7 +69,7 @@ class FlatIndex(StoredIndex):
         return check_vectors(vectors, self.dim, count)
 
     def _dense(self, queries: int) -> float:
-        return 0.95
+        return _DENSE if queries == 1 else _DENSE_OF_SOME if queries < _MATRIX else 0.95
 
     def _scan(self, queries: Vectors, rows: Vectors, k: int) -> Found:
         distances, positions = _by_faiss(queries, rows, k, None)

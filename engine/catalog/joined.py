@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,12 @@ class JoinedView:
 
     parts: tuple[ViewRecord, ...]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of the view, or those of the parts with ``+`` between them."""
         return JOINT.join(part.name for part in self.parts)
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """Length of its rows."""
         return sum(part.dim for part in self.parts)

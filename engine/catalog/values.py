@@ -29,7 +29,7 @@ def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float3
     position from 0.
     """
     found = _float32(rows)
-    if not usable(found).all():
+    if not _surely_small(found) and not usable(found).all():
         row, column = np.argwhere(~(np.abs(found) < MAX_VALUE))[0].tolist()
         value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
         raise InvalidInputError(
@@ -61,20 +61,28 @@ def check_row(values: NDArray[np.float32] | Sequence[float], view: Described) ->
     return checked
 
 
+def _surely_small(rows: NDArray[Any]) -> bool:
+    """Return True only where all values are less than ``MAX_VALUE`` in size.
+
+    One product, where to look at every value takes several calls, of which a single row feels each.
+    """
+    return bool(np.vdot(rows, rows) < MAX_VALUE**2 / 2)
+
+
 def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:
     """Return vectors, (n, D), as contiguous float32, their components cut off at ``MAX_VALUE``.
 
     A learner can stretch a row beyond what distances can be computed from. Cut off, it is still far from the others.
     """
     found = _float32(vectors)
-    if not (np.abs(found) < MAX_VALUE).all():
+    if not _surely_small(found) and not (np.abs(found) < MAX_VALUE).all():
         found = np.clip(np.nan_to_num(found, nan=MAX_VALUE), -MAX_VALUE, MAX_VALUE)
     return found
 
 
 def out_of_reach(vectors: NDArray[Any]) -> bool:
     """Return whether ``within_reach`` has cut off a component of the vectors, (n, D)."""
-    return bool((np.abs(vectors) >= MAX_VALUE).any())
+    return not _surely_small(vectors) and bool((np.abs(vectors) >= MAX_VALUE).any())
 
 
 def _float32(values: NDArray[Any]) -> NDArray[np.float32]:

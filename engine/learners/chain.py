@@ -13,6 +13,8 @@ from engine.learners.capabilities import Capabilities, composed, main_position
 from engine.learners.known_rows import Fingerprints, KnownRows, fingerprints
 from engine.learners.supervision import Supervision
 
+_NONE = np.empty(0, np.intp)
+
 
 class Chain(MultiViewLearner):
     """Fits each learner on the embeddings of the one before it.
@@ -154,21 +156,21 @@ class Chain(MultiViewLearner):
 
     def _after(self, steps: Sequence[MultiViewLearner], rows: Rows, view: int, queries: bool = False) -> Rows:
         """Returns rows of one view after some of the steps, from the first on."""
-        positions = self._positions(rows, view)
-        known = np.flatnonzero(positions >= 0)
+        known, positions = self._known_among(rows, view)
         for step in steps:
             rows = step.embedded(rows, view, queries)
             if len(known) and step.left_out_:
                 rows[known] = step.left_out_[view][positions[known]]
         return rows
 
-    def _positions(self, rows: Rows, view: int) -> NDArray[np.intp]:
-        """Returns the positions of rows among the training rows of a view; -1 where they are none of them."""
+    def _known_among(self, rows: Rows, view: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Returns which rows are known ones of a view, and the positions of all among these, -1 where they are not."""
         if view >= len(self.known_rows_):
-            return np.full(len(rows), -1)
+            return _NONE, _NONE
         if view not in self._known:
             self._known[view] = KnownRows(self.known_rows_[view])
-        return self._known[view].positions(rows)
+        positions = self._known[view].positions(rows)
+        return np.flatnonzero(positions >= 0), positions
 
     def to_state(self) -> dict[str, Any]:
         """Returns the states of the steps, by position, and the widths of the views."""

@@ -1,7 +1,6 @@
 """Feature rows of queries: extracted from pictures or texts, given as vectors, or stored of items."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple, NoReturn
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_text
 from engine.catalog.extractors import check_fitted, inputs_of
-from engine.catalog.joined import JoinedView, joined_view
+from engine.catalog.joined import JoinedView
 from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
@@ -43,14 +42,16 @@ def check_inputs(version: Version, view_name: str, queries: Sequence[Query], num
     Raises NotFoundError for an unknown view, NotReadyError for one to be fitted first, InvalidInputError for an input
     that it does not take.
     """
-    view = joined_view(version, view_name)
+    view = version.joined_view(view_name)
     for number in numbers:
-        (given,) = queries[number].inputs()
-        for part in view.parts:
-            if given in ("image", "text") and given not in inputs_of(part):
-                with _naming(number, queries):
-                    raise InvalidInputError(_wrong_input(version, view, part, given))
-            check_fitted(version, part)
+        query = queries[number]
+        given = "image" if query.image is not None else "text" if query.text is not None else ""
+        refusing = [part for part in view.parts if given not in inputs_of(part)] if given else []
+        if refusing:
+            with _naming(number, queries):
+                raise InvalidInputError(_wrong_input(version, view, refusing[0], given))
+    for part in view.parts:
+        check_fitted(version, part)
 
 
 def query_rows(
@@ -60,7 +61,7 @@ def query_rows(
 
     Raises NotFoundError, ImageError, StaleError, or InvalidInputError, which names the query of several.
     """
-    view = joined_view(version, view_name)
+    view = version.joined_view(view_name)
     by_key = {number: key for number in numbers if (key := queries[number].key) is not None}
     stored = _stored(version, view, by_key, queries) if by_key else {}
     rows = {number: row for number, (_, row) in stored.items()}
@@ -82,7 +83,7 @@ def query_rows(
     for number, parts in found.items():
         rows[number] = _joined(view, parts, number, queries)
     own = [stored[number][0] if number in stored else None for number in numbers]
-    return QueryRows(np.stack([rows[number] for number in numbers]), own)
+    return QueryRows(np.stack([rows[number] for number in numbers]) if len(own) > 1 else rows[numbers[0]][None], own)
 
 
 def _rows_of_pictures(
@@ -119,15 +120,17 @@ def _joined(view: JoinedView, parts: Mapping[str, Rows], number: int, queries: S
     return np.concatenate([parts[part.name] for part in view.parts])
 
 
-@contextmanager
-def _naming(number: int, queries: Sequence[Query]) -> Iterator[None]:
+class _naming:  # noqa: N801 -- used as a function; one written with contextmanager takes several times as long
     """Name the query in an InvalidInputError or ImageError of the block where there are several."""
-    try:
-        yield
-    except (InvalidInputError, ImageError) as error:
-        if len(queries) == 1:
-            raise
-        raise type(error)(f"query {number}: {error}") from error
+
+    def __init__(self, number: int, queries: Sequence[Query]) -> None:
+        self._number, self._queries = number, queries
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, InvalidInputError | ImageError) and len(self._queries) > 1:
+            raise type(error)(f"query {self._number}: {error}") from error
 
 
 def _stored(

@@ -8,6 +8,7 @@ from functools import cached_property
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space
 from engine.catalog.item_pages import ItemPages, Shown
+from engine.catalog.joined import JoinedView, joined_view
 from engine.catalog.views import ViewRecord
 from engine.query import Filter
 from engine.spaces.filters import Filters
@@ -79,6 +80,18 @@ class Version:
     def in_memory(self) -> "Version":
         """This version, as far as it is in memory."""
         return replace(self, at_hand=True)
+
+    def joined_view(self, name: str) -> JoinedView:
+        """Return what the name of a view stands for; errors as those of ``engine.catalog.joined.joined_view``."""
+        known = self._joined.get(name)
+        if known is None:
+            known = self._joined[name] = joined_view(self, name)
+        return known
+
+    @cached_property
+    def _joined(self) -> dict[str, JoinedView]:
+        """What ``joined_view`` has returned."""
+        return {}
 
     @property
     def default_space(self) -> str:

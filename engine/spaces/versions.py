@@ -76,27 +76,28 @@ class Versions:
         return None if version is None or space is None else (version.in_memory, space)
 
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
-        """Return an answer from the current version; arguments and errors as those of ``prepared``.
+        """Return an answer from the current version and a space of it, by default the active one.
+
+        The space has the indexes of some targets. Raises NotFoundError for an unknown space, NotReadyError where a view
+        was fitted again since its training, and what answering raises.
 
         What is not in memory is read of the version's own state, also where others write all the time: where the
         catalog has changed, the transaction that makes the next version stays open for the answer.
         """
         checkpoint()
         self._ahead.begin()
-        if self._unchanged() is not None:
+        if (unchanged := self._unchanged()) is not None:
             with suppress(StaleError):
-                return answer(*self.prepared(name, targets_of))
+                return answer(*self._prepared(unchanged, name, targets_of))
         with self._held_version() as version:
             return answer(version, self._space_of(version, name, targets_of))
 
-    def prepared(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace]:
-        """Return the current version and a space of it, by default the active one, with the indexes of some targets.
+    def _prepared(self, version: Version, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace]:
+        """Return a version, or a later one, and a space of it with the indexes of some targets.
 
-        What is not in memory is loaded, which may take long; other searches go on meanwhile. Raises NotFoundError for
-        an unknown space, NotReadyError where a view was fitted again since its training, StaleError where the catalog
-        changes too fast.
+        What is not in memory is loaded, which may take long; other searches go on meanwhile. Raises what ``answered``
+        does, and StaleError where the catalog changes too fast.
         """
-        version = self.current()
         space = version.space(name) or self._loaded_space(version, name)
         lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
         if not lacking and version.space(name) is space:

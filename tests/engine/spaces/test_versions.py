@@ -135,7 +135,8 @@ def test_many_queries_by_key_take_few_statements(items):
 def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
-    version, space = items._versions().prepared("", targets_of(asked.queries, ()))
+    versions = items._versions()
+    version, space = versions._prepared(versions.current(), "", targets_of(asked.queries, ()))
     before = answer(version, space, items._loaded, asked)
     items.import_items(numbered(100, labels=("new",)))
     items.put_vectors("v", ["item/010"], row(30)[None])
