@@ -51,8 +51,9 @@ def markdown(document: Document) -> str:
         "peers, the cheapest is shown, by this ratio. Ours starts from the public methods of a collection and returns "
         "keys, labels and attributes; the peers have the vectors in memory, the filtered items as a ready bitmap or "
         "list, and the codes of the queries ready, which ours makes of vectors (LSH of 64 bits). A filter is used "
-        "several times; what its first use takes longer stands below. From several threads, times are of all together, "
-        "divided by the queries. Limits are for 100,000 vectors and more."
+        "several times; what its first use takes longer, and what a query takes whose hits were not found before, "
+        "stand below. From several threads, times are of all together, divided by the queries. Limits are for 100,000 "
+        "vectors and more."
     )
     beside = (
         "Each store has a process of its own, and as many threads as it likes. Imports are of items with two labels, "

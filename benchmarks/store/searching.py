@@ -35,9 +35,8 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
     for size in (1, BATCH):
         blocks = _blocks(data.queries, size)
         ours, flat = _by_vector(collection, blocks), _flat(index, blocks)
-        if size == 1:  # what hits show of items is read when they are first found
-            seconds = take_turns({OURS: ours, FLAT: flat}, min(rounds, len(blocks)), warm=False)
-            rows += compared(f"{_name(1, 1)}, the first time", seconds)
+        if size == 1:
+            rows += _first_time(_name(1, 1), {OURS: ours, FLAT: flat}, min(rounds, len(blocks)))
         for callers in CALLERS:
             rows += _at_once(_name(size, callers), {OURS: ours, FLAT: flat}, callers, size, rounds)
     rows.append(_gained(_by_vector(collection, _blocks(data.queries, 1)), rounds))
@@ -54,8 +53,15 @@ def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
     for size in (1, BATCH):
         ours = _by_vector(collection, _blocks(data.queries, size), CODES)
         flat = _flat(index, _blocks(ready, size))
+        if size == 1:
+            rows += _first_time(f"64-bit codes: {_name(1, 1)}", {OURS: ours, BINARY: flat}, min(rounds, len(ready)))
         rows += _at_once(f"64-bit codes: {_name(size, 1)}", {OURS: ours, BINARY: flat}, 1, size, rounds, np.asarray)
     return rows
+
+
+def _first_time(task: str, runs: dict[str, Run], rounds: int) -> Figures:
+    """The figures of queries whose hits were not found before: what these show of items is read then, and kept."""
+    return compared(f"{task}, the first time", take_turns(runs, rounds, warm=False))
 
 
 def _name(size: int, callers: int) -> str:
@@ -150,7 +156,10 @@ def _filtered(collection: Collection, data: Data, index: Any, rounds: int) -> Fi
         plain = _filter(collection, data, EVERY_ITEM)
         first = take_turns({"first": runs[OURS], "plain": plain}, 1, warm=False)
         recall = _recall(runs[OURS](0), runs[BITMAP](0))
-        rows += compared(task, take_turns(runs, max(5, rounds // 4)))
+        filtered = max(5, rounds // 4)
+        seconds = take_turns({OURS: runs[OURS]}, filtered, warm=False)[OURS]
+        rows.append(figure(task, OURS, "a query the first time, ms", 1000 * float(np.median(seconds))))
+        rows += compared(task, take_turns(runs, filtered))
         rows.append(figure(task, OURS, "first use, ms", 1000 * float(first["first"][0] - first["plain"][0])))
         rows.append(figure(task, OURS, "recall", recall))
     return rows
