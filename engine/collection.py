@@ -114,8 +114,7 @@ class Collection(Contents):
 
         Items go by key, path below the root, or full path. What the file does not name stays, an empty cell clears;
         with ``replace_labels``, items that it gives no label lose theirs. Without a first line that names the columns,
-        the second ``cell`` is a "label" or a "caption". With ``notion``, labels are those in a notion of similarity.
-        A line of no item is a failure.
+        the second ``cell`` is a "label" or a "caption". With ``notion``, labels are in it. A line of no item fails.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
@@ -129,18 +128,15 @@ class Collection(Contents):
         """Store the rows of a file as items' rows of a view, which is added where the collection lacks it.
 
         ``path`` is a ``.npy`` of shape (n, d), with one key a line in the file ``keys``, or an ``.npz`` with the arrays
-        ``keys`` and ``vectors``. Items that do not exist are created. Without keys, rows go to the items in the order
-        of keys, if they are as many. Nothing is written unless all can be; rows that are stored already are unchanged,
-        so an interrupted run is finished by the same call.
+        ``keys`` and ``vectors``. Items that do not exist are created. Without keys, as many rows as there are items go
+        to these in the order of keys. Nothing is written unless all can be; the same call finishes an interrupted run.
 
         Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError, OSError.
         """
         return index_vectors(self, view, path, keys, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
-        """Store rows, shape (n, d), as the items' rows of a view, in one change; one key for each row.
-
-        Items that do not exist are created; everything else of those that do stays.
+        """Store rows, shape (n, d), as rows of a view of the items of these keys, which are created or keep the rest.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
@@ -164,11 +160,10 @@ class Collection(Contents):
     ) -> tuple[ViewInfo, ...]:
         """Fit views (by default those that need it and are not fitted) and return all views.
 
-        Views of pictures are fitted on the encoded ones given, with labels if each is a ``Picture``; views of texts on
-        the texts of the items, whose rows are computed at once.
+        Views of pictures are fitted on encoded ones, with labels if each is a ``Picture``; views of texts on those of
+        the items, whose rows are computed at once.
 
-        Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few pictures or texts), BusyError,
-        StorageError.
+        Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.
         """
         from engine.ingest.fitting import fit_views
         from engine.ingest.texts import place_texts
@@ -315,6 +310,10 @@ class Collection(Contents):
         from engine.spaces.search import answer_at_hand
 
         return None if self._reader is None else answer_at_hand(self._reader, self._loaded, request, most_bytes)
+
+    def least_bytes(self, space: str = "") -> int:
+        """Return the bytes of a space's smallest index in memory, of any state, 0 where none is: the least to scan."""
+        return 0 if self._reader is None else self._reader.least_bytes(space)
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.

@@ -7,10 +7,12 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from operator import methodcaller
+from typing import Any, cast
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -46,6 +48,20 @@ class Method:
     answer: Answer
     at_hand: Callable[[Any], Message | None] | None = None
     """Gives the response to some requests at once, in the event loop, and None to others."""
+    together: "Together | None" = None
+    """Answers several requests as one where they are alike."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """How requests that wait at the same time are answered as one."""
+
+    alike: Callable[[Any], Hashable | None]
+    """Gives what requests must have in common; None for one that is answered alone."""
+    answers: Callable[[list[Any]], Sequence[Message]]
+    """Gives the response to each of some requests that are alike."""
+    most: int
+    """Requests that are answered as one."""
 
 
 @dataclass
@@ -54,6 +70,8 @@ class _Call:
 
     method: Method
     stopping: Callable[[], bool]
+    encode: Callable[[Message], bytes] = methodcaller("SerializeToString")
+    """Makes of the response what is sent."""
     left: bool = False
     """Whether the caller has left, or ran out of time."""
     collection: str = field(default="-", init=False)
@@ -82,11 +100,12 @@ class _Call:
 
     def answered(self, request: Any) -> Message:
         """Returns the response to a request, encoded or not; its work ends at a checkpoint once nobody wants it."""
-        with cancellable(self._check):
+        with cancellable(self.check):
             checkpoint()
             return self.method.answer(self.decoded(request) if isinstance(request, bytes) else request, None)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises where nobody wants the response, or the server stops."""
         if self.stopping():
             raise ServerStoppedError("the server stopped during the call, and its work was given up; repeat it later")
         if self.left:
@@ -148,15 +167,23 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - as above
             return await _refuse(call, context, error)
 
+    async def _response(self, call: _Call, request: Any) -> bytes:
+        """Returns the response to a request, which is encoded where it is large: at hand, or from a thread."""
+        decoded, together = isinstance(request, Message), call.method.together
+        found = call.at_hand(request)
+        if found is not None:
+            return call.encode(found)
+        room = self._rooms.of(call.method.service, call.method.name, request if decoded else None)
+        alike = together.alike(request) if together is not None and decoded else None
+        if together is None or alike is None:
+            return await room.run(lambda: call.encode(call.answered(request)))
+        found = await room.run_together(alike, (call, request), _answered_together, together.most)
+        return cast(bytes, found)
+
     async def _ended(self, call: _Call, request: Any) -> bytes:
         """Returns the encoded response, and logs the call."""
-        room = self._rooms.of(call.method.service, call.method.name, request if isinstance(request, Message) else None)
         try:
-            found = call.at_hand(request)
-            if found is None:
-                response = await room.run(lambda: call.answered(request).SerializeToString())
-            else:
-                response = found.SerializeToString()
+            response = await self._response(call, request)
         except asyncio.CancelledError:
             call.left = True
             call.log(grpc.StatusCode.CANCELLED.name)
@@ -168,11 +195,11 @@ class Calls:
         self, method: Method, wrap: Callable[..., Message], ahead: int, _requests: Any, context: Context
     ) -> None:
         """Reads on while earlier messages are answered; a message's error is the answer to that message alone."""
-        answers: asyncio.Queue[asyncio.Task[Message] | None] = asyncio.Queue(ahead)
+        answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(ahead)
 
         async def write() -> None:
             while (answer := await answers.get()) is not None:
-                await context.write((await answer).SerializeToString())
+                await context.write(await answer)
 
         async with asyncio.TaskGroup() as group:
             writer = group.create_task(write())
@@ -184,21 +211,19 @@ class Calls:
             stopped = ServerStoppedError("the server stops: what the stream had sent is answered; connect again")
             await _abort(context, refusal(stopped))
 
-    async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> Message:
-        call = _Call(method, lambda: self._stopped)
+    async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> bytes:
+        call = _Call(method, lambda: self._stopped, lambda response: wrap(response=response).SerializeToString())
         try:
             request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            room = self._rooms.of(method.service, method.name, request if isinstance(request, Message) else None)
-            found = call.at_hand(request)
-            response = wrap(response=await room.run(partial(call.answered, request)) if found is None else found)
+            response = await self._response(call, request)
         except asyncio.CancelledError:
             call.left = True
             raise
         except Exception as error:  # noqa: BLE001 - as above
             refused = refusal(error)
             call.log(refused.code.name)
-            return wrap(error=refused.status)
-        call.log(grpc.StatusCode.OK.name, response.ByteSize())
+            return wrap(error=refused.status).SerializeToString()
+        call.log(grpc.StatusCode.OK.name, len(response))
         return response
 
     async def _until_draining(self, context: Context) -> AsyncIterator[bytes]:
@@ -216,6 +241,30 @@ class Calls:
             for one in (draining, reading):
                 if one is not None:
                     one.cancel()
+
+
+def _answered_together(calls: list[tuple[_Call, Message]]) -> list[bytes | Exception]:
+    """Returns a response, encoded, or an error for each of some calls that are alike."""
+    together = calls[0][0].method.together
+    if together is not None and len(calls) > 1:
+        # Where it fails by one of them, or nobody wants it any more, each fails below by what is its own.
+        with suppress(Exception), cancellable(lambda: _check_all(calls)):
+            found = together.answers([request for _, request in calls])
+            return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
+    return [_outcome(call, request) for call, request in calls]
+
+
+def _outcome(call: _Call, request: Message) -> bytes | Exception:
+    try:
+        return call.encode(call.answered(request))
+    except Exception as error:  # noqa: BLE001 - it is raised where the call is awaited
+        return error
+
+
+def _check_all(calls: list[tuple[_Call, Message]]) -> None:
+    """Raises where no call is wanted any more."""
+    if all(call.left or call.stopping() for call, _ in calls):
+        calls[0][0].check()
 
 
 def _messages(call: _Call, context: Context, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:

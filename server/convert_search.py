@@ -39,7 +39,8 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
     queries = [from_query(query) for query in request.queries]
-    return to_message(search_pb2.SearchRequest, request, queries=queries, filter=from_filter(request.filter))
+    chosen = from_filter(request.filter) if request.filter else None
+    return to_message(search_pb2.SearchRequest, request, queries=queries, filter=chosen)
 
 
 def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestRequest:

@@ -17,14 +17,14 @@ from engine.ingest import importing  # noqa: F401  # loaded now, not during the 
 from engine.spaces import search  # noqa: F401
 from features.picture_pool import PicturePool
 from server.cache import OpenCollections
-from server.calls import Calls, Method
+from server.calls import Calls, Method, Together
 from server.collection_service import CollectionService
 from server.job_service import JobService, OperationsService
 from server.jobs.jobs import Jobs
 from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 from server.question_service import QuestionService
 from server.rooms import Rooms
-from server.search_service import SearchService
+from server.search_service import TOGETHER, SearchService
 from server.settings import ServerSettings
 from server.writing.forwarding import forwarded
 from server.writing.item_writes import WRITES
@@ -119,7 +119,10 @@ class RunningServer:
         if answered_by in WRITES:
             response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
             answer = forwarded(answer, response, self.writing, self.collections)
-        served = Method(service, method.name, decode, answer, at_hand)
+        together = None
+        if answered_by == "Search" and isinstance(servicer, SearchService):
+            together = Together(servicer.alike, servicer.search_together, TOGETHER)
+        served = Method(service, method.name, decode, answer, at_hand, together)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)

@@ -3,16 +3,17 @@
 import asyncio
 import math
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
+from features.worker import cores
 from server.errors import OverloadedError
 from server.settings import ServerSettings
+from server.tasks import Caller, Task, Work
 
 T = TypeVar("T")
 _LONG = {"Train", "ExtendSpace", "AssignLabel", "Evaluate", "FitViews", "WaitOperation"}
@@ -25,31 +26,13 @@ _READING = ("Get", "List", "Count", "Check", "Embed", "Next")
 
 
 @dataclass(eq=False)
-class _Task:
-    """Work of a thread, and the future of the event loop that waits for it."""
+class _Alike:
+    """The tasks of calls that are alike, which have not ended."""
 
-    work: Callable[[], Any]
-    future: asyncio.Future[Any]
-    result: Any = None
-    error: BaseException | None = None
-    seconds: float = 0.0
-    """How long it took."""
-
-    def run(self) -> None:
-        began = time.monotonic()
-        try:
-            self.result = self.work()
-        except BaseException as error:  # noqa: BLE001 - it is raised where the work is awaited
-            self.error = error
-        self.seconds = time.monotonic() - began
-
-    def deliver(self) -> None:
-        if self.future.done():  # nobody waits any more
-            return
-        if self.error is None:
-            self.future.set_result(self.result)
-        else:
-            self.future.set_exception(self.error)
+    under_way: int = 0
+    """Handed to threads, ``_abreast`` at most: what comes meanwhile joins the last one."""
+    held: deque[Task] = field(default_factory=deque)
+    last: Task | None = None
 
 
 class Room:
@@ -57,8 +40,9 @@ class Room:
 
     A call that would wait longer than ``patience``, by how long the last ones took, is refused, although there is a
     place: the others keep their pace however many come. ``retry_seconds`` is after how long it had better come again.
-    Unlike an executor's, the threads wake the event loop once for all that has ended by then: under load, this is most
-    of what a call costs there.
+    Calls that are alike may be answered together: those that come while as many as there are cores are under way are
+    one task. Unlike an executor's, the threads wake the event loop once for all that has ended by then: under load,
+    this is most of what a call costs there.
     """
 
     def __init__(self, kind: str, threads: int, waiting: int, retry_seconds: float, patience: float = math.inf) -> None:
@@ -69,8 +53,11 @@ class Room:
         """Changed by the event loop alone, as are the threads and the seconds."""
         self._seconds = 0.0
         """That the last calls took, the later the more they count."""
-        self._todo: SimpleQueue[_Task | None] = SimpleQueue()
-        self._ended: deque[_Task] = deque()
+        self._todo: SimpleQueue[Task | None] = SimpleQueue()
+        self._alike: dict[Hashable, _Alike] = {}
+        self._abreast = min(threads, cores())
+        """Tasks of calls that are alike that are under way at once: more would take the interpreter from each other."""
+        self._ended: deque[Task] = deque()
         self._loop_knows = False
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -78,19 +65,50 @@ class Room:
 
         Raises OverloadedError at once where every place is taken or the wait is too long, else what the work raises.
         """
+        caller, task = self._caller(None), Task(lambda _: [work()])
+        task.join(caller)
+        self._put(task)
+        return cast(T, await caller.future)
+
+    async def run_together(self, alike: Hashable, given: Any, work: Work, most: int) -> Any:
+        """Returns what becomes of a call in work that is done for all alike that wait at the same time, up to ``most``.
+
+        Raises as ``run``.
+        """
+        caller, others = self._caller(given), self._alike.setdefault(alike, _Alike())
+        if others.last is None or not others.last.join(caller):
+            others.last = task = Task(work, most, alike)
+            task.join(caller)
+            others.held.append(task)
+            self._put_alike(alike)
+        return await caller.future
+
+    def _caller(self, given: Any) -> Caller:
+        """Takes a place for a call."""
         if self._taken >= self._places or self._wait() > self._patience:
             raise OverloadedError(
                 f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s",
                 self._retry_seconds,
             )
-        loop = asyncio.get_running_loop()
-        if self._taken >= len(self._threads) < self._most_threads:
+        self._taken += 1
+        return Caller(given, asyncio.get_running_loop().create_future())
+
+    def _put(self, task: Task) -> None:
+        """Hands a task to the threads."""
+        if self._taken > len(self._threads) < self._most_threads:
+            loop = asyncio.get_running_loop()
             self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
             self._threads[-1].start()
-        self._taken += 1
-        task = _Task(work, loop.create_future())
         self._todo.put(task)
-        return cast(T, await task.future)
+
+    def _put_alike(self, alike: Hashable) -> None:
+        """Hands on what calls that are alike are held for, as far as it may be under way."""
+        tasks = self._alike[alike]
+        while tasks.held and tasks.under_way < self._abreast:
+            tasks.under_way += 1
+            self._put(tasks.held.popleft())
+        if not tasks.under_way:
+            del self._alike[alike]
 
     def _wait(self) -> float:
         """Returns the seconds until a thread would begin with a further call; 0 as long as few calls wait."""
@@ -104,8 +122,7 @@ class Room:
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         while (task := self._todo.get()) is not None:
-            if not task.future.cancelled():
-                task.run()
+            task.run()
             self._ended.append(task)
             if not self._loop_knows:
                 self._loop_knows = True
@@ -115,9 +132,14 @@ class Room:
     def _deliver(self) -> None:
         self._loop_knows = False
         while self._ended:
-            self._taken -= 1
             task = self._ended.popleft()
-            self._seconds += _NEWS * (task.seconds - self._seconds)
+            seconds = task.seconds
+            if task.alike is not None:
+                self._alike[task.alike].under_way -= 1
+                self._put_alike(task.alike)
+                seconds *= self._most_threads / self._abreast
+            self._taken -= len(task)
+            self._seconds += _NEWS * (seconds - self._seconds)
             task.deliver()
 
 

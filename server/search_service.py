@@ -1,11 +1,15 @@
 """The search service: one request, one call of the engine, one response."""
 
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import grpc
 
 from engine.errors import InvalidInputError
+from engine.query import HitList
 from server.cache import OpenCollections
+from server.convert import to_filter
 from server.convert_search import (
     from_embeddings,
     from_hit_lists,
@@ -20,6 +24,9 @@ from server.settings import ServerSettings
 
 _AT_HAND_BYTES = 1 << 22
 """Bytes of vectors or codes that are scanned in well under a millisecond."""
+TOGETHER, _HITS_TOGETHER, _INPUTS_TOGETHER = 16, 100, ("vector", "key", "text")
+"""Searches that are answered as one where they wait at the same time, so few that each is scanned for by itself, and
+finds what it would find alone; the most hits that one of them asks for; and by what it asks."""
 
 
 class SearchService:
@@ -43,10 +50,37 @@ class SearchService:
         self._check(request, request.k)
         name = parse_collection(request.collection)
         with self.collections.at_hand(name) as collection:
-            if collection is None:
+            if collection is None or collection.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES:
                 return None
             found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES)
             return None if found is None else from_hit_lists(name, found)
+
+    def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
+        """What searches have in common that one search can answer; None for one that is better answered alone.
+
+        It is a single query, by no picture, with few hits: whose answer is the same whoever else asks.
+        """
+        if len(request.queries) != 1 or request.k > _HITS_TOGETHER:
+            return None
+        if request.weights or request.options.fields or (request.HasField("filter") and to_filter(request.filter)):
+            return None
+        query = request.queries[0]
+        if query.WhichOneof("input") not in _INPUTS_TOGETHER:
+            return None
+        merge = request.merge if request.HasField("merge") else None
+        k = request.k if request.HasField("k") else None
+        return request.collection, request.space, query.view, tuple(request.targets), k, merge
+
+    def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
+        """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""
+        asked = [to_search_request(request) for request in requests]
+        name = parse_collection(requests[0].collection)
+        with self.collections.use(name) as collection:
+            found = collection.search(replace(asked[0], queries=[one.queries[0] for one in asked]))
+        lists: list[list[HitList]] = [[] for _ in requests]
+        for one in found:
+            lists[one.query].append(replace(one, query=0))
+        return [from_hit_lists(name, own) for own in lists]
 
     def Embed(  # noqa: N802 - the name of the rpc
         self, request: search_pb2.EmbedRequest, context: grpc.ServicerContext

@@ -108,6 +108,12 @@ def _mixed(
         **{f"{name}: p99, ms": calls.milliseconds(99) for name, calls in found.items()},
         **{f"{name}: calls": len(calls.codes) for name, calls in found.items()},
         "calls that failed": sum(int((calls.codes != OK).sum()) for calls in found.values()),
+        **{
+            f"{name}: {status}": count
+            for name, calls in found.items()
+            for status, count in calls.statuses().items()
+            if status != "OK"
+        },
     }
 
 

@@ -75,6 +75,11 @@ class Versions:
         space = None if version is None else version.space(name)
         return None if version is None or space is None else (version.in_memory, space)
 
+    def least_bytes(self, name: str) -> int:
+        """Return the bytes of a space's smallest index in the latest version, 0 where it has none."""
+        space = None if self._latest is None else self._latest[1].space(name)
+        return 0 if space is None else min((one.index.nbytes for one in space.indexes.values()), default=0)
+
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
         """Return an answer from the current version and a space of it, by default the active one.
 

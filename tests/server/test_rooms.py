@@ -5,24 +5,27 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from terminal import fill_rows
 
-from engine.errors import InvalidInputError
+from engine.errors import InvalidInputError, NotFoundError
 from engine.home import Home
 from engine.item import ItemUpdate
-from engine.query import Query, SearchRequest
+from engine.query import Filter, Query, SearchRequest
 from server.client import Client
 from server.errors import OverloadedError
 from server.listen import RunningServer
 from server.rooms import Room
+from server.search_service import SearchService
 from server.settings import ServerSettings
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
@@ -101,10 +104,54 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
             one.cancel()
         leave.set()
         await first
+        await room.run(lambda: None)  # behind those that were given up
         await asyncio.gather(*(room.run(lambda: done.append("wanted")) for _ in range(3)))
         return done
 
     assert run(scene, threads=1, waiting=2) == ["wanted"] * 3
+
+
+def test_calls_that_are_alike_and_wait_are_one_task() -> None:
+    """Up to so many; each gets what becomes of its own, and who has left is not asked for."""
+
+    async def scene(room: Room) -> tuple[list[Any], list[list[int]]]:
+        leave, tasks = threading.Event(), list[list[int]]()
+
+        def inverse(numbers: list[int]) -> list[Any]:
+            tasks.append(numbers)
+            return [1 / number if number else ZeroDivisionError() for number in numbers]
+
+        first = asyncio.ensure_future(room.run(lambda: leave.wait(60)))
+        calls = [asyncio.ensure_future(room.run_together("even", number, inverse, 3)) for number in (2, 4, 6, 0)]
+        calls += [asyncio.ensure_future(room.run_together("odd", number, inverse, 3)) for number in (1, 5)]
+        await asyncio.sleep(0)
+        calls[1].cancel()
+        leave.set()
+        await first
+        return await asyncio.gather(*calls, return_exceptions=True), tasks
+
+    outcomes, tasks = run(scene, threads=1, waiting=10)
+    assert sorted(tasks) == [[0], [1, 5], [2, 6]]
+    assert outcomes[:1] + outcomes[2:3] + outcomes[4:] == [1 / 2, 1 / 6, 1, 1 / 5]
+    assert isinstance(outcomes[1], asyncio.CancelledError)
+    assert isinstance(outcomes[3], ZeroDivisionError)
+
+
+def test_a_fault_of_common_work_is_everybodys_and_the_room_goes_on() -> None:
+    """As that of a call alone is its own."""
+
+    async def scene(room: Room) -> list[Any]:
+        leave = threading.Event()
+        first = asyncio.ensure_future(room.run(lambda: leave.wait(60)))
+        calls = [asyncio.ensure_future(room.run_together("", number, lambda _: 1 / 0, 3)) for number in range(2)]  # type: ignore[arg-type,return-value]
+        await asyncio.sleep(0)
+        leave.set()
+        await first
+        return [*await asyncio.gather(*calls, return_exceptions=True), await room.run(lambda: 7)]
+
+    *faults, answer = run(scene, threads=1, waiting=10)
+    assert [type(fault) for fault in faults] == [ZeroDivisionError] * 2
+    assert answer == 7
 
 
 @contextmanager
@@ -116,7 +163,8 @@ def full_of_writers(running: RunningServer, count: int) -> Iterator[None]:
             waiting = [pool.submit(rows.update_items, [ItemUpdate("cat/0", attributes={"n": n})]) for n in range(count)]
             yield
         for one in waiting:
-            assert one.result(60).failures == ()
+            with suppress(OverloadedError):  # a call of the block was there before it
+                assert one.result(60).failures == ()
 
 
 @pytest.fixture
@@ -188,3 +236,47 @@ def test_a_request_of_too_much_is_refused(running: RunningServer, request_: Sear
     """Before room is made for the answer; the message tells the limit."""
     with Client(running.address) as client, pytest.raises(InvalidInputError, match=words):
         client.open("rows").search(request_)
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["calls", "streams"])
+def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch, streams: bool
+) -> None:
+    """Also those that fail, each by its own fault, and those that ask in another way."""
+    vectors = np.random.default_rng(1).uniform(0, 9, (12, 64)).astype(np.float32)
+    asked = [replace(NEAR, queries=[Query("color", vector=vector)]) for vector in vectors]
+    asked += [replace(NEAR, queries=[Query("color", key=f"dog/{number}")]) for number in range(4)]
+    asked += [replace(NEAR, k=2), replace(NEAR, filter=Filter(labels=("dog",)))]
+    wrong = [replace(NEAR, queries=[one]) for one in (Query("color", key="none"), Query("color", vector=[1.0]))]
+    with running.collections.use("rows") as collection:
+        alone = [collection.search(one) for one in asked]
+    sizes, together, searched = list[int](), SearchService.search_together, SearchService.Search
+
+    def counted(self: SearchService, requests: Any) -> Any:
+        sizes.append(len(requests))
+        return together(self, requests)
+
+    def slow(*given: Any) -> Any:
+        time.sleep(0.05)  # so that the others wait
+        return searched(*given)
+
+    monkeypatch.setattr(SearchService, "Search", slow)
+    monkeypatch.setattr(SearchService, "search_together", counted)
+    monkeypatch.setattr("server.search_service._AT_HAND_BYTES", -1)
+    settings = replace(running.settings, port=0, waiting=40)
+    with RunningServer(settings) as server, Client(server.address, timeout=60) as client:
+        rows = client.open("rows")
+        for error in (NotFoundError, InvalidInputError):
+            with pytest.raises(error):
+                rows.search(wrong[error is InvalidInputError])
+        if streams:
+            found = list(rows.search_stream(asked))
+        else:
+            with ThreadPoolExecutor(len(asked) + 2) as pool:
+                faults = [pool.submit(rows.search, one) for one in wrong]
+                found = list(pool.map(rows.search, asked))
+            assert [type(one.exception()) for one in faults] == [NotFoundError, InvalidInputError]
+    assert max(sizes) > 1
+    for ours, theirs in zip(found, alone, strict=True):
+        (here,), (there,) = ours, theirs
+        assert [(hit.key, hit.distance) for hit in here.hits] == [(hit.key, hit.distance) for hit in there.hits]
