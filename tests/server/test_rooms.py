@@ -263,6 +263,7 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
     monkeypatch.setattr(SearchService, "Search", slow)
     monkeypatch.setattr(SearchService, "search_together", counted)
     monkeypatch.setattr("server.search_service._AT_HAND_BYTES", -1)
+    monkeypatch.setattr("server.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=60) as client:
         rows = client.open("rows")
