@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from engine.catalog.checks import check_seed
 from engine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class EvaluationRequest:
             raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
         if self.max_queries < 1:
             raise InvalidInputError(f"at least 1 query is asked, not {self.max_queries}: raise --max-queries")
-        if self.seed < 0:
-            raise InvalidInputError(f"a seed is at least 0, not {self.seed}")
+        check_seed(self.seed)
         if self.splits < 1:
             raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
         if not self.refit and (self.splits > 1 or self.group_by is not None):

@@ -26,7 +26,14 @@ MAX_DEPTH = 16
 """Lists and objects inside each other; protobuf refuses messages that are nested 100 deep, and each takes up to 3."""
 MAX_INTEGER = 2**63 - 1
 """SQLite rounds larger integers, so that filters would take different ones for equal."""
+MAX_SEED = 2**31 - 1
 _QUOTED = 40
+
+
+def check_seed(seed: int) -> None:
+    """Raise InvalidInputError for a seed that NumPy's and scikit-learn's generators do not all take."""
+    if not 0 <= seed <= MAX_SEED:
+        raise InvalidInputError(f"a seed is at least 0 and at most {MAX_SEED}, not {seed}")
 
 
 def check_key(key: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.catalog import state
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import check_labels
+from engine.catalog.checks import check_labels, check_seed
 from engine.catalog.extractors import find_view, inputs_of, views_of
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import ViewsChangedError
@@ -68,9 +68,10 @@ def fit_views(
     Pictures that cannot be read are left out; those without labels that are items', byte for byte, have the items'.
     ``workers`` is how many threads read them where ``pictures`` are read in this process (None: one a core).
 
-    Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), NotFoundError for
-    an unknown one, NotReadyError where the pictures or texts are too few.
+    Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), and for a seed that
+    cannot be one, NotFoundError for an unknown view, NotReadyError where the pictures or texts are too few.
     """
+    check_seed(seed)
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)
     made = ((view, empty(view)) for view in chosen)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Catalog, now
+from engine.catalog.checks import check_seed
 from engine.catalog.description import RAW
 from engine.catalog.joined import joined_view
 from engine.comparisons import QUESTIONS, SINGLE, Answer, Question, QuestionRequest, check_notion, check_person
@@ -121,6 +122,8 @@ def _check(request: QuestionRequest) -> None:
     check_person(request.person)
     if request.kind not in QUESTIONS:
         raise InvalidInputError(f"a question is of the kind {' or '.join(QUESTIONS)}, not {request.kind!r}")
+    if request.seed is not None:
+        check_seed(request.seed)
 
 
 def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: set[str]) -> list[Question]:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from engine.catalog.catalog import Transaction
+from engine.catalog.checks import check_seed
 from engine.catalog.description import RAW
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
@@ -44,6 +45,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
 
     The fit reads nothing more: the transaction need not be open by then. Its generation is not numbered yet.
     """
+    check_seed(recipe.seed)
     recipe = with_learner(tx, with_answers(tx, recipe))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))

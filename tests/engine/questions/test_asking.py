@@ -124,9 +124,11 @@ def test_what_is_no_answer_is_refused(things: Collection, answer: Answer, words:
 
 
 def test_questions_that_cannot_be_asked_are_refused(things: Collection, home: Home) -> None:
-    """An unknown kind, view or item, and too few items."""
+    """An unknown kind, view or item, a seed that none can be, and too few items."""
     with pytest.raises(InvalidInputError, match="of the kind single or grid, not 'both'"):
         things.questions.next(QuestionRequest(notion="head", person="ann", kind="both"))
+    with pytest.raises(InvalidInputError, match="a seed is at least 0 and at most 2147483647, not -1"):
+        things.questions.next(QuestionRequest(notion="head", person="ann", seed=-1))
     with pytest.raises(NotFoundError, match="view"):
         things.questions.next(QuestionRequest(notion="head", person="ann", view="gist"))
     with pytest.raises(NotFoundError, match="no item 'item/99'"):

@@ -90,7 +90,7 @@ def test_every_split_draws_its_own(groups):
     [
         ({"max_queries": 0}, "at least 1 query is asked, not 0: raise --max-queries"),
         ({"max_queries": -5}, "not -5"),
-        ({"seed": -1}, "a seed is at least 0, not -1"),
+        ({"seed": -1}, "a seed is at least 0 and at most 2147483647, not -1"),
     ],
 )
 def test_what_draws_nothing_is_refused(option, words):

@@ -33,6 +33,16 @@ def distances(collection, view: str, target: str, space: str = "") -> dict[tuple
     return {(key, hit.key): hit.distance for key, answer in zip(keys, answers, strict=True) for hit in answer.hits}
 
 
+@pytest.mark.parametrize("seed", [-1, 2**31], ids=["negative", "too large"])
+def test_a_seed_that_none_can_be_is_refused(home, seed):
+    """By trainings and by fits of views, before anything is read."""
+    with fill(home, "few", [item(group, number, BOTH) for group, number in each(4)]) as few:
+        with pytest.raises(InvalidInputError, match=f"a seed is at least 0 and at most 2147483647, not {seed}"):
+            few.train(Recipe(spec="lsh:8", views=("color",), seed=seed))
+        with pytest.raises(InvalidInputError, match="a seed is at least 0"):
+            few.fit_views([], ("color",), seed=seed)
+
+
 # -- missing views
 
 
