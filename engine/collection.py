@@ -114,7 +114,7 @@ class Collection(Contents):
 
         Items go by key, path below the root, or full path. What the file does not name stays, an empty cell clears;
         with ``replace_labels``, items that it gives no label lose theirs. Without a first line that names the columns,
-        the second ``cell`` is a "label" or a "caption". With ``notion``, labels are in it. A line of no item fails.
+        the second ``cell`` is a "label" or a "caption". ``notion``: what labels are in. A line of no item fails.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
