@@ -68,11 +68,10 @@ class Chunk:
         """Bytes of ids, rows and bitmap in use."""
         return self.ids.nbytes + self.rows.nbytes + (0 if self.alive is None else len(self.alive.bits))
 
-    def live_rows(self) -> tuple[Ids, NDArray[Any]]:
-        """Return ids and rows that are not dead, in the order of storage; views where all are."""
-        if self.alive is None:
-            return self.ids, self.rows
-        return self.ids[self.alive.numbers], self.rows[self.alive.numbers]
+    @property
+    def live_ids(self) -> Ids:
+        """The ids that are not dead, in the order of storage."""
+        return self.ids if self.alive is None else self.ids[self.alive.numbers]
 
     def extended(self, ids: Ids, rows: NDArray[Any]) -> "Chunk":
         """Return this chunk with rows behind it; copied where the buffer is full or goes on in another version."""

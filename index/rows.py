@@ -14,6 +14,8 @@ from index.snapshot import SnapshotReader
 
 _REWRITTEN = 1 / 16
 """Share of a chunk's rows above which dead ones and strays are worth rewriting it."""
+_BLOCK_BYTES = 1 << 20
+"""Bytes of rows that are copied at once to be saved: freed copies of whole chunks would stay with the process."""
 RowNumbers = NDArray[np.int64]
 """Numbers of rows in the order of storage, dead ones counted."""
 
@@ -37,8 +39,7 @@ class Rows:
 
     def ids(self) -> Ids:
         """Return the ids that are alive, ascending."""
-        parts = [chunk.live_rows()[0] if chunk.alive else chunk.ids for chunk in self.chunks]
-        ids = np.concatenate([np.empty(0, np.int64), *parts])
+        ids = np.concatenate([np.empty(0, np.int64), *(chunk.live_ids for chunk in self.chunks)])
         return np.sort(ids, kind="stable") if self.stray else ids
 
     def changed(self, removed: Ids, ids: Ids, rows: NDArray[Any]) -> "Rows":
@@ -98,19 +99,22 @@ class Rows:
         main: tuple[Chunk, ...] = ()
         for number, chunk in enumerate(self.main):
             if len(chunk) - chunk.live + len(strays[number]) > _REWRITTEN * len(chunk):
-                main = appended(main, *self._merged(number, strays[number]))
+                merged = self._merged(number, strays[number])
+                main = appended(main, self.ids_of(merged), self.take(merged))
             else:
                 main, kept = (*main, chunk), [*kept, strays[number]]
         if not self.main:
-            main = appended(main, *self._merged(0, strays[0]))
+            main = appended(main, self.ids_of(strays[0]), self.take(strays[0]))
         left = np.concatenate([np.empty(0, np.int64), *kept])
         return Rows(main, appended((), self.ids_of(left), self.take(left)), self._like)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield the ids that are alive, ascending, then their rows in that order, some at a time."""
+        """Yield the ids that are alive, ascending, then their rows in that order, about a megabyte at a time."""
         yield self.ids()
+        step = max(1, _BLOCK_BYTES // max(1, int(self._like.itemsize * self._like.shape[1])))
         for number, strays in enumerate(self._strays_by_chunk()):
-            yield self._merged(number, strays)[1]
+            numbers = self._merged(number, strays)
+            yield from (self.take(numbers[start : start + step]) for start in range(0, len(numbers), step))
 
     @classmethod
     def read(cls, snapshot: SnapshotReader, count: int, like: NDArray[Any]) -> "Rows":
@@ -159,13 +163,11 @@ class Rows:
         edges = np.searchsorted(self.ids_of(numbers), [chunk.last for chunk in self.main[:-1]], "right")
         return np.split(numbers, edges)
 
-    def _merged(self, number: int, strays: RowNumbers) -> tuple[Ids, NDArray[Any]]:
-        """The ids that are alive of a main chunk and some strays, ascending, and their rows."""
+    def _merged(self, number: int, strays: RowNumbers) -> RowNumbers:
+        """The rows that are alive of a main chunk, and some strays, by ascending ids."""
         if number >= len(self.main):
-            return self.ids_of(strays), self.take(strays)
-        ids, rows = self.main[number].live_rows()
-        if not len(strays):
-            return ids, rows
-        ids = np.concatenate([ids, self.ids_of(strays)])
-        order = np.argsort(ids, kind="stable")
-        return ids[order], np.concatenate([rows, self.take(strays)])[order]
+            return strays
+        chunk, start = self.chunks[number], self.offsets[number]
+        alive = np.arange(len(chunk)) if chunk.alive is None else chunk.alive.numbers
+        numbers = np.concatenate([start + alive, strays])
+        return numbers[np.argsort(self.ids_of(numbers), kind="stable")] if len(strays) else numbers
