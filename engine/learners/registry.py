@@ -10,6 +10,7 @@ from engine.learners.attributes.relative import RelativeAttributes
 from engine.learners.base import MultiViewLearner
 from engine.learners.capabilities import main_position
 from engine.learners.chain import Chain
+from engine.learners.coem.co_em import CoEM
 from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
@@ -61,6 +62,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         MuSL,
         NPPHash,
         ClassPosteriors,
+        CoEM,
     )
 }
 

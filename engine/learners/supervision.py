@@ -30,6 +30,8 @@ class Supervision:
             speaker are, so learners that judge themselves by items that they leave out leave out whole groups; None:
             each item is a group of its own.
         mask: (n, V), which items have which views; None: all of them have all.
+        labelled: (n,), whether an item's class is known, for learners of unlabelled items; None: where it is not alone
+            in its class.
         shared_space: the rows of all views are vectors of one space, so that one hash should serve all views.
     """
 
@@ -40,6 +42,7 @@ class Supervision:
     groups: NDArray[np.intp] | None = None
     mask: Any = None
     shared_space: bool = False
+    labelled: Any = None
 
     @classmethod
     def of(cls, y: Any) -> "Supervision":

@@ -121,6 +121,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
         notion_classes=training.notion_classes if in_notions and training.constraints is None else None,
         groups=training.groups,
         mask=training.mask,
+        labelled=np.array([bool(labels) for labels in training.labels]),
     )
 
 

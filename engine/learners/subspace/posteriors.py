@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
 from engine.learners.base import Rows, SeparateLearner
@@ -14,17 +13,12 @@ from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Positive, Seed
 from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
-from engine.learners.subspace.ridge_path import RidgePath
+from engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
 from engine.learners.supervision import Supervision, shared_classes
 
-_PENALTIES = np.logspace(-6, 1, 15)
-"""Per row, in units of a row's mean squared length."""
 _TRIAL_ROWS = 800
 """Rows by which kernels are compared, drawn by chance where there are more."""
-_JITTER = 1e-8
-"""Added to a Gaussian kernel of landmarks, which equal rows make singular."""
-Groups = NDArray[np.intp]
 
 
 @dataclass(eq=False, repr=False)
@@ -122,32 +116,19 @@ class ClassPosteriors(SeparateLearner):
         if len(np.unique(targets[known], axis=0)) < 2:
             raise ValueError("the rows of a view are of fewer than 2 classes")
         random = check_random_state(self.random_state)
-        learned = _Examples(rows[known], targets[known], None if groups is None else groups[known])
+        learned = TargetedRows(rows[known], targets[known], None if groups is None else groups[known])
         kernel = self._best_kernel(learned, random)
-        landmarks = _drawn(len(known), self.n_landmarks, random)
-        model = _Model.of(kernel, learned, landmarks, self.alpha)
+        landmarks = drawn(len(known), self.n_landmarks, random)
+        model = KernelRegression.of(kernel, learned, landmarks, self.alpha)
         factor = best_factor(model.left_out, learned.targets, self.exclusive_)
-        fitted = model.kernel
-        weights, offsets = model.weights()
         left_out = np.empty_like(targets)
         left_out[known] = posteriors(model.left_out, factor, self.exclusive_)
         if len(others := np.flatnonzero(~targets.any(axis=1))):
-            scores = fitted.features(rows[others]) @ weights.T + offsets
+            weights, offsets = model.weights()
+            scores = model.kernel.features(rows[others]) @ weights.T + offsets
             left_out[others] = posteriors(scores, factor, self.exclusive_)
-        return {
-            "kernels_": kernel.kernel,
-            "scalings_": kernel.scaling,
-            "alphas_": model.alpha,
-            "factors_": factor,
-            "losses_": float(log_losses(model.left_out, learned.targets, factor, self.exclusive_).mean()),
-            "centers_": fitted.center,
-            "deviations_": fitted.deviation,
-            "landmarks_": fitted.landmarks,
-            "distances_": fitted.means,
-            "weights_": weights,
-            "offsets_": offsets,
-            "left_out_": left_out.astype(np.float32),
-        }
+        loss = float(log_losses(model.left_out, learned.targets, factor, self.exclusive_).mean())
+        return fitted_view(model, factor, loss, left_out)
 
     def _targets(self, labels: Any) -> Rows:
         """Returns (n, K), 1 where a row is of a class."""
@@ -155,22 +136,22 @@ class ClassPosteriors(SeparateLearner):
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
-    def _best_kernel(self, learned: "_Examples", random: np.random.RandomState) -> RowKernel:
+    def _best_kernel(self, learned: TargetedRows, random: np.random.RandomState) -> RowKernel:
         """Returns the simplest kernel whose log loss is within one standard error of the least."""
         tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
-        drawn = learned.take(_drawn(len(learned.rows), _TRIAL_ROWS, random))
-        losses = np.array([self._losses(kernel, drawn) for kernel in tried])
+        sample = learned.take(drawn(len(learned.rows), _TRIAL_ROWS, random))
+        losses = np.array([self._losses(kernel, sample) for kernel in tried])
         behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
-        errors = np.array([drawn.standard_error(one) for one in behind])
+        errors = np.array([sample.standard_error(one) for one in behind])
         return tried[int(np.argmax(behind.mean(axis=1) <= errors))]
 
-    def _losses(self, kernel: RowKernel, drawn: "_Examples") -> NDArray[np.float64]:
+    def _losses(self, kernel: RowKernel, sample: TargetedRows) -> NDArray[np.float64]:
         checkpoint()
-        left_out = _Model.of(kernel, drawn, np.arange(len(drawn.rows)), self.alpha).left_out
-        factor = best_factor(left_out, drawn.targets, self.exclusive_)
-        return log_losses(left_out, drawn.targets, factor, self.exclusive_)
+        left_out = KernelRegression.of(kernel, sample, np.arange(len(sample.rows)), self.alpha).left_out
+        factor = best_factor(left_out, sample.targets, self.exclusive_)
+        return log_losses(left_out, sample.targets, factor, self.exclusive_)
 
     def _project(self, rows: Rows, view: int) -> Rows:
         kernel = FittedKernel(
@@ -184,74 +165,20 @@ class ClassPosteriors(SeparateLearner):
         return posteriors(scores, self.factors_[view], self.exclusive_)
 
 
-@dataclass(frozen=True, eq=False)
-class _Examples:
-    """Rows of one view that are learned from."""
-
-    rows: Rows
-    targets: Rows
-    """(n, K), 1 where a row is of a class."""
-    groups: Groups | None
-    """(n,), of the rows that are left out together; None: each alone."""
-
-    def take(self, chosen: NDArray[np.intp]) -> "_Examples":
-        groups = None if self.groups is None else self.groups[chosen]
-        return _Examples(self.rows[chosen], self.targets[chosen], groups)
-
-    def standard_error(self, values: NDArray[np.float64]) -> float:
-        """Returns that of the mean of (n,) values, of which those of a group may go together."""
-        off = values - values.mean()
-        if self.groups is not None:
-            off = np.bincount(np.unique(self.groups, return_inverse=True)[1], off)
-        return float(np.sqrt(np.square(off).sum()) / len(values))
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """A regression of one view, with the features by which rows are described: those of the kernel times ``root``."""
-
-    kernel: FittedKernel
-    root: Rows | None
-    features: Rows
-    path: RidgePath
-    penalty: float
-    alpha: float
-    left_out: Rows
-
-    @classmethod
-    def of(cls, kernel: RowKernel, learned: _Examples, landmarks: NDArray[np.intp], alpha: float | None) -> "_Model":
-        fitted = FittedKernel.of(kernel, learned.rows, landmarks)
-        features, root = fitted.features(learned.rows), None
-        every = len(landmarks) == len(learned.rows)
-        gaussian = kernel.kernel == "gaussian"
-        if gaussian and not every:
-            root = _inverse_root(features[landmarks])
-            # A landmark is compared with itself, which a new row never is: instead its value is what the others say.
-            features[landmarks, np.arange(len(landmarks))] -= 1 / np.square(root).sum(axis=1)
-            features = features @ root
-        whole = gaussian and every
-        path = RidgePath.of_gram(features, learned.targets) if whole else RidgePath.of_rows(features, learned.targets)
-        unit = float(path.values.sum()) or 1.0  # n times the mean squared length of centred rows
-        penalty = path.best_penalty(_PENALTIES * unit, learned.groups) if alpha is None else alpha * unit
-        return cls(fitted, root, features, path, penalty, penalty / unit, path.left_out(penalty, learned.groups))
-
-    def weights(self) -> tuple[Rows, NDArray[np.float64]]:
-        """Returns (K, m) weights of the kernel's features and (K,) offsets."""
-        coefficients, mean = self.path.coefficients(self.penalty), self.features.mean(axis=0)
-        whole = self.kernel.how.kernel == "gaussian" and self.root is None
-        weights = coefficients if whole else (self.features - mean).T @ coefficients
-        offsets = self.path.means - mean @ weights
-        return (weights if self.root is None else self.root @ weights).T, offsets
-
-
-def _drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Returns the positions of all of ``count`` rows, or of so many drawn by chance, ascending."""
-    if count <= most:
-        return np.arange(count)
-    return np.sort(random.permutation(count)[:most])
-
-
-def _inverse_root(kernel: Rows) -> Rows:
-    """Returns a triangular R with R R^T = K^-1, of an (m, m) kernel with a little more on its diagonal."""
-    factor = np.linalg.cholesky(kernel + _JITTER * np.eye(len(kernel)))
-    return np.asarray(solve_triangular(factor, np.eye(len(kernel)), lower=True).T)
+def fitted_view(model: KernelRegression, factor: float, loss: float, left_out: Rows) -> dict[str, Any]:
+    """Returns the fitted attributes of one view by name, of its regression and what makes probabilities of it."""
+    weights, offsets = model.weights()
+    return {
+        "kernels_": model.kernel.how.kernel,
+        "scalings_": model.kernel.how.scaling,
+        "alphas_": model.alpha,
+        "factors_": factor,
+        "losses_": loss,
+        "centers_": model.kernel.center,
+        "deviations_": model.kernel.deviation,
+        "landmarks_": model.kernel.landmarks,
+        "distances_": model.kernel.means,
+        "weights_": weights,
+        "offsets_": offsets,
+        "left_out_": left_out.astype(np.float32),
+    }

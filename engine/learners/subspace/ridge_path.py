@@ -1,6 +1,6 @@
 """Ridge regression for every penalty by one eigendecomposition, with predictions that leave rows out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -52,6 +52,12 @@ class RidgePath:
     def squares(self) -> Rows:
         """(n, r) squares of the eigenvectors."""
         return np.square(self.vectors)
+
+    def with_targets(self, targets: Rows) -> Self:
+        """Returns the path of the same rows for other (n, K) targets."""
+        found = replace(self, targets=targets - targets.mean(axis=0), means=targets.mean(axis=0))
+        found.__dict__["squares"] = self.squares  # these belong to the rows
+        return found
 
     def left_out(self, penalty: float, groups: NDArray[np.intp] | None = None) -> Rows:
         """Returns, for each row, the prediction of the regression on all rows of other groups, (n, K).

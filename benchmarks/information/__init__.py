@@ -1,0 +1,1 @@
+"""What learners make of little, partial or wrong information."""

@@ -1,0 +1,175 @@
+"""Kinds of information on the items that are learned from, drawn by a seed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+
+from benchmarks.unseen.data import Split
+from engine.learners.supervision import Supervision
+
+Classes = NDArray[np.int64]
+Draw = np.random.Generator
+_UNKNOWN = -1
+_NEIGHBORS = 5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """What is known of n items besides their rows."""
+
+    classes: Classes
+    """(n,), -1 where the class of an item is not known."""
+    pairs: Any = None
+    """Sparse (n, n), symmetric, 1 where items were said to be similar; None: nobody said so of any."""
+    mask: NDArray[np.bool_]
+    """(n, V), which items have which views."""
+    groups: NDArray[np.int64] | None
+    """(n,), of items that are alike for other reasons than their classes; None: of none."""
+
+    def supervision(self) -> Supervision:
+        """Returns labels and pairs as they are; each item is similar to itself."""
+        pairs = None if self.pairs is None else sp.csr_array(self.pairs + sp.eye_array(len(self.classes)))
+        labelled = self.classes != _UNKNOWN
+        return Supervision(
+            classes=_alone(self.classes), neighbors=pairs, labelled=labelled, mask=self.mask, groups=self.groups
+        )
+
+    def by_classes(self) -> Supervision:
+        """Returns all as classes: items that pairs join, directly or by others, are of one."""
+        classes = _alone(self.classes)
+        if self.pairs is not None:
+            links = self.pairs + _joined(self.classes)
+            classes = connected_components(links, directed=False)[1].astype(np.int64)
+        return Supervision(classes=classes, mask=self.mask, groups=self.groups)
+
+    def by_pairs(self) -> Supervision:
+        """Returns all as pairs of similar items: those of one class, those said to be, and each with itself."""
+        if self.pairs is None:
+            return Supervision(classes=_alone(self.classes), mask=self.mask, groups=self.groups)
+        links = sp.csr_array(self.pairs + _joined(self.classes) + sp.eye_array(len(self.classes)))
+        return Supervision(neighbors=links, mask=self.mask, groups=self.groups)
+
+
+def _alone(classes: Classes) -> Classes:
+    """Returns the classes with one of its own for each item of unknown class."""
+    own = classes.max(initial=0) + 1 + np.arange(len(classes))
+    return np.where(classes == _UNKNOWN, own, classes)
+
+
+def _joined(classes: Classes) -> Any:
+    """Returns which items are of one known class, sparse (n, n)."""
+    known = np.flatnonzero(classes != _UNKNOWN)
+    count = int(classes.max(initial=0)) + 1
+    members = sp.csr_array((np.ones(len(known)), (known, classes[known])), shape=(len(classes), count))
+    return members @ members.T
+
+
+Kind = Callable[[Classes, Split, NDArray[np.int64], Draw], Mapping[str, Any]]
+"""Takes the true classes of the items, the split, their numbers in it and a generator; returns fields of ``Known``."""
+
+
+def _few(each: int, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    kept = np.full(len(classes), _UNKNOWN)
+    for one in np.unique(classes):
+        members = np.flatnonzero(classes == one)
+        kept[draw.permutation(members)[:each]] = one
+    return {"classes": kept}
+
+
+def _all(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    return {"classes": classes}
+
+
+def _none(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    return {"classes": np.full(len(classes), _UNKNOWN)}
+
+
+def _wrong(share: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    others = (classes + draw.integers(1, classes.max() + 1, len(classes))) % (classes.max() + 1)
+    return {"classes": np.where(draw.random(len(classes)) < share, others, classes)}
+
+
+def _half(share: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    """A share of the items of half of the classes are labelled, none of the others'."""
+    count = int(classes.max()) + 1
+    named = np.isin(classes, draw.permutation(count)[: count // 2])
+    return {"classes": np.where(named & (draw.random(len(classes)) < share), classes, _UNKNOWN)}
+
+
+def _pairs(
+    each: float, wrong: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw
+) -> Mapping[str, Any]:
+    """So many pairs for each item; a share of them join items drawn by chance."""
+    count = len(classes)
+    first = draw.integers(count, size=round(each * count))
+    second = np.array([draw.choice(np.flatnonzero(classes == classes[one])) for one in first])
+    chance = draw.random(len(first)) < wrong
+    second[chance] = draw.integers(count, size=int(chance.sum()))
+    links = sp.csr_array((np.ones(len(first)), (first, second)), shape=(count, count))
+    return {"classes": np.full(count, _UNKNOWN), "pairs": _symmetric(links)}
+
+
+def _symmetric(links: Any) -> Any:
+    both = sp.csr_array(((links + links.T) > 0).astype(np.float64))
+    return sp.csr_array(both - sp.diags_array(both.diagonal()))
+
+
+def _labels_and_pairs(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    return {**_pairs(0.5, 0.0, classes, split, items, draw), **_few(2, classes, split, items, draw)}
+
+
+def _one_view(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    mask = np.zeros((len(classes), len(split.rows)), bool)
+    mask[np.arange(len(classes)), draw.integers(mask.shape[1], size=len(classes))] = True
+    return {"classes": classes, "mask": mask}
+
+
+def _half_missing(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    """Half of the items have one view only, and five of a class are labelled."""
+    one = draw.random(len(classes)) < 0.5
+    found = _one_view(classes, split, items, draw)["mask"]
+    return {**_few(5, classes, split, items, draw), "mask": found | ~one[:, None]}
+
+
+def _neighbors(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
+    """An item's nearest in the last view are similar to it."""
+    rows = list(split.rows.values())[-1][items]
+    graph = NearestNeighbors(n_neighbors=_NEIGHBORS).fit(rows).kneighbors_graph()
+    return {"classes": np.full(len(classes), _UNKNOWN), "pairs": _symmetric(sp.csr_array(graph))}
+
+
+KINDS: Mapping[str, Kind] = {
+    "all labels": _all,
+    "1 label a class": partial(_few, 1),
+    "2 labels a class": partial(_few, 2),
+    "5 labels a class": partial(_few, 5),
+    "10 labels a class": partial(_few, 10),
+    "20 % of the labels wrong": partial(_wrong, 0.2),
+    "40 % of the labels wrong": partial(_wrong, 0.4),
+    "half of the classes without labels": partial(_half, 1.0),
+    "1 pair for 2 items": partial(_pairs, 0.5, 0.0),
+    "1 pair an item": partial(_pairs, 1.0, 0.0),
+    "1 pair an item, 10 % wrong": partial(_pairs, 1.0, 0.1),
+    "2 pairs an item, 20 % wrong": partial(_pairs, 2.0, 0.2),
+    "2 labels a class, 1 pair for 2 items": _labels_and_pairs,
+    "all labels, one view an item": _one_view,
+    "5 labels a class, half of the items with one view": _half_missing,
+    "neighbours in the last view": _neighbors,
+    "views alone": _none,
+}
+
+
+def known(kind: str, split: Split, items: NDArray[np.int64], seed: int) -> Known:
+    """Returns what is known of some items of a split, by their numbers."""
+    classes = np.unique(split.labels, return_inverse=True)[1][items]
+    draw = np.random.default_rng([seed, list(KINDS).index(kind)])
+    groups = None if split.groups is None else np.unique(split.groups[items], return_inverse=True)[1]
+    fields = {"mask": np.ones((len(items), len(split.rows)), bool), "groups": groups}
+    return Known(**{**fields, **KINDS[kind](classes, split, items, draw)})

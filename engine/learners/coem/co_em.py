@@ -1,0 +1,217 @@
+"""Co-EM of class posteriors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from engine.learners.base import Rows
+from engine.learners.blocks import slices
+from engine.learners.cancellation import checkpoint
+from engine.learners.capabilities import Capabilities
+from engine.learners.coem.evidence import Evidence
+from engine.learners.coem.seeding import MOST_GROUPS, Seeding
+from engine.learners.coem.turns import Turn, Turns, log_ratios
+from engine.learners.settings import Between, Count, Share
+from engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
+from engine.learners.subspace.posteriors import ClassPosteriors
+from engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
+from engine.learners.supervision import Supervision
+
+_NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
+_FIRST_NOISE = 0.05
+_HELD_OUT = 0.25
+"""Share of the pairs by which the number of classes is chosen."""
+_ITEMS_OF_A_CLASS = 4
+"""Fewest items for each class, on average, where the number of classes is chosen."""
+_WORSE = 2
+"""Numbers of classes in a row that were no better, after which no larger ones are tried."""
+
+
+@dataclass(eq=False, repr=False)
+class CoEM(ClassPosteriors):
+    """Learns class posteriors from items whose classes are known in part, in doubt, or by pairs of similar items alone.
+
+    Each item is of one class, which all its views show, its label states, and which it shares with the items that it is
+    similar to; labels and pairs may be wrong. In turns (co-EM: Nigam and Ghani, CIKM 2000) the kernel regression of
+    each view, see ``ClassPosteriors``, learns the probabilities of all items' classes; and these are found anew, by a
+    step of mean field, from what all views' regressions say of each item that they leave out, from the labels and from
+    the pairs. It starts at groups of items that are alike in all views (``Seeding``).
+
+    Items may be of classes that no item is labelled with; without any labels all classes are such. Their number is
+    chosen as that by which the views foretell each other, the labels and held-out pairs best, each item left out. Where
+    no item has two views and no pairs are given, nothing tells of new ones, and there are none.
+
+    Args:
+        row_kernel: see ``ClassPosteriors``.
+        scaling: likewise.
+        new_classes: how many classes there are besides those of the labels; None: chosen from 0, 2, 4, 8, ... 64, and
+            numbers between.
+        label_noise: share of the labels that are taken to be wrong; None: it is estimated.
+        max_iter: turns at most.
+        max_items: items that are learned from; of more, those with labels and pairs first, and others drawn by chance.
+
+    Attributes:
+        classes_: (C,) the classes that items are known to be of; their columns come first, those of new ones follow.
+        new_classes_: how many new classes there are.
+        label_noise_, pair_noise_: shares of labels and of pairs that are taken to be wrong.
+        n_iter_: int, turns that were taken.
+        scores_: (T, 2), the numbers of new classes that were tried, and how well views, labels and pairs were foretold.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, or without labels or pairs and with a single view.
+    """
+
+    name = "co-em"
+    capabilities = Capabilities(cross_view=True, takes_neighbors=True, adds_views=True, main_parameter="new_classes")
+
+    new_classes_: int = field(init=False)
+    n_iter_: int = field(init=False)
+    label_noise_: float = field(init=False)
+    pair_noise_: float = field(init=False)
+    scores_: NDArray[np.float64] = field(init=False)
+
+    row_kernel: Kernel = "gaussian"
+    scaling: Scaling = "both"
+    new_classes: Annotated[int, Between(0, MOST_GROUPS)] | None = None
+    label_noise: Share | None = None
+    max_iter: Count = 8
+    max_items: Annotated[int, Between(100, 100_000)] = 10_000
+
+    def _needs_classes(self, given: Supervision) -> bool:
+        super()._needs_classes(given)
+        return given.classes is not None
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        random = check_random_state(self.random_state)
+        self.exclusive_ = True
+        evidence = Evidence.of(given, len(given.mask), _FIRST_NOISE if self.label_noise is None else self.label_noise)
+        self._check(evidence, len(views))
+        self.classes_ = evidence.classes
+        items = self._items(evidence, given.mask, random)
+        turn = self._learned([rows[items] for rows in views], given, items, evidence.take(items), random)
+        self.n_iter_ = turn.number
+        self.label_noise_, self.pair_noise_ = turn.evidence.label_noise, turn.evidence.pair_noise
+        fitted = [turn.fitted(view) for view in range(len(views))]
+        for name in fitted[0]:
+            setattr(self, name, [attributes[name] for attributes in fitted])
+        if len(items) < len(given.mask):
+            self.left_out_ = [self._all_left_out(views, given.mask, items, view) for view in range(len(views))]
+
+    def _learned(
+        self,
+        views: list[Rows],
+        given: Supervision,
+        items: NDArray[np.intp],
+        evidence: Evidence,
+        random: np.random.RandomState,
+    ) -> Turn:
+        """Returns the last turn over some items, of which rows and evidence are given."""
+        mask = given.mask[items]
+        groups = None if given.groups is None else np.asarray(given.groups)[items]
+        kernel = RowKernel(self.row_kernel, self.scaling)
+        seeding = Seeding.of(views, mask, kernel, evidence, self.n_landmarks, random)
+        undecided = [
+            self._undecided(rows[present], None if groups is None else groups[present], random)
+            for rows, present in zip(views, mask.T, strict=True)
+        ]
+        turns = Turns(undecided, mask, evidence, self.alpha, self.label_noise, self.max_iter)
+        return self._best(turns, seeding, random)
+
+    def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
+        """Returns the items that are learned from, ascending: those of which something is told go before others.
+
+        Of one with a single view, and neither label nor pair, nothing is known but what that view itself says.
+        """
+        told = evidence.told()
+        items = np.flatnonzero(told | (mask.sum(axis=1) > 1))
+        if self.new_classes:  # these may show in one view
+            items = np.arange(len(mask))
+        if len(items) > self.max_items:
+            shuffled = random.permutation(items)
+            items = np.sort(shuffled[np.argsort(~told[shuffled], kind="stable")][: self.max_items])
+        return items
+
+    def _all_left_out(
+        self, views: list[Rows], mask: NDArray[np.bool_], items: NDArray[np.intp], view: int
+    ) -> NDArray[np.float32]:
+        """Returns the embeddings of all rows of a view: those that were not learned from are like new ones."""
+        learned = np.isin(np.arange(len(mask)), items)
+        found = np.empty((len(mask), self.left_out_[view].shape[1]), np.float32)
+        found[learned & mask[:, view]] = self.left_out_[view]
+        others = np.flatnonzero(~learned & mask[:, view])
+        for part in slices(len(others), self.n_landmarks):
+            found[others[part]] = self._project(views[view][others[part]], view)
+        return found[mask[:, view]]
+
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        """Fits the view to the classes that the other views, the labels and the pairs show."""
+        evidence = Evidence.of(given, len(given.mask), self.label_noise_)
+        positions = {name: position for position, name in enumerate(self.classes_.tolist())}
+        codes = [positions.get(evidence.classes[code], -1) if code >= 0 else -1 for code in evidence.codes]
+        evidence = replace(evidence, classes=self.classes_, codes=np.array(codes), pair_noise=self.pair_noise_)
+        count = len(self.offsets_[0])
+        probabilities = np.full((len(given.mask), count), 1 / count)
+        ratios = np.zeros_like(probabilities)
+        for view, present in enumerate(given.mask[:, :-1].T):
+            ratios[present] += log_ratios(self._project(views[view][present], view))
+        for _ in range(self.max_iter if evidence.similar is not None else 1):
+            probabilities = evidence.probabilities(ratios, probabilities)
+        random = check_random_state(self.random_state)
+        present = given.mask[:, -1]
+        groups = None if given.groups is None else np.asarray(given.groups)[present]
+        undecided = self._undecided(views[-1][present], groups, random)
+        found = Turns([undecided], given.mask[:, -1:], evidence, self.alpha, self.label_noise, 1).learned(probabilities)
+        for name, value in found.fitted(0).items():
+            setattr(self, name, [*getattr(self, name), value])
+
+    def _check(self, evidence: Evidence, views: int) -> None:
+        if len(evidence.classes) + (self.new_classes or 0) < 2 and self.new_classes is not None:
+            raise ValueError(f"new_classes={self.new_classes} and {len(evidence.classes)} known classes: 2 are needed")
+        if self.new_classes is None and views < 2 and len(evidence.classes) < 2 and evidence.similar is None:
+            raise ValueError("one view tells no number of classes: give labels of two classes, pairs, or new_classes")
+
+    def _undecided(self, rows: Rows, groups: Groups | None, random: np.random.RandomState) -> KernelRegression:
+        """Returns the regression of a view's rows, decomposed, on no targets as yet."""
+        checkpoint()
+        learned = TargetedRows(rows, np.zeros((len(rows), 1)), groups)
+        landmarks = drawn(len(rows), self.n_landmarks, random)
+        return KernelRegression.of(RowKernel(self.row_kernel, self.scaling), learned, landmarks, 1.0)
+
+    def _best(self, turns: Turns, seeding: Seeding, random: np.random.RandomState) -> Turn:
+        """Returns where the turns end with the number of new classes that foretells best."""
+        known, free = len(seeding.evidence.classes), int((seeding.evidence.codes < 0).sum())
+        most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
+        trial = replace(turns, evidence=turns.evidence.holding_out(_HELD_OUT, random))
+        scores: dict[int, float] = {}
+
+        def score(new: int) -> float:
+            if new not in scores:
+                scores[new] = trial.run(seeding.probabilities(known + new, random)).score
+            return scores[new]
+
+        told = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
+        if self.new_classes is not None or not free or (known > 1 and not told):
+            self.new_classes_ = self.new_classes or 0
+        else:
+            choices = [new for new in _NEW_CLASSES if new <= most and known + new > 1] or [max(2 - known, 0)]
+            self.new_classes_ = _highest(choices, score)
+        self.scores_ = np.array(sorted(scores.items()), dtype=np.float64).reshape(-1, 2)
+        return turns.run(seeding.probabilities(known + self.new_classes_, random))
+
+
+def _highest(choices: Sequence[int], score: Callable[[int], float]) -> int:
+    """Returns the number with the highest score: of some that ascend, until they get worse, then of those between."""
+    best, behind = choices[0], 0
+    for choice in choices[1:]:
+        better = score(choice) > score(best)
+        best, behind = (choice, 0) if better else (best, behind + 1)
+        if behind == _WORSE:
+            break
+    position = choices.index(best)
+    beside = choices[max(position - 1, 0)], choices[min(position + 1, len(choices) - 1)]
+    between = {round(np.sqrt(best * other)) if best * other else max(best, other) // 2 for other in beside}
+    return max([best, *sorted(between - {best})], key=score)

@@ -1,0 +1,175 @@
+"""What is known of the items' classes besides their rows: labels, and pairs of similar items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from engine.learners.base import Rows
+from engine.learners.npp.relations import listed
+from engine.learners.supervision import Supervision
+
+_LEAST = 1e-3
+"""Added to probabilities whose logarithms are averaged, so that no single item decides."""
+_PAIR_NOISE = 0.1, 0.01, 0.5
+"""Share of pairs that are taken to be wrong at first, and at least and at most later."""
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of n items.
+
+    Attributes:
+        classes: (C,) the classes that any item is known to be of, sorted.
+        codes: (n,) their positions in ``classes``; -1 where an item's class is not known.
+        similar: sparse (n, n), symmetric, 1 where two items were said to be similar; None: nobody said so of any.
+        label_noise: share of the labels that are taken to be wrong.
+        pair_noise: share of the pairs likewise.
+        held_out: (P, 2) pairs that are not among ``similar``, and are to be foretold.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    similar: Any
+    label_noise: float
+    pair_noise: float = _PAIR_NOISE[0]
+    held_out: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+
+    @classmethod
+    def of(cls, given: Supervision, count: int, label_noise: float) -> "Evidence":
+        """Returns what supervision says of ``count`` items: those of known classes are in ``labelled``, or else share
+        theirs."""
+        classes, codes = np.empty(0), np.full(count, -1)
+        if given.classes is not None:
+            names, numbers, counts = np.unique(given.classes, return_inverse=True, return_counts=True)
+            known = counts[numbers] > 1 if given.labelled is None else np.asarray(given.labelled, bool)
+            kept = np.unique(numbers[known])
+            classes = names[kept]
+            codes[known] = np.searchsorted(kept, numbers[known])
+        return cls(classes, codes, _symmetric(given.neighbors, count), label_noise)
+
+    @property
+    def known(self) -> NDArray[np.intp]:
+        """The positions of the items of known classes."""
+        return np.flatnonzero(self.codes >= 0)
+
+    def take(self, items: NDArray[np.intp]) -> "Evidence":
+        """Returns what is known of some of the items, by position."""
+        similar = None if self.similar is None else sp.csr_array(self.similar[items][:, items])
+        return replace(self, codes=self.codes[items], similar=similar)
+
+    def told(self) -> NDArray[np.bool_]:
+        """Returns of which items a class is known or a pair, (n,)."""
+        paired = np.zeros(len(self.codes), bool) if self.similar is None else self.similar.sum(axis=1) > 0
+        return np.asarray(paired | (self.codes >= 0))
+
+    def probabilities(self, ratios: Rows, before: Rows) -> Rows:
+        """Returns the (n, K) probabilities of the items' classes, by a step of mean field.
+
+        Args:
+            ratios: (n, K), the sums over an item's views of the logarithms of its class posteriors over the priors.
+            before: (n, K) probabilities of the step before, whose mean is the prior.
+        """
+        prior = priors(before)
+        scores = np.log(prior) + ratios
+        if self.similar is not None:
+            scores += self.similar @ np.log((1 - self.pair_noise) * before / prior + self.pair_noise)
+        known = self.known
+        scores[known] += self._log_labels(before.shape[1])
+        return np.asarray(softmax(scores, axis=1))
+
+    def _log_labels(self, count: int) -> Rows:
+        """Returns the logarithms of what the labels of the known items make of ``count`` classes."""
+        odds = np.full((len(self.known), count), self.label_noise / count)
+        odds[np.arange(len(odds)), self.codes[self.known]] += 1 - self.label_noise
+        return np.asarray(np.log(odds + 1e-12))
+
+    def learned(self, probabilities: Rows, label_noise: float | None) -> "Evidence":
+        """Returns the evidence with the shares of wrong labels and pairs that (n, K) probabilities amount to.
+
+        ``label_noise``: a share that stays; None: it is estimated.
+        """
+        pair_noise = self.pair_noise
+        if self.similar is not None:
+            pairs = self.similar.tocoo()
+            agreeing = (probabilities[pairs.row] * probabilities[pairs.col]).sum(axis=1).mean()
+            pair_noise = float(np.clip(1 - agreeing, *_PAIR_NOISE[1:]))
+        if label_noise is None:
+            known = self.known
+            missed = 1 - probabilities[known, self.codes[known]]
+            label_noise = float(missed.mean()) if len(known) else 0.0
+        return replace(self, label_noise=label_noise, pair_noise=pair_noise)
+
+    def holding_out(self, share: float, random: np.random.RandomState) -> "Evidence":
+        """Returns the evidence without a share of the pairs, drawn by chance, which are to be foretold."""
+        if self.similar is None:
+            return self
+        pairs = sp.triu(self.similar).tocoo()
+        kept = random.random_sample(pairs.nnz) >= share
+        rest = sp.coo_array((pairs.data[kept], (pairs.row[kept], pairs.col[kept])), shape=pairs.shape)
+        held_out = np.column_stack([pairs.row[~kept], pairs.col[~kept]]).astype(np.intp)
+        return replace(self, similar=sp.csr_array(rest + rest.T), held_out=held_out)
+
+    def score(
+        self,
+        probabilities: Rows,
+        posteriors: Sequence[Rows],
+        present: NDArray[np.bool_],
+    ) -> float:
+        """Returns how well the views foretell each other, the labels and held-out pairs: mean log probabilities, added.
+
+        Args:
+            probabilities: (n, K) of the items' classes.
+            posteriors: for each view (n, K), of the items that have it by regressions that leave them out; else the
+                prior.
+            present: (n, V), which items have which views.
+        """
+        total, prior = 0.0, priors(probabilities)
+        agreements = [
+            _agreement(posteriors[a], posteriors[b], present[:, a] & present[:, b])
+            for a in range(len(posteriors))
+            for b in range(a)
+        ]
+        if len(shared := np.concatenate([np.empty(0), *agreements])):
+            total += float(shared.mean())
+        by_views = softmax(np.log(prior) + sum(np.log(one + _TINY) - np.log(prior) for one in posteriors), axis=1)
+        known = self.known
+        if len(known):
+            total += float(np.log(by_views[known, self.codes[known]] + _LEAST).mean())
+        if len(self.held_out):
+            first, second = self.held_out.T
+            together = (probabilities[first] * probabilities[second] / prior).sum(axis=1)
+            total += float(np.log(together + _LEAST).mean())
+        return total
+
+
+def priors(probabilities: Rows) -> NDArray[np.float64]:
+    """Returns the (K,) shares of the classes that (n, K) probabilities amount to, none of them 0."""
+    shares = probabilities.mean(axis=0) + _TINY
+    return np.asarray(shares / shares.sum())
+
+
+def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
+    """Returns, of the items that have two views, the logarithm of how much likelier than by chance both views are of
+    one class."""
+    one, two = first[both], second[both]
+    if not len(one):
+        return np.empty(0)
+    shares = np.sqrt(one.mean(axis=0) * two.mean(axis=0)) + _TINY
+    return np.asarray(np.log((one * two / shares).sum(axis=1) + _LEAST))
+
+
+def _symmetric(neighbors: Any, count: int) -> Any:
+    """Returns the pairs in both directions, without those of an item with itself; None where none are left."""
+    if neighbors is None:
+        return None
+    given = listed(neighbors, count).matrix.astype(np.float64)
+    both = sp.csr_array(((given + given.T) > 0).astype(np.float64))
+    both = sp.csr_array(both - sp.diags_array(both.diagonal()))
+    both.eliminate_zeros()
+    return both if both.nnz else None

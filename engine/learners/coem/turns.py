@@ -1,0 +1,110 @@
+"""The turns of co-EM: regressions learn what classes items are of, and tell it of the items that they leave out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.cancellation import checkpoint
+from engine.learners.coem.evidence import Evidence, priors
+from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
+from engine.learners.subspace.kernel_regression import KernelRegression
+from engine.learners.subspace.posteriors import fitted_view
+
+_SETTLED = 1e-3
+"""Mean change of an item's probabilities, in sum, below which nothing changes any more."""
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What the views' regressions have learned from the probabilities of the items' classes.
+
+    Attributes:
+        regressions: one per view.
+        factors: their inverse temperatures.
+        posteriors: (n_v, K) of the rows of each view, each by a regression that leaves it out.
+        probabilities: (n, K) that were learned from.
+        evidence: with the shares of wrong labels and pairs found so far.
+        mask: (n, V), which items have which views.
+        number: of the turn, from 1.
+    """
+
+    regressions: Sequence[KernelRegression]
+    factors: Sequence[float]
+    posteriors: Sequence[Rows]
+    probabilities: Rows
+    evidence: Evidence
+    mask: NDArray[np.bool_]
+    number: int
+
+    @property
+    def ratios(self) -> Rows:
+        """(n, K) sums over the views of the logarithms of posteriors over priors."""
+        total = np.zeros_like(self.probabilities)
+        for present, found in zip(self.mask.T, self.posteriors, strict=True):
+            total[present] += log_ratios(found)
+        return total
+
+    @property
+    def score(self) -> float:
+        """How well the views foretell each other, the labels and the pairs, see ``Evidence.score``."""
+        prior = priors(self.probabilities)
+        every = []
+        for present, found in zip(self.mask.T, self.posteriors, strict=True):
+            rows = np.tile(prior, (len(self.mask), 1))
+            rows[present] = found
+            every.append(rows)
+        return self.evidence.score(self.probabilities, every, self.mask)
+
+    def fitted(self, view: int) -> dict[str, Any]:
+        """Returns the fitted attributes of a view, as class posteriors have them."""
+        regression, factor = self.regressions[view], self.factors[view]
+        targets = self.probabilities[self.mask[:, view]]
+        loss = float(log_losses(regression.left_out, targets, factor, True).mean())
+        return fitted_view(regression, factor, loss, self.posteriors[view])
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """What all turns share: the views' decomposed regressions and the evidence, and settings of ``CoEM``."""
+
+    regressions: Sequence[KernelRegression]
+    mask: NDArray[np.bool_]
+    evidence: Evidence
+    alpha: float | None
+    label_noise: float | None
+    max_iter: int
+
+    def run(self, probabilities: Rows) -> Turn:
+        """Returns the last turn, of those that begin with (n, K) probabilities."""
+        turn = self.learned(probabilities)
+        for _ in range(self.max_iter - 1):
+            after = turn.evidence.probabilities(turn.ratios, turn.probabilities)
+            change = np.abs(after - turn.probabilities).sum(axis=1).mean()
+            turn = self.learned(after, turn)
+            if change < _SETTLED:
+                break
+        return turn
+
+    def learned(self, probabilities: Rows, before: Turn | None = None) -> Turn:
+        """Returns the turn that learns (n, K) probabilities, after another or as the first."""
+        checkpoint()
+        evidence = self.evidence if before is None else before.evidence.learned(probabilities, self.label_noise)
+        regressions, factors, found = [], [], []
+        for regression, present in zip((before or self).regressions, self.mask.T, strict=True):
+            targets = probabilities[present]
+            regressions.append(regression.with_targets(targets, self.alpha, near=before is not None))
+            factors.append(best_factor(regressions[-1].left_out, targets, True))
+            found.append(posteriors(regressions[-1].left_out, factors[-1], True))
+        number = 1 if before is None else before.number + 1
+        return Turn(regressions, factors, found, probabilities, evidence, self.mask, number)
+
+
+def log_ratios(found: Rows) -> Rows:
+    """Returns the logarithms of (n, K) posteriors over their means."""
+    shares = found.mean(axis=0) + _TINY
+    return np.asarray(np.log(found + _TINY) - np.log(shares / shares.sum()))

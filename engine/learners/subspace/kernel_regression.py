@@ -1,0 +1,117 @@
+"""Kernel ridge regression of one view's rows on targets, with predictions that leave rows out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from engine.learners.base import Rows
+from engine.learners.subspace.ridge_path import RidgePath
+from engine.learners.subspace.row_kernel import FittedKernel, RowKernel
+
+PENALTIES = np.logspace(-6, 1, 15)
+"""Per row, in units of a row's mean squared length."""
+_NEAR = 1.1
+"""Decades."""
+_JITTER = 1e-8
+"""Added to a Gaussian kernel of landmarks, which equal rows make singular."""
+Groups = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class TargetedRows:
+    """Rows of one view that are learned from."""
+
+    rows: Rows
+    targets: Rows
+    """(n, K), for instance 1 where a row is of a class."""
+    groups: Groups | None
+    """(n,), of the rows that are left out together; None: each alone."""
+
+    def take(self, chosen: NDArray[np.intp]) -> "TargetedRows":
+        """Returns some of them, by position."""
+        groups = None if self.groups is None else self.groups[chosen]
+        return TargetedRows(self.rows[chosen], self.targets[chosen], groups)
+
+    def standard_error(self, values: NDArray[np.float64]) -> float:
+        """Returns that of the mean of (n,) values, of which those of a group may go together."""
+        off = values - values.mean()
+        if self.groups is not None:
+            off = np.bincount(np.unique(self.groups, return_inverse=True)[1], off)
+        return float(np.sqrt(np.square(off).sum()) / len(values))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRegression:
+    """A regression of one view, with the features by which rows are described: those of the kernel times ``root``.
+
+    Attributes:
+        penalty: of the regression.
+        alpha: the penalty per row, in units of a row's mean squared length.
+        left_out: (n, K) predictions of the rows, each by a regression that leaves its group out.
+    """
+
+    kernel: FittedKernel
+    root: Rows | None
+    features: Rows
+    path: RidgePath
+    penalty: float
+    alpha: float
+    left_out: Rows
+    groups: Groups | None
+
+    @classmethod
+    def of(
+        cls, kernel: RowKernel, learned: TargetedRows, landmarks: NDArray[np.intp], alpha: float | None
+    ) -> "KernelRegression":
+        """Returns the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15."""
+        fitted = FittedKernel.of(kernel, learned.rows, landmarks)
+        features, root = fitted.features(learned.rows), None
+        every = len(landmarks) == len(learned.rows)
+        gaussian = kernel.kernel == "gaussian"
+        if gaussian and not every:
+            root = _inverse_root(features[landmarks])
+            # A landmark is compared with itself, which a new row never is: instead its value is what the others say.
+            features[landmarks, np.arange(len(landmarks))] -= 1 / np.square(root).sum(axis=1)
+            features = features @ root
+        whole = gaussian and every
+        path = RidgePath.of_gram(features, learned.targets) if whole else RidgePath.of_rows(features, learned.targets)
+        return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, PENALTIES)
+
+    def with_targets(self, targets: Rows, alpha: float | None, near: bool = False) -> "KernelRegression":
+        """Returns the regression of the same rows on other (n, K) targets, without decomposing them again.
+
+        ``near``: the best penalty is sought beside the one of this regression.
+        """
+        beside = PENALTIES[np.abs(np.log10(PENALTIES / self.alpha)) < _NEAR] if near else PENALTIES
+        return replace(self, path=self.path.with_targets(targets))._solved(alpha, beside)
+
+    def _solved(self, alpha: float | None, penalties: NDArray[np.float64]) -> "KernelRegression":
+        unit = float(self.path.values.sum()) or 1.0  # n times the mean squared length of centred rows
+        if alpha is None:
+            best = self.path.best_penalty(penalties * unit, self.groups)
+            alpha = float(penalties[int(np.argmin(np.abs(penalties * unit - best)))])
+        penalty = alpha * unit
+        return replace(self, penalty=penalty, alpha=alpha, left_out=self.path.left_out(penalty, self.groups))
+
+    def weights(self) -> tuple[Rows, NDArray[np.float64]]:
+        """Returns (K, m) weights of the kernel's features and (K,) offsets."""
+        coefficients, mean = self.path.coefficients(self.penalty), self.features.mean(axis=0)
+        whole = self.kernel.how.kernel == "gaussian" and self.root is None
+        weights = coefficients if whole else (self.features - mean).T @ coefficients
+        offsets = self.path.means - mean @ weights
+        return (weights if self.root is None else self.root @ weights).T, offsets
+
+
+def drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
+    """Returns the positions of all of ``count`` rows, or of so many drawn by chance, ascending."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(random.permutation(count)[:most])
+
+
+def _inverse_root(kernel: Rows) -> Rows:
+    """Returns a triangular R with R R^T = K^-1, of an (m, m) kernel with a little more on its diagonal."""
+    factor = np.linalg.cholesky(kernel + _JITTER * np.eye(len(kernel)))
+    return np.asarray(solve_triangular(factor, np.eye(len(kernel)), lower=True).T)
