@@ -20,6 +20,7 @@ from engine.learners.steps.inner import InnerProduct
 from engine.learners.steps.kernels import KernelMap
 from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
+from engine.learners.subspace.co_em import CoEM
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
 from engine.learners.subspace.pls import PartialLeastSquares
@@ -36,6 +37,7 @@ __all__ = [
     "CanonicalCorrelation",
     "Chain",
     "ClassPosteriors",
+    "CoEM",
     "Fantope",
     "Hybrid",
     "InnerProduct",

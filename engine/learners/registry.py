@@ -10,7 +10,6 @@ from engine.learners.attributes.relative import RelativeAttributes
 from engine.learners.base import MultiViewLearner
 from engine.learners.capabilities import main_position
 from engine.learners.chain import Chain
-from engine.learners.coem.co_em import CoEM
 from engine.learners.hashing.itq import ITQ
 from engine.learners.hashing.lsh import LSH
 from engine.learners.hashing.npp_hash import NPPHash
@@ -28,6 +27,7 @@ from engine.learners.steps.inner import InnerProduct
 from engine.learners.steps.kernels import KernelMap
 from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from engine.learners.subspace.cca import CanonicalCorrelation
+from engine.learners.subspace.co_em import CoEM
 from engine.learners.subspace.lda import LinearDiscriminants
 from engine.learners.subspace.pca import PCA
 from engine.learners.subspace.pls import PartialLeastSquares

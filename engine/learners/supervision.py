@@ -92,6 +92,29 @@ def checked_classes(classes: Any, multilabel: bool) -> Any:
     return column_or_1d(labels, warn=True)
 
 
+def neighbor_matrix(neighbors: Any, count: int) -> Any:
+    """Returns the listed neighbours of ``count`` items as a sparse (n, n) matrix, nonzero where a pair belongs.
+
+    Args:
+        neighbors: such a matrix; or, for each item, the numbers of its similar items.
+
+    Raises:
+        ValueError: unless there are ``count`` rows and all numbers lie in 0..count - 1.
+    """
+    if not sp.issparse(neighbors):
+        if len(neighbors) != count:
+            raise ValueError(f"neighbors has {len(neighbors)} rows, X has {count}")
+        lengths = [len(row) for row in neighbors]
+        columns = np.concatenate([np.asarray(row, dtype=np.int64) for row in neighbors])
+        if len(columns) and not (columns.min() >= 0 and columns.max() < count):
+            raise ValueError(f"neighbors must be row numbers in 0..{count - 1}")
+        rows = np.repeat(np.arange(count), lengths)
+        neighbors = sp.csr_array((np.ones(len(columns)), (rows, columns)), shape=(count, count))
+    if neighbors.shape != (count, count):
+        raise ValueError(f"neighbors has shape {neighbors.shape}, X has {count} rows: expected {(count, count)}")
+    return neighbors
+
+
 def shared_classes(labels: NDArray[Any]) -> NDArray[Any]:
     """Returns the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
 

@@ -10,11 +10,18 @@ from engine.training.grids import LEARNER
 
 OF_LABELS = "posteriors,dot"
 """Best or equal on unseen databases of photographs, texts and sounds, whichever kernel suits a view."""
-OF_PAIRS = "sqrt,kernel:rbf,multi-npp"
+OF_PAIRS = "co-em,dot"
+"""It finds the classes that pairs stand for, and which pairs are wrong."""
+OF_SOME_LABELS = "co-em,dot"
+"""Items without labels are learned from, too, and classes found that no item is labelled with."""
 OF_NOTIONS = "joint"
 OF_ITEMS = "sqrt,kernel:rbf,cca"
 """Without labels, an item's views are all that is known to belong together."""
 OF_ONE_VIEW = "pca"
+_UNLABELLED = 0.1
+"""Share of the items from which on those without labels are learned from."""
+_ITEMS_OF_A_LABEL = 4
+"""Items for each label, on average: of more labels most are no classes, but names."""
 OTHERS_OF_LABELS = ("sqrt,kernel:rbf,semantic,dot", "sqrt,kernel:rbf,multi-npp,dot")
 """What tuning tries beside ``OF_LABELS``: either is the next best on some set."""
 
@@ -39,6 +46,8 @@ def _chosen(tx: Transaction, recipe: Recipe) -> str:
         return OF_NOTIONS
     if recipe.pairs or recipe.constraints is not None:
         return OF_PAIRS
+    if len(recipe.views) > 1 and _labelled_in_part(tx, recipe):
+        return OF_SOME_LABELS
     if _has_classes(tx, recipe):
         return OF_LABELS
     return OF_ITEMS if len(recipe.views) > 1 else OF_ONE_VIEW
@@ -52,3 +61,12 @@ def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
         if sum(count > 1 for count in counts.values()) < 2:
             return False
     return True
+
+
+def _labelled_in_part(tx: Transaction, recipe: Recipe) -> bool:
+    """Return whether a tenth of the items, or more, have no label, and the others two labels or more, but few."""
+    labels = tx.items.labels()
+    items = {item for view in recipe.views for item in joined_view(tx, view).ids(tx).tolist()}
+    named = [set(labels[item]) for item in items if labels.get(item)]
+    different = len(set().union(*named))
+    return len(items) - len(named) >= _UNLABELLED * len(items) and 2 <= different <= len(items) / _ITEMS_OF_A_LABEL

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
+from engine.learners.supervision import neighbor_matrix
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -206,15 +207,4 @@ def listed(neighbors: Any, count: int) -> Listed:
     Raises:
         ValueError: unless there are ``count`` rows and all numbers lie in 0..count - 1.
     """
-    if not sp.issparse(neighbors):
-        if len(neighbors) != count:
-            raise ValueError(f"neighbors has {len(neighbors)} rows, X has {count}")
-        lengths = [len(row) for row in neighbors]
-        columns = np.concatenate([np.asarray(row, dtype=np.int64) for row in neighbors])
-        if len(columns) and not (columns.min() >= 0 and columns.max() < count):
-            raise ValueError(f"neighbors must be row numbers in 0..{count - 1}")
-        rows = np.repeat(np.arange(count), lengths)
-        neighbors = sp.csr_array((np.ones(len(columns)), (rows, columns)), shape=(count, count))
-    if neighbors.shape != (count, count):
-        raise ValueError(f"neighbors has shape {neighbors.shape}, X has {count} rows: expected {(count, count)}")
-    return Listed(neighbors)
+    return Listed(neighbor_matrix(neighbors, count))

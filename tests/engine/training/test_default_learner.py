@@ -30,7 +30,22 @@ def test_pairs_decide_before_labels(home):
     items = [item(group, number) for group, number in each()]
     pairs = (Pair(items[0].key, items[1].key),)
     with fill(home, "one", items) as made:
-        assert made.train(Recipe(views=BOTH, pairs=pairs)).spec == "sqrt,kernel:rbf,multi-npp"
+        assert made.train(Recipe(views=BOTH, pairs=pairs)).spec == "co-em,dot"
+
+
+@pytest.mark.parametrize(("views", "spec"), [(BOTH, "co-em,dot"), (("color",), "posteriors,dot")])
+def test_items_without_labels_are_learned_from_where_views_can_tell_of_them(home, views, spec):
+    """A third of the items have no labels: with two views each says of these what the other shows."""
+    items = [item(group, number, **({"labels": ()} if number % 3 == 0 else {})) for group, number in each()]
+    with fill(home, "one", items) as made:
+        assert made.train(Recipe(views=views)).spec == spec
+
+
+def test_a_label_for_each_item_is_a_name(home):
+    """Names tell of no class."""
+    items = [item(group, number, labels=() if number % 3 == 0 else (f"{group} {number}",)) for group, number in each()]
+    with fill(home, "one", items) as made:
+        assert made.train(Recipe(views=BOTH)).spec == "sqrt,kernel:rbf,cca"
 
 
 def test_one_label_for_all_tells_nothing_apart(home):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
-from engine.learners.coem.evidence import Evidence, priors
 from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
+from engine.learners.subspace.evidence import Evidence, priors
 from engine.learners.subspace.kernel_regression import KernelRegression
 from engine.learners.subspace.posteriors import fitted_view
 

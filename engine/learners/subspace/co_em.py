@@ -12,13 +12,13 @@ from engine.learners.base import Rows
 from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
-from engine.learners.coem.evidence import Evidence
-from engine.learners.coem.seeding import MOST_GROUPS, Seeding
-from engine.learners.coem.turns import Turn, Turns, log_ratios
 from engine.learners.settings import Between, Count, Share
+from engine.learners.subspace.evidence import Evidence
 from engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from engine.learners.subspace.posteriors import ClassPosteriors
 from engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
+from engine.learners.subspace.seeding import MOST_GROUPS, Seeding
+from engine.learners.subspace.turns import Turn, Turns, log_ratios
 from engine.learners.supervision import Supervision
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
@@ -185,6 +185,7 @@ class CoEM(ClassPosteriors):
         """Returns where the turns end with the number of new classes that foretells best."""
         known, free = len(seeding.evidence.classes), int((seeding.evidence.codes < 0).sum())
         most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
+        most = min(most, free // _ITEMS_OF_A_CLASS)
         trial = replace(turns, evidence=turns.evidence.holding_out(_HELD_OUT, random))
         scores: dict[int, float] = {}
 

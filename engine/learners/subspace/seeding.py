@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
-from engine.learners.coem.evidence import Evidence
+from engine.learners.subspace.evidence import Evidence
 from engine.learners.subspace.kernel_regression import drawn
 from engine.learners.subspace.row_kernel import FittedKernel, RowKernel
 

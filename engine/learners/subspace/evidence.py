@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from engine.learners.base import Rows
-from engine.learners.npp.relations import listed
-from engine.learners.supervision import Supervision
+from engine.learners.supervision import Supervision, neighbor_matrix
 
 _LEAST = 1e-3
 """Added to probabilities whose logarithms are averaged, so that no single item decides."""
@@ -168,7 +167,7 @@ def _symmetric(neighbors: Any, count: int) -> Any:
     """Returns the pairs in both directions, without those of an item with itself; None where none are left."""
     if neighbors is None:
         return None
-    given = listed(neighbors, count).matrix.astype(np.float64)
+    given = sp.csr_array(neighbor_matrix(neighbors, count) != 0).astype(np.float64)
     both = sp.csr_array(((given + given.T) > 0).astype(np.float64))
     both = sp.csr_array(both - sp.diags_array(both.diagonal()))
     both.eliminate_zeros()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from engine.learners.coem.co_em import CoEM
 from engine.learners.registry import from_state, parse_chain
+from engine.learners.subspace.co_em import CoEM
 from engine.learners.subspace.posteriors import ClassPosteriors
 from engine.learners.supervision import Supervision
 
