@@ -13,7 +13,7 @@ from engine.learners.blocks import slices
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Count, Share
-from engine.learners.subspace.evidence import Evidence
+from engine.learners.subspace.evidence import Evidence, Foretold
 from engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from engine.learners.subspace.posteriors import ClassPosteriors
 from engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
@@ -42,8 +42,9 @@ class CoEM(ClassPosteriors):
     the pairs. It starts at groups of items that are alike in all views (``Seeding``).
 
     Items may be of classes that no item is labelled with; without any labels all classes are such. Their number is
-    chosen as that by which the views foretell each other, the labels and held-out pairs best, each item left out. Where
-    no item has two views and no pairs are given, nothing tells of new ones, and there are none.
+    chosen as the least by which the views foretell each other, the labels and held-out pairs as well, within one
+    standard error, as by any, each item left out. Where no item has two views and no pairs are given, nothing tells of
+    new ones, and there are none.
 
     Args:
         row_kernel: see ``ClassPosteriors``.
@@ -187,20 +188,22 @@ class CoEM(ClassPosteriors):
         most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
         most = min(most, free // _ITEMS_OF_A_CLASS)
         trial = replace(turns, evidence=turns.evidence.holding_out(_HELD_OUT, random))
-        scores: dict[int, float] = {}
+        tried: dict[int, Foretold] = {}
 
         def score(new: int) -> float:
-            if new not in scores:
-                scores[new] = trial.run(seeding.probabilities(known + new, random)).score
-            return scores[new]
+            if new not in tried:
+                tried[new] = trial.run(seeding.probabilities(known + new, random)).foretold
+            return tried[new].score
 
         told = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
         if self.new_classes is not None or not free or (known > 1 and not told):
             self.new_classes_ = self.new_classes or 0
         else:
             choices = [new for new in _NEW_CLASSES if new <= most and known + new > 1] or [max(2 - known, 0)]
-            self.new_classes_ = _highest(choices, score)
-        self.scores_ = np.array(sorted(scores.items()), dtype=np.float64).reshape(-1, 2)
+            score(choices[0])
+            best = tried[_highest(choices, score)]
+            self.new_classes_ = min(new for new, found in tried.items() if found.is_as_good_as(best))
+        self.scores_ = np.array([[new, found.score] for new, found in sorted(tried.items())]).reshape(-1, 2)
         return turns.run(seeding.probabilities(known + self.new_classes_, random))
 
 

@@ -114,13 +114,13 @@ class Evidence:
         held_out = np.column_stack([pairs.row[~kept], pairs.col[~kept]]).astype(np.intp)
         return replace(self, similar=sp.csr_array(rest + rest.T), held_out=held_out)
 
-    def score(
+    def foretold(
         self,
         probabilities: Rows,
         posteriors: Sequence[Rows],
         present: NDArray[np.bool_],
-    ) -> float:
-        """Returns how well the views foretell each other, the labels and held-out pairs: mean log probabilities, added.
+    ) -> "Foretold":
+        """Returns how well the views foretell each other, the labels and held-out pairs: log probabilities.
 
         Args:
             probabilities: (n, K) of the items' classes.
@@ -128,23 +128,40 @@ class Evidence:
                 prior.
             present: (n, V), which items have which views.
         """
-        total, prior = 0.0, priors(probabilities)
+        prior, known = priors(probabilities), self.known
         agreements = [
             _agreement(posteriors[a], posteriors[b], present[:, a] & present[:, b])
             for a in range(len(posteriors))
             for b in range(a)
         ]
-        if len(shared := np.concatenate([np.empty(0), *agreements])):
-            total += float(shared.mean())
-        by_views = softmax(np.log(prior) + sum(np.log(one + _TINY) - np.log(prior) for one in posteriors), axis=1)
-        known = self.known
-        if len(known):
-            total += float(np.log(by_views[known, self.codes[known]] + _LEAST).mean())
-        if len(self.held_out):
-            first, second = self.held_out.T
-            together = (probabilities[first] * probabilities[second] / prior).sum(axis=1)
-            total += float(np.log(together + _LEAST).mean())
-        return total
+        ratios = [np.log(one + _TINY) - np.log(prior) for one in posteriors]
+        by_views = softmax(np.log(prior) + np.sum(ratios, axis=0), axis=1)
+        labels = np.log(by_views[known, self.codes[known]] + _LEAST)
+        first, second = self.held_out.T
+        pairs = np.log((probabilities[first] * probabilities[second] / prior).sum(axis=1) + _LEAST)
+        return Foretold((np.concatenate([np.empty(0), *agreements]), labels, pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Foretold:
+    """Log probabilities of what was known and left out; kinds count alike, however much there is of each.
+
+    Attributes:
+        kinds: (m,) arrays of equal meaning for all numbers of classes: of items in two views, of labels, of pairs.
+    """
+
+    kinds: Sequence[NDArray[np.float64]]
+
+    @property
+    def score(self) -> float:
+        """The sum of the means."""
+        return float(sum(one.mean() for one in self.kinds if len(one)))
+
+    def is_as_good_as(self, other: "Foretold") -> bool:
+        """Returns whether the score is at most one standard error of the paired difference behind another's."""
+        behind = [theirs - ours for ours, theirs in zip(self.kinds, other.kinds, strict=True) if len(ours)]
+        variance = sum(one.var() / len(one) for one in behind)
+        return float(sum(one.mean() for one in behind)) <= float(np.sqrt(variance))
 
 
 def priors(probabilities: Rows) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.learners.base import Rows
 from engine.learners.cancellation import checkpoint
 from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
-from engine.learners.subspace.evidence import Evidence, priors
+from engine.learners.subspace.evidence import Evidence, Foretold, priors
 from engine.learners.subspace.kernel_regression import KernelRegression
 from engine.learners.subspace.posteriors import fitted_view
 
@@ -50,15 +50,14 @@ class Turn:
         return total
 
     @property
-    def score(self) -> float:
-        """How well the views foretell each other, the labels and the pairs, see ``Evidence.score``."""
-        prior = priors(self.probabilities)
-        every = []
+    def foretold(self) -> Foretold:
+        """How well the views foretell each other, the labels and held-out pairs."""
+        prior, every = priors(self.probabilities), []
         for present, found in zip(self.mask.T, self.posteriors, strict=True):
             rows = np.tile(prior, (len(self.mask), 1))
             rows[present] = found
             every.append(rows)
-        return self.evidence.score(self.probabilities, every, self.mask)
+        return self.evidence.foretold(self.probabilities, every, self.mask)
 
     def fitted(self, view: int) -> dict[str, Any]:
         """Returns the fitted attributes of a view, as class posteriors have them."""
