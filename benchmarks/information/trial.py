@@ -35,6 +35,7 @@ METHODS: Mapping[str, Method] = {
     "multi-npp, dot": Method("sqrt,kernel:rbf,multi-npp,dot", Known.by_pairs),
     "cluster cca": Method("sqrt,kernel:rbf,multi-npp", Known.by_pairs),
     "kernel cca": Method("sqrt,kernel:rbf,cca", lambda given: Supervision(mask=given.mask)),
+    "kernel cca, cosine": Method("sqrt,kernel:rbf,cca,l2", lambda given: Supervision(mask=given.mask)),
     "kernel pls": Method("sqrt,kernel:rbf,pls", lambda given: Supervision(mask=given.mask)),
 }
 SETTINGS: Mapping[str, Mapping[str, Any]] = {"cluster cca": {"max_iter": 0}}
