@@ -62,7 +62,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "neighbors": (None, 50),
         "gamma": (0.0, 1e-3),
     },
-    "musl": {"n_metrics": (1, 3, 10, "class"), "alpha": (0.3, 1.0)},
+    "musl": {"n_metrics": (1, 3, 10, "class"), "alpha": (0.3, 1.0), "n_thresholds": (7,)},
     "pca": {"n_components": (*_DIMS, 10), "whiten": (False, True)},
 }
 """By learner and setting, in the order in which they are chosen; a learner's default is always tried, and first."""

@@ -50,7 +50,8 @@ class MuSL(SeparateLearner):
         r: accuracy of the soft maximum (8); weights of all pairs add up to 1, so it is the paper's r times their sum.
             None: of 500, 1000 and 2000 the one that leads to the highest objective (7).
         retrain: boost each metric anew once the assignment is learned.
-        n_thresholds: candidate thresholds of each column, at its quantiles.
+        n_thresholds: candidate thresholds of each column, at its quantiles. Where metrics are boosted anew, groups are
+            learned with the medians alone.
         max_rows: with more rows, every round makes pairs of so many, drawn anew, in proportion to their classes.
         random_state: seed of draws and of k-means.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
@@ -170,6 +171,8 @@ class MuSL(SeparateLearner):
 
     def _learned(self, training: Training) -> tuple[Chosen, Codes]:
         """Returns the metrics that reach the highest objective (7), and which of them each class uses (10)."""
+        if self.retrain:  # medians find better groups than many thresholds, in a fraction of the time
+            training = replace(training, stumps=Stumps.candidates(training.rows, 1))
         samples = replace(training, alpha=self.joint_alpha).samples()
         tried = [boost(samples, self.n_metrics_, self.n_bits, r) for r in (RS if self.r is None else (self.r,))]
         chosen, likelihoods = max(tried, key=lambda found: found[1].max(axis=0).sum())

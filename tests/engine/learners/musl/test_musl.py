@@ -48,6 +48,19 @@ def test_the_best_of_several_r_is_taken():
     np.testing.assert_array_equal(fitted(**parameters)[0].columns_[0], best.columns_[0])
 
 
+def test_groups_do_not_depend_on_the_number_of_thresholds():
+    """Medians find the groups; metrics that are boosted anew choose among all thresholds, which makes classes likelier.
+
+    Without retraining, the metrics that find the groups have all thresholds.
+    """
+    few, many = (fitted(n_thresholds=count)[0] for count in (1, 7))
+    np.testing.assert_array_equal(few.assignments_[0], many.assignments_[0])
+    assert many.likelihoods_[0].max(axis=0).sum() > few.likelihoods_[0].max(axis=0).sum()
+    joint = fitted(n_thresholds=7, retrain=False)[0]
+    medians = set(zip(few.columns_[0], few.thresholds_[0], strict=True))
+    assert not set(zip(joint.columns_[0], joint.thresholds_[0], strict=True)) <= medians
+
+
 def test_more_metrics_than_one_make_classes_likelier():
     """One for each class beats three, and three beat one."""
     objectives = [fitted(n_metrics=count)[0].likelihoods_[0].max(axis=0).sum() for count in (1, 3, "class")]
