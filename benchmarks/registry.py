@@ -23,6 +23,7 @@ MODULES: Mapping[str, str] = {
     "verification": "verification.benchmark",
     "hashing": "hashing.benchmark",
     "musl": "musl.benchmark",
+    "musl-novel": "musl.novel",
     "joint-synthetic": "joint.synthetic",
     "joint-hidden": "joint.hidden",
     "extract": "speed.extract",

@@ -5,37 +5,30 @@
 DIR holds ``images/<class>/<picture>`` (or the class folders themselves), more than 30 pictures in each. In every trial
 30 of a class are the training part and the database, all others the queries; forest words, metrics and groups of
 classes are learned from the training part. A query's distance to a database picture is by the metric of the picture's
-class. Where the classes' names begin with kinds, as in ``flower_crocus``, groups are compared with these, and
-metrics learned without two classes of each kind are tried on those.
+class. Where the classes' names begin with kinds, as in ``flower_crocus``, groups are compared with these. One, five and
+a metric for each class are tried with several thresholds a word, too.
 """
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.musl import report
-from benchmarks.musl.features import pictures
-from benchmarks.musl.trial import ALPHAS, AS_PRINTED, DRAWS, EXAMPLES, FOLDS, NEIGHBORS, NOVEL_PER_KIND, TRAIN, run
+from benchmarks.musl.features import Pictures, pictures
+from benchmarks.musl.trial import ALPHAS, AS_PRINTED, DRAWS, FOLDS, NEIGHBORS, THRESHOLDS, TRAIN, run
 from engine.learners.musl.musl import MuSL
 
-COUNTS = (2, 3, 5, 7, 10, 14, 20)
-NOVEL_COUNTS = (1, 2, 3, 5, 7, 10, 14)
+COUNTS = (2, 3, 5, 10, 20)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Returns settings, rows and trials of all splits."""
     found = pictures(options.data)
-    few = [str(name) for name in found.classes if (found.labels == name).sum() <= TRAIN]
-    if few:
-        raise MissingDataError(f"{options.data} has no more than {TRAIN} pictures of: {', '.join(few)}")
+    check_counts(found, options.data)
     seeds = seeds_of(options)
-    learned = len(found.classes) - NOVEL_PER_KIND * len(np.unique(found.kinds))
     counts = [count for count in COUNTS if count <= len(found.classes)]
-    novel_counts = sorted({count for count in NOVEL_COUNTS if count < learned} | {learned})
     settings = {
         "data": options.data.name,
         "pictures": len(found.paths),
@@ -44,19 +37,23 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "seeds": list(seeds),
         "train": TRAIN,
         "neighbors": NEIGHBORS,
-        "examples": EXAMPLES,
-        "novel per kind": NOVEL_PER_KIND,
         "alphas": ALPHAS,
+        "thresholds": THRESHOLDS,
         "folds": FOLDS,
         "random groupings": DRAWS,
         "learner": MuSL().get_params(),
         "as printed": AS_PRINTED,
         "workers": options.workers,
     }
-    trials = run_trials(
-        options, settings, by_seed(seeds), run, options.data, counts, novel_counts, progress=report.progress
-    )
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, counts, progress=report.progress)
     return {"settings": settings, "rows": report.rows(trials), "trials": trials}
+
+
+def check_counts(found: Pictures, data: Path) -> None:
+    """Raises MissingDataError where a class has no more pictures than train."""
+    few = [str(name) for name in found.classes if (found.labels == name).sum() <= TRAIN]
+    if few:
+        raise MissingDataError(f"{data} has no more than {TRAIN} pictures of: {', '.join(few)}")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,40 +14,49 @@ from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.musl.trial import (
     DRAWS,
-    EXAMPLES,
+    FEW,
     KMEANS,
     METHODS,
     MUSL,
     NEIGHBORS,
     ONE,
     ONE_CHOSEN,
-    ONE_WIDE,
     PER_CLASS,
     PRINTED,
     RANDOM,
     RETRAINED,
+    THRESHOLDS,
 )
 
 ACCURACIES = tuple(f"{k}-NN" for k in NEIGHBORS)
 MAIN = ACCURACIES[-1]
-NAMES = ("method", "metrics", "examples")
+NAMES = ("method", "metrics", "thresholds")
+BY_THRESHOLDS = (ONE, RETRAINED, PER_CLASS)
 ONE_PRINTED = PRINTED[0]
+CHOSEN = "chosen"
 SINGLE = (ONE, ONE_CHOSEN, ONE_PRINTED)
 SOURCE = (
     "Paper: from its text, on Merged 20 of other pictures (Caltech 256, Oxford flowers, UIUC textures), but one metric "
     "for each class on Caltech 20, and stability by another measure than the adjusted Rand index here."
 )
 # Distinct in the common kinds of colour blindness.
-COLORS = {MUSL: "#56B4E9", RETRAINED: "#0072B2", KMEANS: "#E69F00", RANDOM: "#555555"}
+COLORS = {
+    MUSL: "#56B4E9",
+    RETRAINED: "#0072B2",
+    KMEANS: "#E69F00",
+    RANDOM: "#555555",
+    ONE: "#009E73",
+    PER_CLASS: "#CC79A7",
+}
 LABELS = {
     "curve": f"{MAIN} accuracy, %",
     "groupings": "adjusted Rand index between splits",
-    "novel": f"{MAIN} accuracy on novel classes, %",
+    "thresholds": f"{MAIN} accuracy, %",
 }
 
 
 def abouts(trials: Trials, part: str, *methods: str) -> list[dict[str, Any]]:
-    """Returns what names each figure of a part: method, number of metrics and, of novel classes, of examples."""
+    """Returns what names each figure of a part: method, and number of metrics or of thresholds."""
     found = [{name: row[name] for name in NAMES if name in row} for row in trials[0].get(part, [])]
     return [about for about in found if not methods or about["method"] in methods]
 
@@ -77,8 +86,8 @@ def stability(trials: Trials, method: str, metrics: int) -> list[float]:
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Returns means and standard deviations over the trials of all figures."""
     found = []
-    novel = (*ACCURACIES, *(f"{name}, all" for name in ACCURACIES), "kinds")
-    parts = {"curve": (*ACCURACIES, "seconds"), "groupings": ("kinds",), "novel": novel}
+    timed = (*ACCURACIES, "seconds")
+    parts = {"curve": timed, "groupings": ("kinds",), "thresholds": timed}
     for part, names in parts.items():
         for about in abouts(trials, part):
             for name in names:
@@ -86,17 +95,37 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
                     found.append({"part": part, **about, "metric": name, **summary(given)})
     for about in abouts(trials, "groupings"):
         found.append({"part": "groupings", **about, "metric": "stability", **summary(stability(trials, **about))})
+    for method in BY_THRESHOLDS:
+        about = {"part": "thresholds", "method": method, "thresholds": CHOSEN}
+        found.append({**about, "metric": MAIN, **summary(of_chosen(trials, method))})
+        found.append({**about, "metric": f"{MAIN} gained", **summary(gain_of_thresholds(trials, method))})
     return found
+
+
+def by_thresholds(trials: Trials, method: str, thresholds: int, name: str = MAIN) -> list[Any]:
+    """Returns a figure of every trial with so many thresholds a word."""
+    return values(trials, "thresholds", name, method=method, thresholds=thresholds)
+
+
+def of_chosen(trials: Trials, method: str) -> list[float]:
+    """Returns the accuracy of every trial with the number of thresholds that was chosen in it."""
+    return [by_thresholds([trial], method, trial["chosen thresholds"][method])[0] for trial in trials]
+
+
+def gain_of_thresholds(trials: Trials, method: str) -> Any:
+    """Returns what the chosen number of thresholds gains over the learner's default, split by split."""
+    return np.subtract(of_chosen(trials, method), by_thresholds(trials, method, THRESHOLDS[0]))
 
 
 def progress(trial: Mapping[str, Any]) -> str:
     """Returns what a trial found, in short."""
     shown = [row for row in trial["curve"] if row["method"] in (ONE, ONE_CHOSEN, PER_CLASS)]
-    return ", ".join(f"{row['method']} {100 * row[MAIN]:.1f}" for row in shown)
+    chosen = [f"{method}, thresholds chosen {100 * of_chosen([trial], method)[0]:.1f}" for method in BY_THRESHOLDS]
+    return ", ".join([*(f"{row['method']} {100 * row[MAIN]:.1f}" for row in shown), *chosen])
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: ours beside the paper's, accuracy against K, groups, novel classes and times."""
+    """Returns the report: ours beside the paper's, accuracy against K and by thresholds, groups and times."""
     settings, trials = document["settings"], document["trials"]
     learner, kinds = settings["learner"], len(np.unique(settings["kinds"]))
     protocol = (
@@ -114,17 +143,13 @@ def markdown(document: Document) -> str:
     parts = ["# Metrics for groups of classes, after Babenko, Branson and Belongie (ICCV 2009)", protocol]
     parts.append(f"## Beside the paper, {MAIN}\n\n{table(_beside_paper(trials))}\n\n{SOURCE}")
     parts += [f"## Accuracy against K, {name}, %\n\n{table(_curve(trials, name))}" for name in reversed(ACCURACIES)]
+    parts.append(
+        f"## Thresholds a word, {MAIN}, %\n\n{table(_thresholds(trials))}\n\n"
+        f"{CHOSEN}: by {settings['folds']}-fold cross-validation among the training pictures, in each split and for "
+        f"each line. Groups are those of one threshold a word.\n\n{table(_between(trials))}"
+    )
     parts.append(f"## Differences, {MAIN}, points, paired over splits\n\n{table(_gains(trials))}")
     parts.append(f"## Groups: adjusted Rand index\n\n{table(_groups(trials, kinds > 1))}")
-    if abouts(trials, "novel"):
-        parts.append(
-            f"## Novel classes, %\n\n{settings['novel per kind']} classes of each kind, without which words and "
-            "metrics were learned; their metrics are found by 5 or by all 30 of their training pictures."
-        )
-        for name in reversed(ACCURACIES):
-            parts.append(f"Database and queries of the novel classes, {name}:\n\n{table(_novel(trials, name))}")
-        all_classes = f"Database and queries of all classes, {MAIN}:"
-        parts.append(f"{all_classes}\n\n{table(_novel(trials, f'{MAIN}, all'))}")
     parts.append(f"## Processor seconds of training, one core\n\n{table(_curve(trials, 'seconds', 1))}")
     return "\n\n".join(parts)
 
@@ -150,28 +175,28 @@ def _accuracy(trials: Trials, method: str, metrics: int) -> list[float]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws accuracy, stability of the groups, and accuracy on novel classes, each against K."""
+    """Draws accuracy and stability of the groups, each against K, and accuracy against the number of thresholds."""
     trials = document["trials"]
     parts = [part for part in LABELS if abouts(trials, part)]
     with panels(path, 1, len(parts), (5 * len(parts), 4.5)) as figure:
         for part, axis in zip(parts, figure.axes, strict=True):
-            for method in METHODS:
+            for method in BY_THRESHOLDS if part == "thresholds" else METHODS:
                 _draw(axis, trials, part, method)
             if part == "curve":
                 for method, style in ((ONE, "--"), (PER_CLASS, ":")):
                     level = 100 * float(np.mean(single(trials, method, MAIN)))
                     axis.axhline(level, color="black", linestyle=style, label=method)
-            axis.set_xlabel("metrics")
+            axis.set_xlabel("thresholds a word" if part == "thresholds" else "metrics")
             axis.xaxis.get_major_locator().set_params(integer=True)
             axis.set_ylabel(LABELS[part])
             axis.legend(frameon=False)
 
 
 def _draw(axis: Any, trials: Trials, part: str, method: str) -> None:
-    keys = [key for key in abouts(trials, part, method) if key.get("examples", EXAMPLES[-1]) == EXAMPLES[-1]]
+    keys = abouts(trials, part, method)
     if not keys:
         return
-    places = [key["metrics"] for key in keys]
+    places = [key["thresholds" if part == "thresholds" else "metrics"] for key in keys]
     if part == "groupings":
         axis.plot(places, [np.mean(stability(trials, **key)) for key in keys], "o-", color=COLORS[method], label=method)
         return
@@ -193,10 +218,6 @@ def _beside_paper(trials: Trials) -> list[list[str]]:
             lines.append(
                 [f"stability of three groups, {method}", f"{np.mean(stability(trials, method, 3)):.2f}", paper]
             )
-    if 3 in counts(trials, "novel"):
-        about = {"method": RETRAINED, "examples": EXAMPLES[-1]}
-        three, one = (values(trials, "novel", MAIN, metrics=count, **about) for count in (3, 1))
-        lines.append(["novel classes, three metrics − one, points", _points(np.subtract(three, one)), "almost 25"])
     return lines
 
 
@@ -230,17 +251,27 @@ def _groups(trials: Trials, kinds: bool) -> list[list[str]]:
     return lines
 
 
-def _novel(trials: Trials, name: str) -> list[list[str]]:
-    columns = [(method, examples) for examples in EXAMPLES for method in (RETRAINED, KMEANS)]
-    heads = [f"{method}, metric from {examples} examples" for method, examples in columns]
-    lines = [["K", *heads, f"metric of its kind from {EXAMPLES[0]} examples"]]
-    for count in counts(trials, "novel"):
-        found = [values(trials, "novel", name, method=m, metrics=count, examples=e) for m, e in columns]
-        kinds = values(trials, "novel", "kinds", method=RETRAINED, metrics=count, examples=EXAMPLES[0])
-        lines.append([str(count), *(mean_and_error(one) for one in found), mean_and_error(kinds, 100, 0)])
-    for method in (ONE_WIDE, ONE_PRINTED):
-        few, all_of_them = (mean_and_error(values(trials, "novel", name, method=method, examples=e)) for e in EXAMPLES)
-        lines.append([method, few, "", all_of_them, "", ""])
+def _thresholds(trials: Trials) -> list[list[str]]:
+    names = {method: f"{FEW} metrics, retrained" if method == RETRAINED else method for method in BY_THRESHOLDS}
+    lines = [
+        ["", *map(str, THRESHOLDS), CHOSEN, f"{CHOSEN} − {THRESHOLDS[0]}, points", "numbers chosen", "seconds of most"]
+    ]
+    for method in BY_THRESHOLDS:
+        found = [mean_and_error(by_thresholds(trials, method, count)) for count in THRESHOLDS]
+        picked = ", ".join(str(trial["chosen thresholds"][method]) for trial in trials)
+        seconds = mean_and_error(by_thresholds(trials, method, THRESHOLDS[-1], "seconds"), 1)
+        gain = _points(gain_of_thresholds(trials, method))
+        lines.append([names[method], *found, mean_and_error(of_chosen(trials, method)), gain, picked, seconds])
+    return lines
+
+
+def _between(trials: Trials) -> list[list[str]]:
+    lines = [["paired over splits, points", *map(str, THRESHOLDS), CHOSEN]]
+    for first, second in ((RETRAINED, ONE), (PER_CLASS, RETRAINED)):
+        pairs = [(by_thresholds(trials, first, count), by_thresholds(trials, second, count)) for count in THRESHOLDS]
+        pairs.append((of_chosen(trials, first), of_chosen(trials, second)))
+        names = [f"{FEW} metrics" if method == RETRAINED else method for method in (first, second)]
+        lines.append([" − ".join(names), *(_points(np.subtract(one, other)) for one, other in pairs)])
     return lines
 
 

@@ -11,14 +11,17 @@ from planted import planted
 
 from benchmarks.musl import benchmark as musl
 from benchmarks.musl import features as musl_features
+from benchmarks.musl import novel as musl_novel
+from benchmarks.musl import novel_trial
 from benchmarks.musl import trial as musl_trial
 from benchmarks.musl.features import Pictures, pictures
-from benchmarks.musl.report import stability
-from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, ONE_WIDE, PER_CLASS, PRINTED, RETRAINED
+from benchmarks.musl.novel_trial import CHOSEN, DEFAULT, KINDS, ONE_WIDE
+from benchmarks.musl.report import gain_of_thresholds, stability
+from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
 from features.forest import Forest
 
-KINDS = {"a": "flower", "b": "object", "c": "texture"}
+NAMED = {"a": "flower", "b": "object", "c": "texture"}
 
 
 def write(folder, size=16):
@@ -27,7 +30,7 @@ def write(folder, size=16):
 
     rows, labels, _ = planted(size=size)
     order = np.argsort(labels, kind="stable")
-    rows, names = np.maximum(rows[order] + 1, 0), [f"{KINDS[name[0]]}_{name[1]}" for name in labels[order]]
+    rows, names = np.maximum(rows[order] + 1, 0), [f"{NAMED[name[0]]}_{name[1]}" for name in labels[order]]
     generator = np.random.default_rng(0)
     for number, name in enumerate(names):
         path = folder / "images" / name / f"{number:03}.png"
@@ -104,9 +107,8 @@ def test_a_picture_is_compared_under_its_class_s_metric():
 
 
 def test_writes_figures_of_every_method(data, tmp_path, monkeypatch):
-    """Every method has its figures on learned classes, groups and novel classes, and the report shows them."""
+    """Every method has its figures on learned classes, by thresholds and of groups, and the report shows them."""
     monkeypatch.setattr(musl, "COUNTS", (3, 5))
-    monkeypatch.setattr(musl, "NOVEL_COUNTS", (1, 3))
     monkeypatch.setattr(musl_trial, "ALPHAS", (0.3, 0.6))
     out = tmp_path / "out.json"
     arguments = ["--data", str(data), "--trials", "2", "--first-seed", "1000", "--workers", "1", "--json", str(out)]
@@ -116,22 +118,100 @@ def test_writes_figures_of_every_method(data, tmp_path, monkeypatch):
     assert [trial["seed"] for trial in trials] == [1000, 1001]
     for trial in trials:
         assert {row["method"] for row in trial["curve"]} == {ONE, ONE_CHOSEN, PER_CLASS, *PRINTED, *METHODS}
-        assert {(row["method"], row["metrics"]) for row in trial["novel"]} == {
-            (RETRAINED, 1),
-            (PRINTED[0], 1),
-            (ONE_WIDE, 1),
-            (RETRAINED, 3),
-            (KMEANS, 3),
-            (RETRAINED, 6),
-        }
-        assert len(musl_trial.unseen_classes(pictures(data), trial["seed"])) == 6
+        tried = {(row["method"], row["thresholds"]) for row in trial["thresholds"]}
+        assert tried == {(method, count) for method in (ONE, RETRAINED, PER_CLASS) for count in musl_trial.THRESHOLDS}
+        assert set(trial["chosen thresholds"]) == {ONE, RETRAINED, PER_CLASS}
+        assert set(trial["chosen thresholds"].values()) <= set(musl_trial.THRESHOLDS)
     assert stability(trials, MUSL, 3) == [1.0]
     metrics = {(row["part"], row["metric"]) for row in document["rows"]}
-    assert {("curve", "1-NN"), ("curve", "seconds"), ("groupings", "stability"), ("novel", "5-NN, all")} <= metrics
+    assert {
+        ("curve", "1-NN"),
+        ("curve", "seconds"),
+        ("groupings", "stability"),
+        ("thresholds", "5-NN gained"),
+    } <= metrics
     text = (tmp_path / "musl.md").read_text()
-    assert "almost 25" in text
+    assert "Thresholds a word" in text
     assert "| 5 | " in text
     assert (tmp_path / "musl.png").stat().st_size > 1000
+
+
+def test_the_gain_is_that_of_the_chosen_number():
+    """Each split's accuracy with the thresholds chosen in it, less that with one."""
+    accuracies = {1: 0.5, 7: 0.6, 15: 0.8}
+    trial = {"thresholds": [{"method": ONE, "thresholds": n, "5-NN": value} for n, value in accuracies.items()]}
+    trials = [{**trial, "chosen thresholds": {ONE: count}} for count in (1, 15)]
+    np.testing.assert_allclose(gain_of_thresholds(trials, ONE), [0, 0.3])
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Folders of nine classes to learn from and of three others, whose words are planted rows; 12 of each train."""
+    rows = write(tmp_path / "known")
+    is_novel = np.array([path.parent.name.endswith("3") for path in pictures(tmp_path / "known").paths])
+    for path in (tmp_path / "known" / "images").glob("*3"):
+        (tmp_path / "novel").mkdir(exist_ok=True)
+        path.rename(tmp_path / "novel" / path.name)
+    monkeypatch.setattr(Pictures, "words", lambda self, train, seed: np.vstack([rows[~is_novel], rows[is_novel]]))
+    monkeypatch.setattr(musl_trial, "TRAIN", 12)
+    monkeypatch.setattr(musl, "TRAIN", 12)
+    return tmp_path / "known", tmp_path / "novel"
+
+
+def test_novel_classes_are_no_part_of_what_is_learned_from(folders, monkeypatch):
+    """Words are learned from the learned classes' training part; the halves of a class share no picture."""
+    known, unseen = map(pictures, folders)
+    learned_from = []
+    words = Pictures.words
+    monkeypatch.setattr(Pictures, "words", lambda *given: learned_from.append(given[1]) or words(*given))
+    found = novel_trial.drawn(known, unseen, 1000)
+    assert learned_from[0].max() < len(known.paths)
+    assert set(found.old_names) == set(found.old_query_names) == set(known.classes)
+    assert set(found.new_names) == set(found.new_query_names) == set(unseen.classes)
+    assert (len(found.old), len(found.new), len(found.new_queries)) == (9 * 12, 3 * 12, 3 * 4)
+    assert not {row.tobytes() for row in found.new} & {row.tobytes() for row in found.new_queries}
+    assert found.kinds["flower_3"] == "flower"
+
+
+def test_novel_classes_find_the_metrics_of_their_kinds(folders):
+    """Where each kind has its own columns, examples choose the metric of the kind."""
+    found = novel_trial.drawn(*map(pictures, folders), 1000)
+    names = np.unique(found.old_names)
+    kinds = np.unique([found.kinds[name] for name in names], return_inverse=True)[1]
+    learner = MuSL(assignment=kinds.tolist()).fit(found.old, found.old_names)
+    assert novel_trial.of_novel_classes(learner, found)[-1]["kinds"] == 1.0
+
+
+def test_figures_of_novel_classes_are_of_every_number_of_metrics(folders, tmp_path, monkeypatch):
+    """Each K is tried with the default and the chosen thresholds, from few examples and from all, beside others."""
+    monkeypatch.setattr(musl_novel, "COUNTS", (1, 3))
+    out = tmp_path / "out.json"
+    arguments = ["--data", str(folders[0]), "--novel", str(folders[1]), "--trials", "2", "--first-seed", "1000"]
+    arguments += ["--workers", "1", "--json", str(out), "--report", str(tmp_path)]
+    assert musl_novel.BENCHMARK.main(arguments) == 0
+    trials = json.loads(out.read_text())["trials"]
+    for trial in trials:
+        assert {(row["thresholds"], row["method"], row["metrics"]) for row in trial["novel"]} == {
+            *((kind, RETRAINED, count) for kind in (DEFAULT, CHOSEN) for count in (1, 3, 9)),
+            (CHOSEN, KMEANS, 3),
+            (CHOSEN, KINDS, 3),
+            (CHOSEN, ONE_WIDE, 1),
+            (DEFAULT, PRINTED[0], 1),
+            (DEFAULT, PRINTED[-1], 3),
+        }
+        assert {row["examples"] for row in trial["novel"]} == set(novel_trial.EXAMPLES)
+    text = (tmp_path / "musl-novel.md").read_text()
+    assert "almost 25" in text
+    assert "| 9 | " in text
+    assert (tmp_path / "musl-novel.png").stat().st_size > 1000
+
+
+def test_classes_that_are_learned_are_not_novel(folders, tmp_path):
+    """A class that is in both folders is refused by name."""
+    (folders[0] / "images" / "flower_0").rename(folders[1] / "flower_1")
+    arguments = ["--data", str(folders[0]), "--novel", str(folders[1]), "--json", str(tmp_path / "out.json")]
+    with pytest.raises(SystemExit, match="flower_1 are learned"):
+        musl_novel.BENCHMARK.main(arguments)
 
 
 def test_missing_pictures_are_named(tmp_path):
