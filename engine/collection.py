@@ -231,7 +231,8 @@ class Collection(Contents):
     def assign(self, space: str, label: str, *, activate: bool = True, request_id: str = "") -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
 
-        The items that have the label decide, without training; until then they are found under every metric.
+        The items that have the label decide, without training; until then each is found under the metric of the class
+        that it seems to be of.
 
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.

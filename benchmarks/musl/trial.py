@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.musl.features import Labels, Positions, pictures
 from engine.learners.musl.grouping import by_means
 from engine.learners.musl.musl import MuSL
-from engine.learners.musl.pairs import hamming
+from engine.learners.musl.voting import distances, votes
 
 MUSL, RETRAINED, KMEANS, RANDOM = METHODS = ("MuSL", "MuSL, retrained", "k-means", "random")
 ONE, PER_CLASS, ONE_CHOSEN = "one metric", "one per class", "one metric, alpha chosen"
@@ -148,35 +148,10 @@ def choose(rows: Rows, names: Labels, seed: int, name: str, grid: Sequence[Any],
 def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, query_names: Labels) -> dict[str, float]:
     """Returns k-NN accuracies, means over classes: distances are under the metrics of the database rows' classes."""
     classes, codes = np.unique(names, return_inverse=True)
-    distances = distances_of(learner, rows, names, queries)
+    stored, probes = (learner.transform(x).astype(np.float32) for x in (rows, queries))
+    found_at = distances(probes, stored, learner.metric_of_class(names), learner.n_bits)
     found = {}
     for k in NEIGHBORS:
-        correct = classes[votes(distances, codes, k).argmax(axis=1)] == query_names
+        correct = classes[votes(found_at, codes, k).argmax(axis=1)] == query_names
         found[f"{k}-NN"] = float(np.mean([correct[query_names == name].mean() for name in np.unique(query_names)]))
     return found
-
-
-def distances_of(learner: MuSL, rows: Rows, names: Labels, queries: Rows) -> Rows:
-    """Returns the (q, n) distances of queries to database rows, each under the metric of the row's class."""
-    metrics = learner.metric_of_class(names)
-    stored, probes = (learner.transform(x).astype(np.float32) for x in (rows, queries))
-    distances = np.zeros((len(queries), len(rows)))
-    for metric in np.unique(metrics):
-        bits = slice(metric * learner.n_bits, (metric + 1) * learner.n_bits)
-        distances[:, metrics == metric] = hamming(probes[:, bits], stored[metrics == metric, bits])
-    return distances
-
-
-def votes(distances: Rows, codes: Positions, k: int) -> Rows:
-    """Returns the (q, C) votes of the k nearest for their classes.
-
-    Rows as far as the k-th share what is left of the k votes, for Hamming distances have many ties; of classes with
-    as many votes, the one whose voters are nearer on average is ahead.
-    """
-    kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    nearer, tied = distances < kth, distances == kth
-    shares = nearer + tied * ((k - nearer.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True))
-    members = np.eye(codes.max() + 1)[codes]
-    found = shares @ members
-    mean = np.divide((shares * distances) @ members, found, out=np.zeros_like(found), where=found > 0)
-    return np.asarray(found - 1e-6 * mean)

@@ -76,6 +76,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Returns the metrics of (n,) classes in a view, counted from 0; -1 where a class has none of its own."""
         return np.full(len(np.asarray(labels)), 0 if self.n_metrics_ == 1 else -1)
 
+    def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> NDArray[np.intp]:
+        """Returns the metrics of classes that (n, D) embedded rows seem to be of; -1 where that cannot be told."""
+        return np.full(len(np.asarray(embeddings)), -1)
+
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Finds the metric for a category that was not learned, from a few examples, (m, d_view), and remembers it.
 
@@ -170,11 +174,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return max(ranks)
 
     def check_views(self, names: Sequence[str]) -> None:
-        """Checks how many views there are, given their names.
-
-        Raises:
-            ValueError: unless this learner takes so many.
-        """
+        """Raises ValueError unless this learner takes as many views as are named."""
         self.capabilities.check_views(self.name, names)
 
     def settings(self) -> dict[str, Any]:

@@ -84,6 +84,12 @@ class Chain(MultiViewLearner):
             return super().metric_of_class(labels, view)
         return self.steps[-1].metric_of_class(labels, view)
 
+    def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> NDArray[Any]:
+        """Returns the metrics of the classes that embedded rows seem to be of, as the last step does."""
+        if not self.steps:
+            return super().metric_of_rows(embeddings, view)
+        return self.steps[-1].metric_of_rows(embeddings, view)
+
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Finds the metric for a category by the last step, from rows as the first step takes them; errors as there."""
         if not self.steps:

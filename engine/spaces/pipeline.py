@@ -105,13 +105,19 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = 
         return within_reach(chain.embedded(rows, view, queries))
 
 
-def metrics_of_items(chain: Chain, classes: ArrayLike, view: int) -> NDArray[np.bool_]:
+def metrics_of_items(
+    chain: Chain, classes: ArrayLike, view: int, embedded: NDArray[np.floating[Any]]
+) -> NDArray[np.bool_]:
     """Return under which metrics of a chain items of some classes are indexed, (n, n_metrics).
 
-    Those of a class that has a metric are indexed under it, others under every one.
+    Those of a class that has a metric are indexed under it; others under that of the class that they seem to be of, by
+    their (n, D) embeddings, or under every one where the learner cannot tell.
     """
-    own = chain.metric_of_class(classes, view)[:, None]
-    indexed: NDArray[np.bool_] = (own < 0) | (own == np.arange(chain.n_metrics_))
+    own = chain.metric_of_class(classes, view)
+    unknown = np.flatnonzero(own < 0)
+    if len(unknown):
+        own[unknown] = chain.metric_of_rows(embedded[unknown], view)
+    indexed: NDArray[np.bool_] = (own[:, None] < 0) | (own[:, None] == np.arange(chain.n_metrics_))
     return indexed
 
 

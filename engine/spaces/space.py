@@ -147,13 +147,16 @@ class Space(SpaceDescription):
         """Return, by target, the vectors of items from their raw rows by view.
 
         Where a view has several metrics, ``labels``, by id, decide under which an item is indexed: the metric of their
-        class, or every one where their class has none.
+        class, or where their class has none that of the class that its row seems to be of; every one where the learner
+        cannot tell.
         """
         placed = {}
         for view, (ids, values) in rows.items():
+            position = self.views.index(view)
             classes = [class_of(labels.get(item, ())) for item in ids.tolist()]
-            indexed = metrics_of_items(self.pipeline, classes, self.views.index(view))
-            for target, found in self._vectors(view, values).items():
+            embedded, by_target = self._embedded(view, values)
+            indexed = metrics_of_items(self.pipeline, classes, position, embedded)
+            for target, found in by_target.items():
                 under_target = indexed[:, target.metric]
                 placed[target] = Placed(ids[under_target], found[under_target])
         return placed
@@ -176,14 +179,21 @@ class Space(SpaceDescription):
 
     def _vectors(self, view: str, rows: NDArray[np.float32], queries: bool = False) -> dict[Target, Vectors]:
         """Return the vectors of a view's rows, as items or as queries, by each of its targets."""
+        return self._embedded(view, rows, queries)[1]
+
+    def _embedded(
+        self, view: str, rows: NDArray[np.float32], queries: bool = False
+    ) -> tuple[NDArray[np.float32], dict[Target, Vectors]]:
+        """Return the embeddings of a view's rows, as items or as queries, and what indexes of its targets hold."""
         position, targets = self.views.index(view), self.targets_of(view)
         if self.rerank:
             codes, floats = codes_and_vectors(self.pipeline, rows, position, queries)
-            return {targets[0]: with_floats(np.packbits(codes > 0, axis=1), floats)}
-        found = [vectors(self.pipeline, rows, position, queries)]
+            return codes, {targets[0]: with_floats(np.packbits(codes > 0, axis=1), floats)}
+        embedded = vectors(self.pipeline, rows, position, queries)
+        found = [embedded]
         if len(targets) > 1:
-            found = np.split(found[0], np.cumsum([target.dim for target in targets])[:-1], axis=1)
-        return {
+            found = np.split(embedded, np.cumsum([target.dim for target in targets])[:-1], axis=1)
+        return embedded, {
             target: np.packbits(columns > 0, axis=1) if target.codes else np.ascontiguousarray(columns)
             for target, columns in zip(targets, found, strict=True)
         }

@@ -80,7 +80,7 @@ def _agreement(
     else:
         placed = vectors(space.pipeline, raw, position)
     embeddings = cut(placed, space.pipeline.widths_of_metrics(position, placed.shape[1]))
-    indexed = metrics_of_items(space.pipeline, classes, position)
+    indexed = metrics_of_items(space.pipeline, classes, position, placed)
     asked = _metrics_of_notions(space, comparisons)
     near = _distances(embeddings, indexed, asked, comparisons.near)
     if comparisons.similar is not None:

@@ -71,8 +71,8 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
     queries = queries.having_all(view, target) if what.by == ITEMS else queries.seen_in(view)
     found = trial.items.of_ids(np.union1d(division.held_out, division.trained)).seen_in(target)
     unseen = np.isin(found.ids, division.held_out)
-    metrics = _metrics(trial, found, unseen, target, what.notion)
     probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
+    metrics = _metrics(trial, found, unseen, placed.vectors, target, what.notion)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
     labelled = None if what.by == ITEMS else _members(queries.labels_in(what.notion), found.labels_in(what.notion))
@@ -100,13 +100,16 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
     return estimates
 
 
-def _metrics(trial: Trial, items: Examples, unseen: Bools, view: str, notion: str) -> Bools:
+def _metrics(
+    trial: Trial, items: Examples, unseen: Bools, embedded: NDArray[np.float32], view: str, notion: str
+) -> Bools:
     """Return under which metrics the items are indexed, (n, metrics); of a notion under its own."""
     if notion in trial.pipeline.metric_names_:
         return np.tile(np.array(trial.pipeline.metric_names_) == notion, (len(items), 1))
     if trial.pipeline.n_metrics_ == 1:
         return np.ones((len(items), 1), bool)
-    return metrics_of_items(trial.pipeline, np.where(unseen, "", items.classes()), trial.space.views.index(view))
+    classes = np.where(unseen, "", items.classes())
+    return metrics_of_items(trial.pipeline, classes, trial.space.views.index(view), embedded)
 
 
 def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:

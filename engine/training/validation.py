@@ -143,7 +143,7 @@ class _Retrieval:
         for query, target in _crossings(chain, len(queries)):
             if len(queries[query]) and len(items[target]):
                 known = np.full(len(items[target]), "") if self.unseen else classes[items[target]]
-                metrics = metrics_of_items(chain, known, target)
+                metrics = metrics_of_items(chain, known, target, placed[target])
                 vectors = within_reach(probes[query]), within_reach(placed[target])
                 widths = chain.widths_of_metrics(target, placed[target].shape[1])
                 found = self._quality(*vectors, (metrics, widths), queries[query], items[target])

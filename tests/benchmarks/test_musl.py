@@ -19,6 +19,7 @@ from benchmarks.musl.novel_trial import CHOSEN, DEFAULT, KINDS, ONE_WIDE
 from benchmarks.musl.report import gain_of_thresholds, stability
 from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, PER_CLASS, PRINTED, RETRAINED
 from engine.learners.musl.musl import MuSL
+from engine.learners.musl.voting import votes
 from features.forest import Forest
 
 NAMED = {"a": "flower", "b": "object", "c": "texture"}
@@ -91,7 +92,7 @@ def test_votes_of_ties_are_shared(seed, k):
         shuffled = generator.permutation(9)
         nearest = shuffled[np.argsort(distances[0, shuffled], kind="stable")][:k]
         expected += np.bincount(codes[nearest], minlength=3) / 400
-    found = musl_trial.votes(distances, codes, k)[0]
+    found = votes(distances, codes, k)[0]
     assert found.sum() == pytest.approx(k, abs=1e-4)
     np.testing.assert_allclose(found, expected, atol=0.35)
 

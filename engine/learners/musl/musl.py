@@ -16,6 +16,7 @@ from engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, a
 from engine.learners.musl.pairs import Codes, Pairs
 from engine.learners.musl.samples import Sample, Training
 from engine.learners.musl.stumps import Stumps
+from engine.learners.musl.voting import voted_classes
 from engine.learners.settings import Between, Bits, Seed
 from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
@@ -66,6 +67,7 @@ class MuSL(SeparateLearner):
         columns_: list of (K T,) columns that the bits look at.
         thresholds_: list of (K T,) values from which a bit is 1.
         references_: list of (m, ceil(K T / 8)) packed bits of training rows, at most ``max_rows``.
+        reference_codes_: list of (m,) positions of their classes in ``categories_``; earlier versions stored none.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
@@ -81,6 +83,7 @@ class MuSL(SeparateLearner):
     columns_: list[NDArray[np.intp]] = field(init=False)
     thresholds_: list[NDArray[np.float64]] = field(init=False)
     references_: list[NDArray[np.uint8]] = field(init=False)
+    reference_codes_: list[Codes] = field(init=False)
 
     n_bits: Bits = 32
     n_metrics: Annotated[int, Between(1, 4096)] | Literal["class"] = 5
@@ -102,6 +105,19 @@ class MuSL(SeparateLearner):
             str(name): metric for name, metric in zip(self.categories_[view], self.assignments_[view], strict=True)
         }
         return np.array([known.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
+
+    def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> Codes:
+        """Returns the metrics of the classes that rows seem to be of, by their (n, K T) bits in a view.
+
+        The five nearest of the references vote, each compared under the metric of its class, as the paper classifies
+        queries; -1 for all where a state of an earlier version has not their classes.
+        """
+        bits = np.asarray(embeddings, dtype=np.float32)
+        if not hasattr(self, "reference_codes_"):
+            return super().metric_of_rows(bits, view)
+        codes, metrics = self.reference_codes_[view], self.assignments_[view]
+        known = np.unpackbits(self.references_[view], axis=1, count=bits.shape[1]).astype(np.float32)
+        return np.asarray(metrics[voted_classes(bits, known, codes, metrics[codes], self.n_bits)])
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Finds the metric for a category that was not learned, from a few examples and without training (2.3.1).
@@ -159,14 +175,15 @@ class MuSL(SeparateLearner):
         chosen, assignment = self._learned(training) if known is None else (None, known)
         if chosen is None or self.retrain:
             chosen = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
-        learned = stumps.take(chosen.ravel())
+        learned, drawn = stumps.take(chosen.ravel()), training.draw()
         return {
             "categories_": self.classes_[present],
             "assignments_": assignment,
             "likelihoods_": likelihoods_under(next(samples), chosen),
             "columns_": learned.columns,
             "thresholds_": learned.thresholds,
-            "references_": np.packbits(learned.bits(rows[training.draw()]).astype(bool), axis=1),
+            "references_": np.packbits(learned.bits(rows[drawn]).astype(bool), axis=1),
+            "reference_codes_": codes[drawn],
         }
 
     def _learned(self, training: Training) -> tuple[Chosen, Codes]:

@@ -118,7 +118,7 @@ def test_unseen_items_are_measured_without_common_trained_ones(home):
 
 
 def test_unseen_items_do_not_give_their_labels_away(home):
-    """A space of several metrics indexes items under the metric of their label: of held-out ones, under every one."""
+    """A space of several metrics indexes items under the metric of their label, held-out ones as if they had none."""
     rows = np.random.default_rng(0).normal(size=(60, 6)).astype(np.float32)
     with home.create("noise", ["view=vectors:dim=6"]) as noise:
         noise.import_items(

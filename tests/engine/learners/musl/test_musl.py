@@ -5,6 +5,7 @@ import pytest
 from planted import planted
 from sklearn.metrics import adjusted_rand_score
 
+from engine.learners.chain import Chain
 from engine.learners.musl.musl import MuSL
 from engine.learners.registry import from_state
 from engine.learners.supervision import Supervision
@@ -84,6 +85,25 @@ def test_embeddings_are_the_bits_of_all_metrics():
     assert learner.n_metrics_ == 3
     assert bits.shape == (len(rows), 21)
     np.testing.assert_array_equal(bits[:, 9], rows[:, learner.columns_[0][9]] >= learner.thresholds_[0][9])
+
+
+def test_rows_of_unknown_class_get_the_metric_of_the_class_they_seem_to_be_of():
+    """Most rows that were not learned from get their group's metric; a chain asks its last step."""
+    rows, labels, _ = planted(size=20)
+    learner = MuSL(n_metrics=3, random_state=0).fit(rows[:160], labels[:160])
+    bits = learner.transform(rows[160:])
+    found = learner.metric_of_rows(bits)
+    assert np.mean(found == learner.metric_of_class(labels[160:])) > 0.8
+    np.testing.assert_array_equal(Chain([learner]).metric_of_rows(bits), found)
+    np.testing.assert_array_equal(from_state(learner.to_state()).metric_of_rows(bits), found)
+
+
+def test_a_state_without_the_references_classes_tells_no_metrics():
+    """As earlier versions stored it."""
+    learner, rows, _, _ = fitted()
+    state = learner.to_state()
+    del state["fitted"]["reference_codes_"]
+    assert set(from_state(state).metric_of_rows(learner.transform(rows))) == {-1}
 
 
 def test_it_says_whose_metric_a_label_has():
