@@ -287,8 +287,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise ValueError(f"n_features={columns} is too few: {type(self).__name__} takes {count} views")
         return [len(part) for part in np.array_split(np.arange(columns), count)]
 
-    def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
-        """Returns the vectors, (n, D), that the codes of rows of one view stand for.
+    def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
+        """Returns the vectors, (n, D), that the codes of rows of one view, as items or queries, stand for.
 
         Raises:
             ValueError: if embeddings are no codes, or no vectors are behind them; or as ``transform``.

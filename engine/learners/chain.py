@@ -105,7 +105,8 @@ class Chain(MultiViewLearner):
             ValueError: as ``transform``, or if the last step is no hasher.
         """
         hasher, rows = self.steps[-1], self._before_last(X, view, queries)
-        return hasher.transform(rows, view=view), hasher.unhashed(rows, view)
+        codes = hasher.transform_queries(rows, view) if queries else hasher.transform(rows, view=view)
+        return codes, hasher.unhashed(rows, view, queries)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         first = list(views)

@@ -30,7 +30,7 @@ class Hasher(MultiViewLearner):
         check_is_fitted(self)
         return self._scores(self._checked_rows(rows, view).astype(float, copy=False), view)
 
-    def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
+    def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
         """Returns what codes stand for, (n, D), to order items whose codes are near by; errors as in ``scores``."""
         return self.scores(rows, view)
 

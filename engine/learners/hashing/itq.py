@@ -49,7 +49,11 @@ def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
     turned = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
     for _ in range(_ITERATIONS):
         checkpoint()
-        corners = np.where(rows @ turned > 0, 1.0, -1.0)
-        left, _, right = np.linalg.svd(rows.T @ corners)
-        turned = left @ right
+        turned = turned_to(rows, np.where(rows @ turned > 0, 1.0, -1.0))
     return turned
+
+
+def turned_to(rows: Rows, others: Rows) -> NDArray[np.float64]:
+    """Returns the (B, B) rotation R for which (n, B) rows R are nearest to others: the Procrustes solution."""
+    left, _, right = np.linalg.svd(rows.T @ others)
+    return np.asarray(left @ right)

@@ -2,201 +2,203 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
-import scipy.optimize
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Mask, Rows
+from engine.learners.base import Rows
 from engine.learners.cancellation import report_progress
 from engine.learners.hashing.hasher import Hasher
-from engine.learners.hashing.itq import rotation
-from engine.learners.hashing.regression import Regression
-from engine.learners.hashing.relaxed import PairLoss, RelaxedCodes
+from engine.learners.hashing.predictors import Predictor, by_classes, by_targets, predicted
+from engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import pair_relations
 from engine.learners.npp.problem import draw_rows
-from engine.learners.npp.relations import Similarity, similarity_of
+from engine.learners.npp.relations import similarity_of
 from engine.learners.npp.start import groups
-from engine.learners.settings import Bits, PairRows, Seed, Steps, Weight
-from engine.learners.subspace.pca import principal_components
-from engine.learners.subspace.span import Span
+from engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Steps
 from engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]
-
-
-class _Scaled(NamedTuple):
-    """Rows of a view less their mean, and divided by their root mean square."""
-
-    span: Span
-    mean: NDArray[np.float64]
-    scale: float
-
-    @classmethod
-    def of(cls, rows: Rows) -> "_Scaled":
-        mean = rows.mean(axis=0)
-        centred = rows - mean
-        scale = float(np.sqrt((centred * centred).mean())) or 1.0
-        return cls(Span.of(centred / scale), mean, scale)
-
-    @property
-    def rows(self) -> Rows:
-        return self.span.rows
+_KNOWN = 0.2
+"""How much items count whose classes are known, among those whose classes are predicted."""
+_DIGITS = 6  # by which groups that differ by rounding are one
 
 
 @dataclass(eq=False, repr=False)
 class NPPHash(Hasher):
-    """Codes of several views in which similar items differ in few bits and dissimilar ones in half of them.
+    """Codes of several views whose Hamming distances rank items by how surely they are similar to a query.
 
-    Bit b of a row x of view v is whether w_vb (x - m_v) + c_vb > 0. The functions of all views minimise together, by
-    L-BFGS on their relaxation tanh, the objective of Multi-NPP in the Hamming distance (see :class:`PairLoss`), over
-    the pairs of rows of different views: what Quadrianto and Lampert (ICML 2011) leave to future work, "merging the
-    phases of metric learning and the hash code generation into a single learning problem". The functions start as each
-    view's regression on the classes (or on the groups that similar items form otherwise), rotated by iterative
-    quantisation, and ``eta`` penalises the distance to that. The rotation is learned from predictions by regressions
-    that each leave their row out, since those of rows that were learned from are overconfident. Views are centred and
-    scaled to unit mean square for it, so that eta means the same for counts and for frequencies.
+    Each view predicts the classes of its rows (see :class:`ClassPosteriors`): the inner product of two predictions is
+    the probability that the rows are of one class, by which retrieval should rank. Codes are learned whose distances
+    tell these products (see :class:`ProductCodes`), over the pairs of the training rows of all views, each predicted as
+    if it had been left out, and of the classes themselves: the discrete form of what Quadrianto and Lampert (ICML 2011)
+    leave to future work, "merging the phases of metric learning and the hash code generation into a single learning
+    problem". A row has one code as a query and another as an item, since a query's certainty does not matter to its
+    ranking, but an item's does. Where pairs of similar items are given, a ridge regression predicts the groups that
+    they form.
 
-    A view that is added starts as the regression on the mean code of what is similar in the others, whose codes stay.
-    Items may lack views: whatever rows there are take part.
+    A view that is added learns its own predictions, and the codes of the others stay. Items may lack views: whatever
+    rows there are take part.
 
     Args:
         n_bits: bits of a code (B).
-        eta: weight of the distance to the start: the noisier the views, the more. The objective alone makes hard
-            decisions, the start alone leaves bits where classes are not separated.
-        max_iter: steps of L-BFGS at most.
-        max_rows: rows of a view whose pairs are looked at, drawn by chance where there are more. The regression is on
-            all rows, so that time grows with their number only linearly.
-        random_state: seed of the rotation's start and of drawn rows.
+        contrast: how much the distances d of items to a query are to differ, by the root mean square of 1 - 2 d / B, in
+            units of that of classes without doubt and far from each other: the more, the less do errors of bits
+            matter, and the fewer sure items can be told apart.
+        alpha: penalty of the regressions that predict classes, as of :class:`ClassPosteriors`; None: the one that
+            predicts left-out rows best. The less, the nearer to their class are the items that were learned from.
+        max_iter: turns at most between the codes of queries and those of items.
+        max_rows: rows of a view that codes are learned from, drawn by chance where there are more. The predictions are
+            learned from all.
+        random_state: seed of the codes' start and of drawn rows.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
-        weights_: list of (B, d_v) arrays, one per view.
-        means_: list of (d_v,) arrays.
-        offsets_: list of (B,) arrays, c_v.
-        objective_: (n_iter_ + 1,) the objective at the start and after each step, never rising; of the views fitted
-            last.
-        n_iter_: int, steps done.
+        classes_: (K,) the classes, or the numbers of the labels, in the order of the predictions' columns; empty where
+            similar items were given.
+        predictors_: list of dicts, one per view, what predicts its rows.
+        weights_: list of two (B, K) arrays, of queries and of items, see :class:`CodeFunction`.
+        products_: list of two (B, B) arrays, likewise.
+        mean_: (K,) mean of the items' predictions.
+        covariance_: (K, K), likewise.
+        contrast_: float, the root mean square of 1 - 2 d / B that codes were learned for.
+        reach_: float, twice the greatest length of an item's prediction.
+        objective_: (n_iter_ + 1,) the error of the products at the start and after each turn, never rising.
+        n_iter_: int, turns done.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, a single view, neither labels nor neighbors, or no
-            similar or no dissimilar pair.
+        ValueError: from ``fit``, for parameters out of range, a single view, neither labels nor neighbors, fewer than
+            two classes, or no similar or no dissimilar pair.
     """
 
     name = "npp-hash"
     capabilities = replace(MultiNPP.capabilities, binary=True, main_parameter="n_bits")
 
+    classes_: NDArray[Any] = field(init=False)
+    predictors_: list[Predictor] = field(init=False)
     weights_: list[Matrix] = field(init=False)
-    means_: list[NDArray[np.float64]] = field(init=False)
-    offsets_: list[NDArray[np.float64]] = field(init=False)
+    products_: list[Matrix] = field(init=False)
+    mean_: NDArray[np.float64] = field(init=False)
+    covariance_: Matrix = field(init=False)
+    contrast_: float = field(init=False)
+    reach_: float = field(init=False)
 
     n_bits: Bits = 64
-    eta: Weight = 1e-2
-    max_iter: Steps = 30
+    contrast: Annotated[float, Between(0.01, 100)] = 1.0
+    alpha: Positive | None = None
+    max_iter: Steps = 10
     max_rows: PairRows = 4096
     random_state: Seed | None = None
     view_slices: Sequence[int] | None = None
 
+    def codes_of_classes(self, classes: ArrayLike) -> Rows:
+        """Returns the codes of items whose classes are known, (n, B) of 0 and 1, for (n,) classes: no row is needed.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: for a class that was not learned.
+        """
+        check_is_fitted(self)
+        members = np.asarray(classes)[:, None] == self.classes_[None, :]
+        if not members.any(axis=1).all():
+            raise ValueError("codes are known of learned classes only")
+        return np.asarray(self._codes.item_scores(members.astype(float)) > 0, dtype=float)
+
+    def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
+        """Returns (n, K + 2) vectors whose distances rank items as products of predictions do; errors as in ``scores``.
+
+        The predictions, divided by ``reach_``, and brought to unit length by a column for queries or one for items.
+        """
+        check_is_fitted(self)
+        found = predicted(self.predictors_[view], self._checked_rows(rows, view).astype(float, copy=False))
+        found /= self.reach_
+        squares = (found * found).sum(axis=1, keepdims=True)
+        found /= np.sqrt(np.maximum(squares, 1.0))
+        rest, none = np.sqrt(np.maximum(1.0 - squares, 0.0)), np.zeros((len(found), 1))
+        return np.hstack([found, rest, none] if queries else [found, none, rest])
+
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self._learn(*_known(views, given))
+        random = check_random_state(self.random_state)
+        if given.neighbors is None:
+            self.predictors_, left_out = by_classes(views, given, self.alpha, random.randint(1 << 31))
+            self.classes_ = self.predictors_[0]["fitted"]["classes_"]
+            targets = _members(given.classes, self.classes_)
+        else:
+            items = [np.flatnonzero(column) for column in given.mask.T]
+            similar = similarity_of(None, given.neighbors, len(given.mask))
+            pair_relations(similar, items)  # refuses where none is similar, or all
+            targets = groups(similar, self.n_bits, random)
+            fitted = [by_targets(rows[of], targets[of]) for rows, of in zip(views, items, strict=True)]
+            self.predictors_, left_out = [one for one, _ in fitted], [rows for _, rows in fitted]
+            self.classes_ = np.empty(0, np.intp)
+        drawn = [rows[draw_rows(len(rows), self.max_rows, random)] for rows in left_out]
+        self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), random)
+
+    def _learn(self, predictions: Rows, known: Rows, random: np.random.RandomState) -> None:
+        """Learns codes from (m, K) predictions of rows and from (g, K) known groups."""
+        shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(known)], [len(predictions), len(known)])
+        examples = Examples(predictions, np.vstack([predictions, known]), shares)
+        self.contrast_ = self.contrast * _contrast(known)
+        most = self.max_iter
+        codes, errors = learn_codes(
+            examples, self.n_bits, self.contrast_, most, random, lambda turn: report_progress(turn, most)
+        )
+        report_progress(most, most)
+        self.weights_ = [codes.queries.weights, codes.items.weights]
+        self.products_ = [codes.queries.products, codes.items.products]
+        self.mean_, self.covariance_ = codes.mean, codes.covariance
+        self.reach_ = 2.0 * float(np.linalg.norm(examples.items, axis=1).max()) or 1.0
+        self.objective_, self.n_iter_ = np.array(errors), len(errors) - 1
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        self._learn_added(*_known(views, given))
-
-    def _learn(self, views: list[Rows], present: Mask, similar: Similarity) -> None:
-        random = check_random_state(self.random_state)
-        items, drawn, pairs = self._pairs(present, similar, random)
-        targets = groups(similar, self.n_bits, random)
-        scaled = [_Scaled.of(rows[numbers]) for rows, numbers in zip(views, items, strict=True)]
-        few = [one.rows[numbers] for one, numbers in zip(scaled, drawn, strict=True)]
-        regressions, predicted = [], []
-        for one, numbers, chosen in zip(scaled, items, drawn, strict=True):
-            regressions.append(Regression.of(one.rows, targets[numbers]))
-            predicted.append(regressions[-1].left_out(one.rows, targets[numbers], chosen))
-        losses = {(v, w): PairLoss(both) for (v, w), both in pairs.items() if v < w}
-        relaxed = RelaxedCodes(few, losses, self.eta, _turned(regressions, np.vstack(predicted), self.n_bits, random))
-        self.means_, self.weights_, self.offsets_ = [], [], []
-        self._keep(scaled, relaxed)
-
-    def _learn_added(self, views: list[Rows], present: Mask, similar: Similarity) -> None:
-        new = len(views) - 1
-        items, drawn, pairs = self._pairs(present, similar, check_random_state(self.random_state))
-        fixed_codes = [2.0 * self._project(views[v][items[v][drawn[v]]], v) - 1.0 for v in range(new)]
-        sums = sum(
-            pairs[new, v].attracted.sums(np.column_stack([codes, np.ones(len(codes))]))
-            for v, codes in enumerate(fixed_codes)
-        )
+        new, mask = len(views) - 1, given.mask
+        if given.neighbors is None and len(self.classes_):
+            alone = replace(given, mask=mask[:, new:])
+            seed = check_random_state(self.random_state).randint(1 << 31)
+            added, _ = by_classes(views[new:], alone, self.alpha, seed)
+            if np.array_equal(added[0]["fitted"]["classes_"], self.classes_):
+                self.predictors_ = [*self.predictors_, *added]
+                return
+        items = [np.flatnonzero(column) for column in mask.T]
+        pairs = pair_relations(similarity_of(given.classes, given.neighbors, len(mask)), items)
+        found = [predicted(self.predictors_[v], views[v][items[v]]) for v in range(new)]
+        counted = [np.column_stack([rows, np.ones(len(rows))]) for rows in found]
+        sums = np.sum([pairs[new, v].attracted.sums(rows) for v, rows in enumerate(counted)], axis=0)
         reached = sums[:, -1] > 0
         if not reached.any():
             raise ValueError("no row of the added view is similar to a row of the fitted views")
-        scaled = _Scaled.of(views[new][items[new]])
-        few = scaled.rows[drawn[new]]
         wanted = sums[reached, :-1] / sums[reached, -1:]
-        start = Regression.of(few[reached], wanted)
-        losses = {(v, new): PairLoss(pairs[v, new]) for v in range(new)}
-        relaxed = RelaxedCodes(
-            [few], losses, self.eta, [np.column_stack([start.weights, start.constants])], fixed_codes
-        )
-        self._keep([scaled], relaxed)
+        self.predictors_ = [*self.predictors_, by_targets(views[new][items[new]][reached], wanted)[0]]
 
-    def _pairs(self, present: Mask, similar: Similarity, random: np.random.RandomState) -> tuple[Any, Any, Any]:
-        """Returns by view the items that have it and which of these rows are drawn, and the pairs of drawn rows."""
-        items = [np.flatnonzero(column) for column in present.T]
-        drawn = [draw_rows(len(numbers), self.max_rows, random) for numbers in items]
-        rows = [numbers[chosen] for numbers, chosen in zip(items, drawn, strict=True)]
-        return items, drawn, pair_relations(similar, rows)
-
-    def _keep(self, scaled: Sequence["_Scaled"], relaxed: RelaxedCodes) -> None:
-        functions = relaxed.split(self._minimized(relaxed))
-        self.means_ = [*self.means_, *(one.mean for one in scaled)]
-        self.weights_ = [
-            *self.weights_,
-            *(one.span.lifted(W[:, :-1]) / one.scale for W, one in zip(functions, scaled, strict=True)),
-        ]
-        self.offsets_ = [*self.offsets_, *(W[:, -1].copy() for W in functions)]
-
-    def _minimized(self, relaxed: RelaxedCodes) -> Matrix:
-        history = [relaxed(relaxed.start)[0]]
-
-        def record(intermediate_result: Any) -> None:
-            history.append(float(intermediate_result.fun))
-            report_progress(len(history) - 1, self.max_iter)
-
-        found = relaxed.start
-        minimize: Any = scipy.optimize.minimize
-        if self.max_iter:
-            options = {"maxiter": self.max_iter}
-            found = minimize(relaxed, found, jac=True, method="L-BFGS-B", callback=record, options=options).x
-        report_progress(self.max_iter, self.max_iter)
-        self.objective_ = np.array(history)
-        self.n_iter_ = len(history) - 1
-        return np.asarray(found)
+    @property
+    def _codes(self) -> ProductCodes:
+        queries, items = (CodeFunction(*both) for both in zip(self.products_, self.weights_, strict=True))
+        return ProductCodes(queries, items, self.mean_, self.covariance_, self.contrast_)
 
     def _scores(self, rows: Rows, view: int) -> Rows:
-        return np.asarray((rows - self.means_[view]) @ self.weights_[view].T + self.offsets_[view])
+        return self._codes.item_scores(predicted(self.predictors_[view], rows))
+
+    def _project_queries(self, rows: Rows, view: int) -> Rows:
+        return np.asarray(self._codes.query_scores(predicted(self.predictors_[view], rows)) > 0, dtype=float)
 
 
-def _known(views: list[Rows], given: Supervision) -> tuple[list[Rows], Mask, Similarity]:
-    """Returns the items that have a view: others must not change what is drawn."""
-    present, similar = given.mask, similarity_of(given.classes, given.neighbors, len(given.mask))
-    known = np.flatnonzero(present.any(axis=1))
-    if len(known) == len(present):
-        return views, present, similar
-    return [rows[known] for rows in views], present[known], similar.cut(known, known)
+def _contrast(known: Rows) -> float:
+    """Returns the root mean square of the cosines of (g, K) groups about their mean; 1 / sqrt(K - 1) of K classes."""
+    centred = known - known.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+    directions = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
+    moments = directions.T @ directions / len(directions)
+    return float(np.linalg.norm(moments)) or 1.0
 
 
-def _turned(
-    regressions: Sequence[Regression], predicted: Rows, n_bits: int, random: np.random.RandomState
-) -> list[Matrix]:
-    """Returns (B, d_v + 1) per view: its regression, turned so that (m, K) predictions of all views are near signs."""
-    lengths = np.linalg.norm(predicted, axis=1, keepdims=True)
-    directions = predicted / np.where(lengths > 0, lengths, 1.0)
-    components, _ = principal_components(directions, min(n_bits, *directions.shape))
-    padded = np.zeros((len(directions), n_bits))
-    padded[:, : len(components)] = directions @ components.T
-    turned = rotation(padded, random)[: len(components)].T @ components
-    size = float(np.abs(predicted @ turned.T).mean()) or 1.0
-    return [np.column_stack([turned @ one.weights / size, np.zeros(n_bits)]) for one in regressions]
+def _members(classes: Any, names: NDArray[Any]) -> Rows:
+    """Returns the sets of classes that items have, (n, K), of those with any."""
+    if np.ndim(classes) == 2:
+        found = np.asarray(classes[:, names].toarray() != 0, dtype=float)
+    else:
+        found = np.asarray(np.asarray(classes)[:, None] == names[None, :], dtype=float)
+    return found[found.any(axis=1)]

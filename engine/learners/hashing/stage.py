@@ -31,7 +31,7 @@ class StageHasher(Hasher, SeparateLearner):
     shared_space_: bool
     offsets_: list[NDArray[np.float64]]
 
-    def unhashed(self, rows: ArrayLike, view: int = 0) -> Rows:
+    def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
         """Returns the rows themselves, checked, as float64."""
         check_is_fitted(self)
         return self._checked_rows(rows, view).astype(float, copy=False)
