@@ -4,13 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from benchmarks.hashing.class_codes import ClassCodes
 from benchmarks.hashing.scm import SemanticCorrelation
+from benchmarks.hashing.scratch import MatrixFactorizationHashing
+from benchmarks.hashing.wide_itq import WideITQ
 from engine.learners.registry import LEARNERS
 
-LEARNERS[SemanticCorrelation.name] = SemanticCorrelation  # so that the chains below can name it
+for _learner in (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes, WideITQ):
+    LEARNERS[_learner.name] = _learner  # so that the chains below can name them
 
 TUNED_BITS = 64
 """The length that settings are chosen at; they serve all lengths."""
+KERNEL = "kernel "
+"""What the name of a method with the data's kernel begins with."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,14 @@ class Method:
     """Values to try by parameter, the likeliest first."""
     _: KW_ONLY
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    kernel: bool = False
-    """Whether the data's kernel is among its steps."""
+    seeded: Sequence[str] = ()
+    """The settings that are seeds."""
     exhaustive: bool = True
-    across: bool = True
-    """Whether its codes of one view can be compared with those of another."""
+
+    @property
+    def kernel(self) -> bool:
+        """Whether the data's kernel is among its steps."""
+        return self.name.startswith(KERNEL)
 
     @property
     def binary(self) -> bool:
@@ -39,45 +48,49 @@ class Method:
         """Returns the whole chain."""
         return f"{steps},{self.spec.format(bits=bits, dim=max(bits, TUNED_BITS))}"
 
-
-_CLOSE_AND_LOOSE = [1e-4, 1e-1]
-_SEEDED = {"random_state": 0}
-_LANDMARKS = {"kernel__random_state": 0}
-_NPP: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-1, 1e-6], "gamma": [1e-2, 1e-1, 1e-6]}, "exhaustive": False}
-_KERNEL_NPP: Mapping[str, Any] = {"grid": {"eta": _CLOSE_AND_LOOSE, "gamma": _CLOSE_AND_LOOSE}, "kernel": True}
-_FEW = {"init": "labels", "ridge": 1e-3, "max_iter": 1, **_SEEDED, **_LANDMARKS}
-_RIDGE: Mapping[str, Sequence[Any]] = {"alpha": [None, 1e-2], "normalize": [True, False]}
-_KERNEL_RIDGE: Mapping[str, Any] = {"grid": _RIDGE, "kernel": True}
-_UNSCALED = {"standardize": False, **_LANDMARKS}
-_SAMPLED = {"max_rows": 1000, "random_state": 0}
-_SCM: Mapping[str, Any] = {"grid": {"shrinkage": ["auto", 1e-6, 0.3, 0.9]}}
-_HASH: Mapping[str, Any] = {"grid": {"eta": [1e-2, 1e-4, 1.0, 100.0]}}
+    def settings(self, chosen: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        """Returns all settings, given those that were chosen."""
+        return {**self.fixed, **dict.fromkeys(self.seeded, seed), **chosen}
 
 
-def _behind(hasher: str) -> dict[str, Any]:
-    return {} if hasher == "sign" else {f"{hasher}__random_state": 0}
+_NPP_GRID = {"eta": [1e-2, 1e-1, 1e-6], "gamma": [1e-2, 1e-1, 1e-6]}
+_KERNEL_NPP_GRID = {"eta": [1e-4, 1e-1], "gamma": [1e-4, 1e-1]}
+_FEW_STEPS = {"init": "labels", "ridge": 1e-3, "max_iter": 1}
+_POSTERIORS_GRID = {"alpha": [None, 1e-4, 1e-5]}
+_SCRATCH_GRID = {"mu": [1e3, 1e1, 1e-1], "gamma": [5.0, 5e-2], "alpha": [500.0, 5.0]}
 
 
-METHODS: tuple[Method, ...] = (
-    Method("multi-npp", "multi-npp:64", fixed=_SEEDED, **_NPP),
-    Method("multi-npp, sign", "multi-npp:{bits},sign", fixed=_SEEDED, **_NPP),
-    Method("multi-npp, lsh", "multi-npp:{dim},lsh:{bits}", fixed=_SEEDED | _behind("lsh"), **_NPP),
-    Method("multi-npp, itq", "multi-npp:{dim},itq:{bits}", fixed=_SEEDED | _behind("itq"), **_NPP),
-    Method("semantic", "semantic", _RIDGE),
-    Method("scm", "scm:{bits}", **_SCM),
-    Method("npp-hash", "npp-hash:{bits}", fixed=_SEEDED, **_HASH),
-    Method("kernel multi-npp", "multi-npp:64", fixed=_FEW, **_KERNEL_NPP),
-    Method("kernel multi-npp, sign", "multi-npp:{bits},sign", fixed=_FEW, **_KERNEL_NPP),
-    Method("kernel multi-npp, lsh", "multi-npp:{dim},lsh:{bits}", fixed=_FEW | _behind("lsh"), **_KERNEL_NPP),
-    Method("kernel multi-npp, itq", "multi-npp:{dim},itq:{bits}", fixed=_FEW | _behind("itq"), **_KERNEL_NPP),
-    Method("kernel semantic", "semantic", fixed=_UNSCALED, **_KERNEL_RIDGE),
-    Method("kernel semantic, lsh", "semantic,lsh:{bits}", fixed=_UNSCALED | _behind("lsh"), **_KERNEL_RIDGE),
-    Method("kernel scm", "scm:{bits}", fixed=_LANDMARKS, kernel=True, **_SCM),
-    Method("kernel npp-hash", "npp-hash:{bits}", fixed=_SEEDED | _LANDMARKS, kernel=True, **_HASH),
-    Method(
-        "musl, one metric", "musl:{bits}", {"alpha": [0.6, 0.3, 1.0]}, fixed=_SAMPLED | {"n_metrics": 1}, across=False
-    ),
-    Method("musl, five metrics", "musl:{bits}", {}, fixed=_SAMPLED | {"n_metrics": 5, "r": 1000.0}, across=False),
-)
-COMPARED = (("npp-hash", "multi-npp, itq"), ("kernel npp-hash", "kernel multi-npp, itq"))
-"""Which codes are compared with which, seed by seed."""
+def _behind(learner: str, name: str, **how: Any) -> list[Method]:
+    """Returns the methods that hash what a learner embeds."""
+    seeded = [*how.pop("seeded", ()), "random_state"]
+    return [
+        Method(f"{name}, lsh", f"{learner},lsh:{{bits}}", **how, seeded=[*seeded, "lsh__random_state"]),
+        Method(f"{name}, itq", f"{learner},wide-itq:{{bits}}", **how, seeded=[*seeded, "wide-itq__random_state"]),
+    ]
+
+
+def _methods(kernel: bool) -> list[Method]:
+    name = KERNEL if kernel else ""
+    landmarks = ["kernel__random_state"] if kernel else []
+    seeded = [*landmarks, "random_state"]
+    npp: dict[str, Any] = {
+        "grid": _KERNEL_NPP_GRID if kernel else _NPP_GRID,
+        "fixed": _FEW_STEPS if kernel else {},
+        "exhaustive": kernel,
+    }
+    return [
+        Method(f"{name}multi-npp", "multi-npp:64", **npp, seeded=seeded),
+        Method(f"{name}multi-npp, sign", "multi-npp:{bits},sign", **npp, seeded=seeded),
+        *_behind("multi-npp:{dim}", f"{name}multi-npp", **npp, seeded=landmarks),
+        Method(f"{name}posteriors, dot", "posteriors,dot", _POSTERIORS_GRID, seeded=seeded),
+        *_behind("posteriors", f"{name}posteriors", grid=_POSTERIORS_GRID, seeded=landmarks),
+        Method(f"{name}scm", "scm:{bits}", {"shrinkage": ["auto", 1e-6, 0.3, 0.9]}, seeded=landmarks),
+        Method(f"{name}scratch", "scratch:{bits}", _SCRATCH_GRID, seeded=seeded, exhaustive=False),
+        Method(f"{name}class codes", "class-codes:{bits}", {"alpha": [None, 1e-5, 1e-4, 1e-3, 1e-2]}, seeded=seeded),
+        Method(f"{name}npp-hash", "npp-hash:{bits}", _POSTERIORS_GRID, seeded=seeded),
+    ]
+
+
+METHODS: tuple[Method, ...] = (*_methods(kernel=False), *_methods(kernel=True))
+OURS = ("npp-hash", KERNEL + "npp-hash")
+"""The hashers that the others are compared with."""

@@ -1,35 +1,31 @@
-"""One split of the hashing benchmark: settings by cross-validation, codes of every length, figures."""
+"""One trial of the hashing benchmark: settings by cross-validation, codes of every length, figures."""
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, without_own
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
-from benchmarks.hashing.ties import average_precision, precision_at_k
+from benchmarks.hashing.stages import Embedded, Labels, Rows, Stages
+from benchmarks.hashing.ties import average_precision, average_precision_of_codes
 from benchmarks.photographs import photographs, train_and_test
 from benchmarks.wikipedia.benchmark import read_documents
-from engine.learners.chain import Chain
-from engine.learners.registry import parse_chain
-from engine.learners.selection import ClassValidation, Selection, distances, select
+from engine.learners.selection import distances, search
 
+LABELLED = "labelled"
+"""The training items, coded by their labels, as the protocol of supervised cross-modal hashing has it."""
+PROTOCOLS = (LABELLED, TRAINED, UNSEEN)
+"""The databases that settings are chosen for, one by one."""
 CROSSINGS = ((0, 1), (1, 0))
 WITHIN = ((0, 0), (1, 1))
-PAIRS = (*CROSSINGS, *WITHIN)
-CUTS = (50, 100)
 FOLDS = 3
-WIKIPEDIA = -1
-"""Stands for the documents among the seeds of the photographs."""
-
-Rows = NDArray[np.float64]
-Labels = NDArray[Any]
+DATA = ("wikipedia", "corel")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,23 +41,79 @@ class Split:
     test: list[Rows]
     train_labels: Labels
     test_labels: Labels
-    unseen: bool
-    """Whether settings are chosen for a database of the test rows, as the data's authors have it, else the training
-    rows."""
+    published: bool
+    """Whether the split is that of the data's authors, whose database is all test rows."""
 
-    @property
-    def databases(self) -> tuple[str, ...]:
-        """What the queries search: first what is usual for the data."""
-        return (TEST, UNSEEN, TRAINED) if self.unseen else (TRAINED, UNSEEN)
+    def databases(self, method: Method) -> tuple[str, ...]:
+        """Returns what the queries search by a method's embeddings; only codes are made of labels."""
+        protocols = PROTOCOLS if method.binary else PROTOCOLS[1:]
+        return (*protocols, TEST) if self.published else protocols
 
-    def steps_of(self, method: Method) -> str:
-        """Returns the steps before a method's own."""
-        return self.steps[method.kernel]
+    def spec(self, method: Method, bits: int) -> str:
+        """Returns the whole chain of a method."""
+        return method.written(self.steps[method.kernel], bits)
 
     @cached_property
-    def across(self) -> ClassValidation:
-        """Measures chains across the views."""
-        return _validation(self, CROSSINGS, self.unseen)
+    def folds(self) -> "list[_Part]":
+        """The training part in parts to learn from and held-out ones, which choose settings."""
+        splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=self.seed)
+        found = []
+        for learned, held_out in splitter.split(self.train[0], self.train_labels):
+            train, test = ([rows[chosen] for rows in self.train] for chosen in (learned, held_out))
+            found.append(_Part(Stages(train, self.train_labels[learned], test), self.train_labels[held_out]))
+        return found
+
+    @cached_property
+    def whole(self) -> "_Part":
+        """The training part and the test part."""
+        return _Part(Stages(self.train, self.train_labels, self.test), self.test_labels)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows to learn from, and others with their labels."""
+
+    stages: Stages
+    labels: Labels
+
+    def average_precisions(self, found: Embedded, crossing: tuple[int, int], database: str, codes: bool) -> Rows:
+        """Returns those of the queries, (q,), in a database; NaN where nothing is relevant.
+
+        No query meets itself, among unseen items not even as the row of its own other view.
+        """
+        query, target = crossing
+        seen = database in (LABELLED, TRAINED)
+        labels = self.stages.labels if seen else self.labels
+        if database == LABELLED:
+            items = codes_of_labels(found, labels)[target]
+        else:
+            items = (found.train if seen else found.items)[target]
+        relevant = self.labels[:, None] == labels[None]
+        squared = distances(found.queries[query], items)
+        if database == UNSEEN or (database == TEST and query == target):
+            squared, relevant = without_own(squared), without_own(relevant)
+        if codes:
+            return average_precision_of_codes(np.rint(squared).astype(np.intp), relevant)
+        return average_precision(squared, relevant)
+
+
+def codes_of_labels(found: Embedded, labels: Labels) -> list[Rows]:
+    """Returns the (n, B) codes of the training items in each view that a hasher learned from their labels.
+
+    Of one that has none of its own, these are the bits that most of the class's codes have, in any view.
+    """
+    learner: Any = found.learner
+    if hasattr(learner, "codes_of_classes"):
+        own = learner.codes_of_classes(labels)
+    elif hasattr(learner, "codes_"):
+        own = learner.codes_
+    else:
+        names, classes = np.unique(labels, return_inverse=True)
+        votes = np.zeros((len(names), found.train[0].shape[1]))
+        for codes in found.train:
+            np.add.at(votes, classes, codes - 0.5)
+        own = (votes > 0).astype(float)[classes]
+    return [own] * len(found.train)
 
 
 def corel(data: Path, cache: Path, seed: int) -> Split:
@@ -78,123 +130,83 @@ def corel(data: Path, cache: Path, seed: int) -> Split:
         test=[x[test] for x in rows],
         train_labels=images.labels[train],
         test_labels=images.labels[test],
-        unseen=False,
+        published=False,
     )
 
 
-def wikipedia(data: Path) -> Split:
-    """Returns the documents with the split of their authors."""
+def wikipedia(data: Path, seed: int) -> Split:
+    """Returns the documents with the split of their authors; the seed is of folds and of what methods draw."""
     steps, views = ("l1,sqrt", "l1,kernel:chi2"), ("image", "text")
-    return Split(data="wikipedia", seed=0, views=views, steps=steps, unseen=True, **vars(read_documents(data)))
+    return Split(data="wikipedia", seed=seed, views=views, steps=steps, published=True, **vars(read_documents(data)))
 
 
-def run(seed: int, images: Path, cache: Path, documents: Path, bits: Sequence[int]) -> dict[str, Any]:
+def run(task: tuple[str, int], images: Path, cache: Path, documents: Path, bits: Sequence[int]) -> dict[str, Any]:
     """Returns the figures of all methods on one split as "rows", and what was chosen as "chosen".
 
-    The split is that of a seed of the photographs, or for ``WIKIPEDIA`` that of the documents.
+    The task is the data and a seed.
     """
     started = time.monotonic()
-    split = wikipedia(documents) if seed == WIKIPEDIA else corel(images, cache, seed)
+    data, seed = task
+    split = wikipedia(documents, seed) if data == "wikipedia" else corel(images, cache, seed)
     rows: list[dict[str, Any]] = []
     chosen = []
     for method in METHODS:
         began = time.monotonic()
-        selection = tuned(method, split)
-        score = selection.score if method.grid else None
+        settings = tuned(method, split)
         seconds = round(time.monotonic() - began, 1)
-        chosen.append({"method": method.name, "settings": selection.settings, "score": score, "tuning": seconds})
+        chosen.append({"method": method.name, "settings": settings, "tuning": seconds})
         for length in bits if method.binary else [None]:
-            rows += figures(method, selection.settings, split, length)
+            rows += figures(method, settings, split, length)
     return {"data": split.data, "seed": seed, "rows": rows, "chosen": chosen, "seconds": time.monotonic() - started}
 
 
-def tuned(method: Method, split: Split) -> Selection:
-    """Returns the settings with the best mAP across views in the training part.
+def tuned(method: Method, split: Split) -> dict[str, dict[str, Any]]:
+    """Returns for each database the settings with the best mAP across views in such a one, in the training part."""
+    databases = [database for database in PROTOCOLS if database in split.databases(method)]
+    known: dict[str, dict[str, float]] = {}
 
-    Where codes of different views do not compare, it is that within views, and the other folds are the database, so
-    that no item of the fold finds itself.
-    """
-    spec = method.written(split.steps_of(method), TUNED_BITS)
-    if not method.grid:
-        return Selection(spec, dict(method.fixed), np.nan)
-    validation = split.across if method.across else _validation(split, WITHIN, False)
-    return select({"spec": [spec], **method.grid}, validation, fixed=method.fixed, exhaustive=method.exhaustive)
+    def scores(settings: dict[str, Any]) -> dict[str, float]:
+        if (key := repr(sorted(settings.items()))) not in known:
+            known[key] = _scores(method, settings, split, databases)
+        return known[key]
 
+    chosen = {}
+    for database in databases:
 
-def _validation(split: Split, crossings: Sequence[tuple[int, int]], unseen: bool) -> ClassValidation:
-    return ClassValidation(
-        split.train,
-        split.train_labels,
-        measure=mean_average_precision,
-        crossings=crossings,
-        folds=FOLDS,
-        seed=split.seed,
-        unseen=unseen,
-    )
+        def score(point: dict[str, Any], database: str = database) -> float:
+            return scores(method.settings(point, split.seed))[database]
+
+        chosen[database] = method.settings(search(method.grid, score, exhaustive=method.exhaustive)[0], split.seed)
+    return chosen
 
 
-def figures(method: Method, settings: dict[str, Any], split: Split, bits: int | None) -> Iterator[dict[str, Any]]:
-    """Yields the figures of a method's codes of one length, or of its embeddings, for all pairs of views it serves."""
-    spec = method.written(split.steps_of(method), bits or TUNED_BITS)
-    before = time.monotonic()
-    chain = parse_chain(spec, settings).fit(split.train, split.train_labels)
-    seconds = time.monotonic() - before
-    about = {"data": split.data, "method": method.name, "bits": bits}
-    yield {**about, "metric": "seconds", "value": seconds}
-    embedded = _embedded(chain, split)
-    for database, (query, target) in product(split.databases, PAIRS if method.across else WITHIN):
-        squared, relevant = _searched(chain, split, embedded, (query, target), database)
-        views = {"query_view": split.views[query], "database_view": split.views[target]}
-        key = {**about, **views, "database": database}
-        yield {**key, "metric": "map", "k": None, "value": float(np.nanmean(average_precision(squared, relevant)))}
-        for k in CUTS:
-            yield {**key, "metric": "precision", "k": k, "value": float(precision_at_k(squared, relevant, k).mean())}
+def _scores(method: Method, settings: dict[str, Any], split: Split, databases: Sequence[str]) -> dict[str, float]:
+    found: dict[str, list[float]] = {database: [] for database in databases}
+    for part in split.folds:
+        embedded = part.stages.embedded(split.spec(method, TUNED_BITS), settings)
+        for database, values in found.items():
+            for crossing in CROSSINGS:
+                precisions = part.average_precisions(embedded, crossing, database, method.binary)
+                values.append(float(np.nanmean(precisions)))
+    return {database: float(np.mean(values)) for database, values in found.items()}
 
 
-class _Embedded(NamedTuple):
-    """What a chain makes of the rows of each view."""
-
-    train: list[Rows]
-    test: list[Rows]
-
-
-def _embedded(chain: Chain, split: Split) -> _Embedded:
-    parts = ([chain.transform(x, view=view) for view, x in enumerate(part)] for part in (split.train, split.test))
-    return _Embedded(*parts)
-
-
-def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
-    """mAP, ties in every order, the measure that settings are chosen by."""
-    return float(np.nanmean(average_precision(squared, query_labels[:, None] == labels[None])))
-
-
-def _searched(
-    chain: Chain, split: Split, embedded: _Embedded, crossing: tuple[int, int], database: str
-) -> tuple[Rows, NDArray[np.bool_]]:
-    """Returns the distances of the queries to a database, and what is relevant.
-
-    None meets itself, but for the row of its own other view among all test rows.
-    """
-    query, target = crossing
-    seen = database == TRAINED
-    items, labels = (embedded.train, split.train_labels) if seen else (embedded.test, split.test_labels)
-    metrics = chain.metric_of_class(labels, target) if seen else None
-    squared = _under_metrics(embedded.test[query], items[target], chain.n_metrics_, metrics)
-    relevant = split.test_labels[:, None] == labels[None]
-    if database == UNSEEN or (database == TEST and query == target):
-        return without_own(squared), without_own(relevant)
-    return squared, relevant
+def figures(
+    method: Method, settings: dict[str, dict[str, Any]], split: Split, bits: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yields the mAP of a method's codes of one length, or of its embeddings, for all pairs of views and databases."""
+    made: dict[str, Embedded] = {}
+    for database in split.databases(method):
+        own = settings[UNSEEN if database == TEST else database]
+        if (key := repr(sorted(own.items()))) not in made:
+            made[key] = split.whole.stages.embedded(split.spec(method, bits or TUNED_BITS), own)
+        for query, target in (*CROSSINGS, *WITHIN):
+            found = split.whole.average_precisions(made[key], (query, target), database, method.binary)
+            views = {"query_view": split.views[query], "database_view": split.views[target]}
+            about = {"data": split.data, "method": method.name, "bits": bits, **views, "database": database}
+            yield {**about, "metric": "map", "value": float(np.nanmean(found))}
 
 
-def _under_metrics(probes: Rows, stored: Rows, count: int, metrics: NDArray[np.intp] | None) -> Rows:
-    """Squared distances, (q, n), of rows whose embeddings are K metrics' side by side.
-
-    Each is under the stored row's own metric, of (n,) ``metrics``; None: under the one that brings the two nearest, as
-    for items without a label.
-    """
-    if count == 1:
-        return distances(probes, stored)
-    pairs = zip(np.split(probes, count, 1), np.split(stored, count, 1), strict=True)
-    squared = np.array([distances(*pair) for pair in pairs])
-    nearest: Rows = squared.min(axis=0) if metrics is None else squared[metrics, :, np.arange(len(stored))].T
-    return nearest
+def task_names(seeds: Sequence[int]) -> dict[str, tuple[str, int]]:
+    """Returns the tasks of some seeds by name, those of one seed after those of another."""
+    return {f"{data}-{seed}": (data, seed) for seed in seeds for data in DATA}

@@ -14,14 +14,16 @@ from benchmarks.hashing import benchmark as hashing
 from benchmarks.hashing import report as hashing_report
 from benchmarks.hashing import ties
 from benchmarks.hashing import trial as hashing_trial
-from benchmarks.hashing.methods import COMPARED, METHODS, Method
-from engine.training.measures import average_precision, precision_at_k
+from benchmarks.hashing.methods import METHODS, OURS, Method
+from benchmarks.hashing.stages import Stages
+from engine.learners.registry import parse_chain
+from engine.training.measures import average_precision
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6), st.integers(1, 6))
-def test_measures_are_means_over_all_orders_of_ties(items, k):
-    """Expected average precision and precision at k are those of every order of the ties, averaged."""
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6))
+def test_measures_are_means_over_all_orders_of_ties(items):
+    """Expected average precision is that of every order of the ties, averaged, of codes as of any distances."""
     distances, relevant = np.array([[one[part] for one in items] for part in (0, 1)])
     orders = [
         list(order)
@@ -29,18 +31,28 @@ def test_measures_are_means_over_all_orders_of_ties(items, k):
         if np.all(np.diff(distances[list(order)]) >= 0)
     ]
     ranked = relevant.astype(bool)[np.array(orders)]
-    given_as = distances[None].astype(float), relevant.astype(bool)[None]
-    np.testing.assert_allclose(ties.precision_at_k(*given_as, k), precision_at_k(ranked, k).mean())
-    np.testing.assert_allclose(ties.average_precision(*given_as), average_precision(ranked).mean(), equal_nan=True)
+    given_as = distances[None], relevant.astype(bool)[None]
+    for measure in (ties.average_precision, ties.average_precision_of_codes):
+        np.testing.assert_allclose(measure(*given_as), average_precision(ranked).mean(), equal_nan=True)
 
 
-def split(unseen):
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 40))
+def test_both_ways_to_measure_codes_agree(seed, levels, count):
+    """With few distances and many ties, or many and few."""
+    generator = np.random.default_rng(seed)
+    distances, relevant = generator.integers(0, levels, (5, count)), generator.random((5, count)) < 0.3
+    one, other = (measure(distances, relevant) for measure in (ties.average_precision, ties.average_precision_of_codes))
+    np.testing.assert_allclose(one, other, equal_nan=True)
+
+
+def split(published=False):
     """Three classes in two views, sixty items to train on and twenty to ask with."""
     generator = np.random.default_rng(0)
     labels = np.arange(80) % 3
     rows = [generator.random((3, width))[labels] + 0.2 * generator.random((80, width)) for width in (6, 8)]
     return hashing_trial.Split(
-        data="corel",
+        data="wikipedia" if published else "corel",
         seed=0,
         views=("one", "two"),
         steps=("l1,sqrt", "l1,kernel:chi2"),
@@ -48,100 +60,128 @@ def split(unseen):
         test=[x[60:] for x in rows],
         train_labels=labels[:60],
         test_labels=labels[60:],
-        unseen=unseen,
+        published=published,
     )
 
 
-@pytest.mark.parametrize("unseen", [False, True])
+@pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_every_method_is_tuned_and_measured(method, unseen):
-    """Each finds settings of its own grid, and has a mAP and precisions for all pairs of views that it serves."""
-    data = split(unseen)
+def test_every_method_is_tuned_and_measured(method, published):
+    """Each finds settings of its own grid for each database, and has a mAP there for all pairs of views."""
+    data = split(published)
     short = Method(**{**vars(method), "grid": {name: values[:1] for name, values in method.grid.items()}})
-    selection = hashing_trial.tuned(short, data)
-    rows = list(hashing_trial.figures(short, selection.settings, data, 16 if method.binary else None))
-    pairs = (4 if method.across else 2) * (3 if unseen else 2)
-    assert [row["metric"] for row in rows] == ["seconds", *["map", "precision", "precision"] * pairs]
-    assert {row["database"] for row in rows[1:]} == {"trained", "unseen", *(["test"] if unseen else [])}
-    assert all(0 <= row["value"] <= 1 for row in rows[1:])
-    for row in rows[1:]:
-        assert (row["query_view"], row["database_view"]) in itertools.product(("one", "two"), repeat=2)
-        assert method.across or row["query_view"] == row["database_view"]
+    chosen = hashing_trial.tuned(short, data)
+    databases = [*(["labelled"] if method.binary else []), "trained", "unseen"]
+    assert list(chosen) == databases
+    assert all(settings.items() >= {n: v[0] for n, v in method.grid.items()}.items() for settings in chosen.values())
+    rows = list(hashing_trial.figures(short, chosen, data, 16 if method.binary else None))
+    databases += ["test"] if published else []
+    pairs = list(itertools.product(("one", "two"), repeat=2))
+    assert sorted((row["database"], row["query_view"], row["database_view"]) for row in rows) == sorted(
+        (database, *pair) for database in databases for pair in pairs
+    )
+    assert all(0.3 < row["value"] <= 1 for row in rows)
+
+
+def test_settings_are_chosen_for_each_database(monkeypatch):
+    """Those of the best mAP in a database of its kind, of which every point of the grid is measured once."""
+    asked = []
+
+    def scores(method, settings, data, databases):
+        asked.append(settings["eta"])
+        return {database: -abs(settings["eta"] - best) for database, best in zip(databases, (1, 2, 3), strict=True)}
+
+    monkeypatch.setattr(hashing_trial, "_scores", scores)
+    method = Method("any", "npp:{bits}", {"eta": [1, 2, 3]}, fixed={"gamma": 5}, seeded=["random_state"])
+    chosen = hashing_trial.tuned(method, split())
+    assert chosen == {
+        database: {"gamma": 5, "random_state": 0, "eta": best}
+        for database, best in (("labelled", 1), ("trained", 2), ("unseen", 3))
+    }
+    assert sorted(asked) == [1, 2, 3]
+
+
+def test_stages_are_a_chain():
+    """Cut into stages that are kept, a chain makes of new rows what it makes in one, as items and as queries."""
+    data = split()
+    stages = Stages(data.train, data.train_labels, data.test)
+    for spec, params in (
+        ("l1,sqrt,posteriors,lsh:8", {"random_state": 0, "lsh__random_state": 0}),
+        ("l1,sqrt,posteriors,dot", {"random_state": 0}),
+        ("l1,sqrt,npp-hash:8", {"random_state": 0}),
+    ):
+        found, chain = stages.embedded(spec, params), parse_chain(spec, params).fit(data.train, data.train_labels)
+        for view in (0, 1):
+            np.testing.assert_array_equal(found.items[view], chain.transform(data.test[view], view=view))
+            np.testing.assert_array_equal(found.queries[view], chain.transform_queries(data.test[view], view))
+            np.testing.assert_array_equal(found.learned[view], chain.transform(data.train[view], view=view))
+
+
+def test_codes_of_labels_are_those_of_the_class():
+    """All items of a class have one code, in all views; where a hasher learns none, what most of the class have."""
+    data = split()
+    for spec in ("l1,sqrt,npp-hash:8", "l1,sqrt,class-codes:8", "l1,sqrt,semantic,sign"):
+        found = data.whole.stages.embedded(spec, {})
+        one, other = hashing_trial.codes_of_labels(found, data.train_labels)
+        np.testing.assert_array_equal(one, other)
+        assert len(np.unique(one, axis=0)) == 3
+    codes = np.vstack(found.train)[np.tile(data.train_labels, 2) == 1]
+    np.testing.assert_array_equal(one[data.train_labels == 1][0], codes.mean(axis=0) > 0.5)
 
 
 def test_a_trial_can_be_written(tmp_path, monkeypatch):
-    """What was chosen is among its figures, also of a method with nothing to choose."""
-    methods = [method for method in METHODS if method.name in ("npp-hash", "musl, five metrics")]
+    """What was chosen for each database is among its figures."""
+    methods = [method for method in METHODS if method.name in ("npp-hash", "posteriors, dot")]
     monkeypatch.setattr(hashing_trial, "METHODS", methods)
-    monkeypatch.setattr(hashing_trial, "corel", lambda *arguments: split(False))
-    trial = hashing_trial.run(0, tmp_path, tmp_path, tmp_path, (16,))
+    monkeypatch.setattr(hashing_trial, "corel", lambda *arguments: split())
+    trial = hashing_trial.run(("corel", 0), tmp_path, tmp_path, tmp_path, (16,))
     write_json(tmp_path / "trial.json", trial)
     assert json.loads((tmp_path / "trial.json").read_text(encoding="utf-8"))["chosen"] == trial["chosen"]
-    assert [(one["method"], one["score"] is None) for one in trial["chosen"]] == [
-        ("npp-hash", False),
-        ("musl, five metrics", True),
+    assert [(one["method"], list(one["settings"])) for one in trial["chosen"]] == [
+        ("posteriors, dot", ["trained", "unseen"]),
+        ("npp-hash", ["labelled", "trained", "unseen"]),
     ]
-
-
-def test_a_stored_row_is_compared_by_its_own_metric():
-    """With several metrics a distance is under the stored row's, or the least where it has none."""
-    asked, stored = np.array([[0.0, 0, 1, 1]]), np.array([[1.0, 1, 1, 1], [1.0, 0, 0, 0]])
-    under = hashing_trial._under_metrics
-    np.testing.assert_array_equal(under(asked, stored, 2, np.array([0, 1])), [[2, 2]])
-    np.testing.assert_array_equal(under(asked, stored, 2, np.array([1, 0])), [[0, 1]])
-    np.testing.assert_array_equal(under(asked, stored, 2, None), [[0, 1]])
-    np.testing.assert_array_equal(under(asked, stored, 1, np.array([0, 0])), [[2, 3]])
 
 
 def test_no_document_meets_itself():
     """Where test rows are the database, a query's own is not in it; among unseen ones nor is that of its other view."""
-    learner, data = Learnt(), split(True)
-    embedded = hashing_trial._embedded(learner, data)
+    data = split(published=True)
+    found, asked = data.whole.stages.embedded("l1", {}), []
 
-    def searched(crossing, database):
-        return hashing_trial._searched(learner, data, embedded, crossing, database)
+    def measured(squared, relevant):
+        asked.append(squared.shape)
+        return squared.min(axis=1)
 
-    squared, relevant = searched((0, 0), "test")
-    assert squared.shape == relevant.shape == (20, 19)
-    assert squared.min() > 0
-    assert searched((0, 1), "test")[0].shape == (20, 20)
-    assert searched((0, 1), "unseen")[0].shape == searched((0, 1), "unseen")[1].shape == (20, 19)
-    assert searched((0, 0), "trained")[0].shape == (20, 60)
-
-
-class Learnt:
-    """Stands for a fitted chain: the first columns as they are."""
-
-    n_metrics_ = 1
-
-    def transform(self, rows, view):
-        """Returns the first six columns."""
-        return rows[:, :6]
-
-    def metric_of_class(self, labels, view):
-        """Returns the only metric."""
-        return np.zeros(len(labels), dtype=np.intp)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashing_trial, "average_precision", measured)
+        nearest = data.whole.average_precisions(found, (0, 0), "test", False)
+        for crossing, database in (((0, 0), "unseen"), ((0, 0), "trained")):
+            data.whole.average_precisions(found, crossing, database, False)
+    assert nearest.min() > 0
+    assert asked == [(20, 19), (20, 19), (20, 60)]
 
 
 def trials():
-    """Two splits of photographs and one of documents, with figures that are their position in the list."""
+    """Two seeds of photographs and of documents, with figures that are their position in the list."""
     found = []
-    for data, seed in (("wikipedia", 0), ("corel", 0), ("corel", 1)):
+    for data, seed in itertools.product(("wikipedia", "corel"), (0, 1)):
+        views = {"wikipedia": ("image", "text"), "corel": ("color", "sift")}[data]
         keys = [(method.name, bits) for method in METHODS for bits in ([16, 64] if method.binary else [None])]
         rows = [
             {"data": data, "method": name, "bits": bits, "query_view": query, "database_view": database,
-             "metric": metric, "k": k, "value": (1 + seed + keys.index((name, bits))) / 100}
+             "database": items, "metric": "map", "value": (1 + seed + keys.index((name, bits))) / 100}
             for name, bits in keys
-            for query in ("a", "b")
-            for database in ("a", "b")
-            for metric, k in (("map", None), ("precision", 50), ("precision", 100))
+            for query in views
+            for database in views
+            for items in ("labelled", "trained", "unseen", "test")
+            if bits or items != "labelled"
         ]  # fmt: skip
         found.append({"data": data, "seed": seed, "rows": rows, "chosen": [], "seconds": 1.0})
     return found
 
 
 def test_report_shows_every_method_and_the_comparisons(tmp_path):
-    """Every method has a line in every table; differences and shares are those of the figures, paired by split."""
+    """Every method has a line in every table; differences and shares are those of the figures, paired by seed."""
     rows = [row for trial in trials() for row in trial["rows"]]
     document = {
         "settings": {"seeds": [0, 1], "bits": [16, 64], "tuning": "tuned", "ties": "averaged"},
@@ -151,26 +191,30 @@ def test_report_shows_every_method_and_the_comparisons(tmp_path):
     }
     text = hashing_report.markdown(document)
     for method in METHODS:
-        tables = 12 if method.across else 6
-        assert sum(line.startswith(f"| {method.name} |") for line in text.splitlines()) == tables
-    one, other = (
-        [hashing_report.means(trial, name, 64, "map", None, "across") for trial in trials()[1:]] for name in COMPARED[0]
+        name = method.name + ("" if method.binary else " (floats)")
+        assert sum(line.startswith(f"| {name} |") for line in text.splitlines()) == 5
+    corel = [trial for trial in trials() if trial["data"] == "corel"]
+    ours, other = (
+        np.mean([hashing_report.means(trial, name, 64, "labelled", "across") for trial in corel])
+        for name in (OURS[1], "kernel class codes")
     )
-    assert f"| {np.mean(one) - np.mean(other):+.4f} ± 0.0000 |" in text
+    cell = f"{ours - other:+.4f} ± 0.0000 (kernel class codes)"
+    assert any(line.startswith("| corel | labelled | across | all |") and cell in line for line in text.splitlines())
+    assert "| JFSSL (published, floats) |" in text
+    assert len(hashing_report.headline(document)) == 3
     hashing_report.plot(tmp_path / "hashing.png", document)
     assert (tmp_path / "hashing.png").stat().st_size > 10_000
     deviations = {row["std"] for row in document["rows"] if row["data"] == "corel"}
     np.testing.assert_allclose(sorted(deviations), np.std([0.01, 0.02], ddof=1))
-    assert {row["std"] for row in document["rows"] if row["data"] == "wikipedia"} == {None}
 
 
 def test_from_the_command_line(tmp_path, monkeypatch):
-    """The splits asked for are run, the documents among them, and written with the settings."""
+    """The trials asked for are run, those of the documents among them, and written with the settings."""
     asked = []
 
-    def run(seed, images, cache, documents, bits):
-        asked.append((seed, images.name, documents.name, bits))
-        return trials()[{-1: 0, 5: 1, 6: 2}[seed]]
+    def run(task, images, cache, documents, bits):
+        asked.append((*task, images.name, documents.name, bits))
+        return next(one for one in trials() if (one["data"], one["seed"]) == (task[0], task[1] - 5))
 
     for name in (hashing.PHOTOGRAPHS, hashing.DOCUMENTS):
         (tmp_path / name).mkdir()
@@ -182,7 +226,9 @@ def test_from_the_command_line(tmp_path, monkeypatch):
         hashing.BENCHMARK.main([*arguments, "--trials", "2", "--first-seed", "5", "--report", str(tmp_path / "report")])
         == 0
     )
-    assert asked == [(seed, "corel1k", "wikipedia_crossmodal", (16, 64)) for seed in (-1, 5, 6)]
+    assert asked == [
+        (data, seed, "corel1k", "wikipedia_crossmodal", (16, 64)) for seed in (5, 6) for data in ("wikipedia", "corel")
+    ]
     document = json.loads(out.read_text(encoding="utf-8"))
     assert (document["benchmark"], document["settings"]["seeds"]) == ("hashing", [5, 6])
     assert (tmp_path / "report" / "hashing.md").exists()
