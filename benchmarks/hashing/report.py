@@ -62,7 +62,7 @@ def markdown(document: Document) -> str:
         parts.append(f"## Wikipedia by direction, {TUNED_BITS} bits\n\n{table(list(_directions(documents)))}")
         parts.append(
             "*test*: all test documents, the query's own among them, as published. The published figures are of "
-            "embeddings of floats, on the same features and split."
+            "embeddings of floats, on the same documents; their features and tuning need not be ours."
         )
     return "\n\n".join(parts)
 
