@@ -1,6 +1,7 @@
 """The methods of the hashing benchmark, and the settings that cross-validation may give them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -10,9 +11,8 @@ from benchmarks.hashing.scratch import MatrixFactorizationHashing
 from benchmarks.hashing.wide_itq import WideITQ
 from engine.learners.registry import LEARNERS
 
-for _learner in (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes, WideITQ):
-    LEARNERS[_learner.name] = _learner  # so that the chains below can name them
-
+OF_PAPERS = (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes, WideITQ)
+"""Learners that are only compared with; the product has them not."""
 TUNED_BITS = 64
 """The length that settings are chosen at; they serve all lengths."""
 KERNEL = "kernel "
@@ -94,3 +94,15 @@ def _methods(kernel: bool) -> list[Method]:
 METHODS: tuple[Method, ...] = (*_methods(kernel=False), *_methods(kernel=True))
 OURS = ("npp-hash", KERNEL + "npp-hash")
 """The hashers that the others are compared with."""
+
+
+@contextmanager
+def learners_of_papers() -> Iterator[None]:
+    """Lets chains name the learners that are only compared with, for a while."""
+    added = [learner for learner in OF_PAPERS if learner.name not in LEARNERS]
+    LEARNERS.update({learner.name: learner for learner in added})
+    try:
+        yield
+    finally:
+        for learner in added:
+            del LEARNERS[learner.name]

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, without_own
-from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method
+from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method, learners_of_papers
 from benchmarks.hashing.stages import Embedded, Labels, Rows, Stages
 from benchmarks.hashing.ties import average_precision, average_precision_of_codes
 from benchmarks.photographs import photographs, train_and_test
@@ -140,6 +140,7 @@ def wikipedia(data: Path, seed: int) -> Split:
     return Split(data="wikipedia", seed=seed, views=views, steps=steps, published=True, **vars(read_documents(data)))
 
 
+@learners_of_papers()
 def run(task: tuple[str, int], images: Path, cache: Path, documents: Path, bits: Sequence[int]) -> dict[str, Any]:
     """Returns the figures of all methods on one split as "rows", and what was chosen as "chosen".
 

@@ -14,7 +14,7 @@ from benchmarks.hashing import benchmark as hashing
 from benchmarks.hashing import report as hashing_report
 from benchmarks.hashing import ties
 from benchmarks.hashing import trial as hashing_trial
-from benchmarks.hashing.methods import METHODS, OURS, Method
+from benchmarks.hashing.methods import METHODS, OURS, Method, learners_of_papers
 from benchmarks.hashing.stages import Stages
 from engine.learners.registry import parse_chain
 from engine.training.measures import average_precision
@@ -44,6 +44,13 @@ def test_both_ways_to_measure_codes_agree(seed, levels, count):
     distances, relevant = generator.integers(0, levels, (5, count)), generator.random((5, count)) < 0.3
     one, other = (measure(distances, relevant) for measure in (ties.average_precision, ties.average_precision_of_codes))
     np.testing.assert_allclose(one, other, equal_nan=True)
+
+
+@pytest.fixture(autouse=True)
+def with_learners_of_papers():
+    """Chains may name the learners that are only compared with; other tests find the product's alone."""
+    with learners_of_papers():
+        yield
 
 
 def split(published=False):
