@@ -23,7 +23,7 @@ _PROBE = 2048
 
 @dataclass(frozen=True)
 class Optimization:
-    """How to minimise the objective.
+    """How to minimise the objective, and in which units.
 
     Attributes:
         max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
@@ -33,12 +33,14 @@ class Optimization:
         batch_size: None uses all rows and pairs. A number: each convex sub-problem is that of so many rows of its view,
             drawn anew, with all that attract them and some of those that repel them, so that neither time nor memory
             grow with the number of pairs. "auto": None up to 5,000 rows of a view, else 16,384.
+        scaled: whether each view is centred and scaled to unit mean square first. False: rows are taken as they are.
     """
 
     max_iter: Steps = 2
     inner_iter: Count = 15
     tol: Weight = 1e-4
     batch_size: Count | Literal["auto"] | None = "auto"
+    scaled: bool = True
 
     def batch(self, largest: int) -> int | None:
         """Returns the rows of a batch, given the number of rows of the largest view; None: all rows and pairs."""

@@ -41,8 +41,8 @@ class MultiNPP(LinearLearner):
     Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. Minimises, summed over
     all pairs of views, 1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over dissimilar ones of
     SCISD of the distance, + eta Omega(W_1) + gamma Omega(W_2) + ..., by Algorithm 1: in turn, each view's projection
-    minimises the convex bound of equation (12) or (13). The objective never rises. Omega is taken with each view
-    centred and scaled to unit mean square, so that eta and gamma mean the same for counts and for frequencies.
+    minimises the convex bound of equation (12) or (13). The objective never rises. Unless ``scaled`` is False each view
+    is centred and scaled to unit mean square, so that eta and gamma mean the same for counts and for frequencies.
 
     Only pairs across views count, so distances within a view and across views have different scales. Items may lack
     views: whatever rows there are take part.
@@ -58,9 +58,10 @@ class MultiNPP(LinearLearner):
         neighborhood: which pairs attract and which repel each other; None: ``Neighborhood()``.
         optimization: how the objective is minimised; None: ``Optimization()``.
         init: where to start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array
-            per view.
+            per view. Where a view is frozen the others start at random with "random", else at their ridge regressions
+            on the mean embedding of similar items.
         ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
-            ``init="labels"`` and of the views that are learned where one is frozen.
+            ``init="labels"`` and where a view is frozen.
         frozen: the view, or views, whose projections stay: at their PCA (Algorithm 2,
             "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
         spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
@@ -150,17 +151,19 @@ class MultiNPP(LinearLearner):
         k = self._neighborhood.nearest
         near = None if k is None else attracting(similar, views, mask, frozen, k)
         drawing = generator if self._neighborhood.pairs == "sampled" and batch is None else None
-        relations = pair_relations(similar, items, near, drawing)
+        relations = pair_relations(similar, items, near, drawing, self._neighborhood.weighting)
         self.means_ = [
-            fixed[v].mean if v in fixed else _present(x, i).mean(axis=0)
+            fixed[v].mean if v in fixed else _mean(_present(x, i), how.scaled)
             for v, (x, i) in enumerate(zip(views, items, strict=True))
         ]
         # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
-        scaled = [_view(views.pop(0), i, mean) for i, mean in zip(items, self.means_, strict=True)]
+        scaled = [_view(views.pop(0), i, mean, how.scaled) for i, mean in zip(items, self.means_, strict=True)]
         given = {v: one.weights * scaled[v].scale for v, one in fixed.items()} or self._given(scaled)
         begun = given
-        if not (given or frozen):
-            begun = dict(enumerate(random_projections([v.span.width for v in scaled], self.n_components, generator)))
+        at_random = isinstance(self.init, str) and self.init == "random" and not fixed
+        if not given and (not frozen or at_random):
+            drawn = random_projections([v.span.width for v in scaled], self.n_components, generator)
+            begun = {v: W for v, W in enumerate(drawn) if v not in frozen}
         problem = Problem(
             views=[self._in_span(view, v, frozen, begun) for v, view in enumerate(scaled)],
             relations=relations,
@@ -173,8 +176,9 @@ class MultiNPP(LinearLearner):
         begun = {v: problem.views[v].span.coordinates(W) for v, W in begun.items()}
         if frozen:
             staying = {view: begun.get(view) for view in frozen}
+            moving = {view: W for view, W in begun.items() if at_random and view not in frozen}
             problem.weights = start_from_fixed(
-                problem, staying, self.n_components, self.spread, self.ridge, similar, generator
+                problem, staying, self.n_components, self.spread, self.ridge, similar, generator, moving
             )
         elif given:
             problem.weights = list(begun.values())
@@ -197,7 +201,7 @@ class MultiNPP(LinearLearner):
         """
         if number in frozen or self.penalty == "l1":
             return view
-        return view._replace(span=Span.of(view.rows, None if frozen else begun[number]))
+        return view._replace(span=Span.of(view.rows, begun.get(number)))
 
     def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
         """The projections that ``init`` gives, for the scaled rows."""
@@ -213,8 +217,14 @@ def _present(rows: Rows, items: Numbers) -> Rows:
     return rows if len(items) == len(rows) else rows[items]
 
 
-def _view(rows: Rows, items: Numbers, mean: NDArray[np.float64]) -> View:
+def _mean(rows: Rows, scaled: bool) -> NDArray[np.float64]:
+    return np.asarray(rows.mean(axis=0) if scaled else np.zeros(rows.shape[1]))
+
+
+def _view(rows: Rows, items: Numbers, mean: NDArray[np.float64], scaled: bool) -> View:
     centered = _present(rows, items) - mean
+    if not scaled:
+        return View(Span(centered), items, 1.0)
     scale = float(np.linalg.norm(centered)) / float(np.sqrt(centered.size)) or 1.0
     centered /= scale
     return View(Span(centered), items, scale)

@@ -25,6 +25,8 @@ class Neighborhood:
     Attributes:
         pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
             as there are similar ones.
+        weighting: "mean": the similar pairs of two views weigh 1 in sum, and so do the dissimilar ones; or "sum": every
+            pair weighs 1, as in equation (2), so that the weights of the regularisation mean less the more there are.
         similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
             similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
         neighbor_view: the view in which neighbours are sought, with ``similar="knn"``; items that lack it are similar
@@ -37,6 +39,7 @@ class Neighborhood:
     """
 
     pairs: Literal["all", "sampled"] = "all"
+    weighting: Literal["mean", "sum"] = "mean"
     similar: Literal["labels", "knn"] = "labels"
     neighbor_view: OneView = 0
     n_neighbors: Count = 10
@@ -48,6 +51,7 @@ def pair_relations(
     items: Sequence[Numbers],
     attracting: Mapping[Between, Similarity] | None = None,
     generator: np.random.RandomState | None = None,
+    weighting: Literal["mean", "sum"] = "mean",
 ) -> dict[Between, PairRelations]:
     """Returns which rows attract and which repel each other, for every ordered pair of views.
 
@@ -56,6 +60,7 @@ def pair_relations(
         items: for each view, (n_v,) the items that have it.
         attracting: for two views, those of the similar pairs that are to be near. None: all.
         generator: draws as many dissimilar pairs as there are similar ones. None: all repel each other.
+        weighting: as in ``Neighborhood``.
 
     Raises:
         ValueError: if there are no similar or no dissimilar pairs.
@@ -65,7 +70,9 @@ def pair_relations(
     for v, w in combinations(range(len(items)), 2):
         cut = similar.cut(items[v], items[w])
         near = attracting[v, w].cut(items[v], items[w]) if attracting else cut
-        relations = PairRelations(near, Others(cut) if generator is None else sampled(cut, generator))
+        apart = Others(cut) if generator is None else sampled(cut, generator)
+        totals = (1.0, 1.0) if weighting == "mean" else (float(near.size), float(apart.size))
+        relations = PairRelations(near, apart, *totals)
         found[v, w], found[w, v] = relations, relations.transposed()
         others |= _leaves_others(cut)
     if not any(one.attracted.sums(np.ones((one.attracted.shape[1], 1))).any() for one in found.values()):

@@ -27,8 +27,8 @@ _MANY = 1 << 17
 class Pull(NamedTuple):
     """What attracts the rows of a view: the sum over pairs of weight ||u - z||^2 is w ||u||^2 - 2 u . t + c.
 
-    Attracted pairs weigh the same, 1 in sum for each of the other views, so that they count alike however many there
-    are, and settings carry over from one number of items to another.
+    Attracted pairs of two views weigh the same, and mostly 1 in sum for each of the other views, so that they count
+    alike however many there are, and settings carry over from one number of items to another.
     """
 
     weights: Weights
@@ -44,19 +44,20 @@ class Pull(NamedTuple):
         return 0.5 * (float(self.weights @ squares) - 2 * float(np.vdot(embeddings, self.targets)) + self.constant)
 
 
-def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows]) -> Pull:
+def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows], totals: Sequence[float] | None = None) -> Pull:
     """Returns what attracts the rows of a view.
 
     Args:
         attracted: for each of the other views, the pairs of rows, (n, m).
         embeddings: these views', (m, D) each.
+        totals: what the pairs with each of them weigh in sum. None: 1.
     """
     count, size = attracted[0].shape[0], embeddings[0].shape[1]
     weights, targets, constant = np.zeros(count), np.zeros((count, size)), 0.0
-    for relation, embedded in zip(attracted, embeddings, strict=True):
+    for relation, embedded, weight in zip(attracted, embeddings, totals or [1.0] * len(attracted), strict=True):
         squares = (embedded * embedded).sum(axis=1)
         sums = relation.sums(np.column_stack([embedded, squares, np.ones(len(embedded))]))
-        total = max(sums[:, -1].sum(), 1.0)
+        total = max(sums[:, -1].sum(), 1.0) / weight
         weights += sums[:, -1] / total
         targets += sums[:, :-2] / total
         constant += float(sums[:, -2].sum()) / total
@@ -66,22 +67,24 @@ def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows]) -> Pull:
 class Repelled:
     """Weights of the pairs of a view's rows with the rows of other views, one after another, in dense blocks.
 
-    For each of the other views they weigh the same, 1 in sum. Of more than 131,072 pairs the weights, and what is made
+    For each of the other views they weigh the same. Of more than 131,072 pairs the weights, and what is made
     of them block by block, are of float32 numbers: that leaves six digits of sums and takes half the time.
 
     Args:
         relations: for each of the other views, which pairs repel each other, (n, m).
+        totals: what they weigh in sum. None: 1.
 
     Attributes:
         dtype: of the weights.
     """
 
-    def __init__(self, relations: Sequence[Relation]) -> None:
+    def __init__(self, relations: Sequence[Relation], totals: Sequence[float] | None = None) -> None:
         self.relations = relations
         self.rows = relations[0].shape[0]
         self.columns = sum(relation.shape[1] for relation in relations)
         self.dtype = np.float64 if self.rows * self.columns <= _MANY else np.float32
-        self._shares = [1.0 / max(relation.size, 1) for relation in relations]
+        sums = totals or [1.0] * len(relations)
+        self._shares = [total / max(one.size, 1) for one, total in zip(relations, sums, strict=True)]
         self._cached: dict[int, Weights] = {}
 
     def over(self, function: Callable[[slice, Weights], Found]) -> list[Found]:

@@ -41,19 +41,23 @@ class PairRelations(NamedTuple):
     """Similar pairs that are to be near."""
     repelled: Relation
     """Dissimilar pairs that are to be apart."""
+    attraction: float = 1.0
+    """What the similar pairs weigh in sum."""
+    repulsion: float = 1.0
+    """What the dissimilar ones do."""
 
     def transposed(self) -> "PairRelations":
         """Returns the pairs seen from the other view."""
-        return PairRelations(self.attracted.transposed(), self.repelled.transposed())
+        return self._replace(attracted=self.attracted.transposed(), repelled=self.repelled.transposed())
 
     def cut(self, first: Numbers, second: Numbers) -> "PairRelations":
-        """Returns the pairs among the given rows."""
-        return PairRelations(self.attracted.cut(first, second), self.repelled.cut(first, second))
+        """Returns the pairs among the given rows, which weigh as much in sum."""
+        return self._replace(attracted=self.attracted.cut(first, second), repelled=self.repelled.cut(first, second))
 
 
 @dataclass(kw_only=True)
 class Problem:
-    """The sum over all pairs of views of equation (2) of Quadrianto and Lampert (ICML 2011), as a mean over pairs."""
+    """The sum over all pairs of views of equation (2) of Quadrianto and Lampert (ICML 2011), in the pairs' weights."""
 
     views: Sequence[View]
     relations: Mapping[tuple[int, int], PairRelations]
@@ -85,7 +89,8 @@ class Problem:
         total = np.zeros(len(factors))
         for view in range(len(self.views) - 1):
             later = range(view + 1, len(self.views))
-            attracting = pull([self.relations[view, w].attracted for w in later], embedded[view + 1 :])
+            relations = [self.relations[view, w] for w in later]
+            attracting = _pull(relations, embedded[view + 1 :])
             total += np.square(factors) * attracting.value(embedded[view])
             repulsion = Repulsion(self._pairs(view, later), np.vstack(embedded[view + 1 :]), self.scisd)
             total += repulsion.losses(embedded[view], factors)
@@ -95,14 +100,18 @@ class Problem:
         """Returns the mean over pairs of views of the root mean square distance of their repelled pairs."""
         embedded = [self.embeddings(view) for view in range(len(self.views))]
         pairs = [(v, w) for v, w in self.relations if v < w]
-        squared = [2 * self._pairs(v, [w]).pull(embedded[w]).value(embedded[v]) for v, w in pairs]
+        pulls = [self._pairs(v, [w]).pull(embedded[w]) for v, w in pairs]
+        squared = [
+            2 * one.value(embedded[v]) / max(float(one.weights.sum()), np.finfo(np.float64).tiny)
+            for one, (v, _) in zip(pulls, pairs, strict=True)
+        ]
         return float(np.mean(np.sqrt(np.maximum(squared, 0.0))))
 
     def bound(self, view: int) -> Subproblem:
         """Returns the convex bound of the objective in one view's projection, over all pairs."""
         others = [other for other in range(len(self.views)) if other != view]
         embedded = [self.embeddings(other) for other in others]
-        attracting = pull([self.relations[view, other].attracted for other in others], embedded)
+        attracting = _pull([self.relations[view, other] for other in others], embedded)
         repelled = self._pairs(view, others)
         return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
 
@@ -116,11 +125,15 @@ class Problem:
         others = [other for other in range(len(self.views)) if other != view]
         embedded = [self.embeddings(other) for other in others]
         relations = [self.relations[view, other] for other in others]
-        near = [pairs.attracted.cut(chosen, np.arange(len(z))) for pairs, z in zip(relations, embedded, strict=True)]
+        near = [
+            pairs._replace(attracted=pairs.attracted.cut(chosen, np.arange(len(z))))
+            for pairs, z in zip(relations, embedded, strict=True)
+        ]
         drawn = [draw_rows(len(z), columns, generator) for z in embedded]
-        repelled = Repelled([pairs.repelled.cut(chosen, d) for pairs, d in zip(relations, drawn, strict=True)])
+        cuts = [pairs.repelled.cut(chosen, d) for pairs, d in zip(relations, drawn, strict=True)]
+        repelled = Repelled(cuts, [pairs.repulsion for pairs in relations])
         partners = [z[d] for z, d in zip(embedded, drawn, strict=True)]
-        return self._bound(view, self.views[view].rows[chosen], pull(near, embedded), partners, repelled)
+        return self._bound(view, self.views[view].rows[chosen], _pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
         """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
@@ -132,7 +145,8 @@ class Problem:
     def _pairs(self, view: int, others: Sequence[int]) -> Repelled:
         key = (view, *others)
         if key not in self._repelled:
-            self._repelled[key] = Repelled([self.relations[view, other].repelled for other in others])
+            relations = [self.relations[view, other] for other in others]
+            self._repelled[key] = Repelled([one.repelled for one in relations], [one.repulsion for one in relations])
         return self._repelled[key]
 
     def _bound(
@@ -140,6 +154,11 @@ class Problem:
     ) -> Subproblem:
         penalty, start, width = self.penalties[view], self.weights[view], self.views[view].span.width
         return Subproblem(rows, attracting, np.vstack(partners), repelled, self.scisd, penalty, start, width)
+
+
+def _pull(relations: Sequence[PairRelations], embeddings: Sequence[Rows]) -> Pull:
+    """Returns what attracts the rows of a view to those of others, of which there are embeddings."""
+    return pull([one.attracted for one in relations], embeddings, [one.attraction for one in relations])
 
 
 def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:

@@ -73,6 +73,7 @@ def start_from_fixed(
     weight: float,
     similar: Similarity,
     generator: np.random.RandomState,
+    drawn: Mapping[int, Matrix],
 ) -> list[Matrix]:
     """Returns the projections of the views whose projections stay, and for every other view one fitted to them.
 
@@ -82,6 +83,7 @@ def start_from_fixed(
             the loss's reach. None: they keep their scale.
         weight: of the ridge regressions' penalty, in units of a column's mean square.
         similar: pairs of items.
+        drawn: by view, random projections, which are taken instead of fitted ones.
 
     Raises:
         ValueError: if a view has no row that is similar to one of a view whose projection stays.
@@ -100,6 +102,7 @@ def start_from_fixed(
     common = min(len(W) for W in projections.values())
     projections = {view: W[:common] for view, W in projections.items()}
     embedded = {view: problem.views[view].rows @ W.T for view, W in projections.items()}
+    projections |= {view: W[:common] for view, W in drawn.items()}
     for number in set(range(len(problem.views))) - set(projections):
         partners = [(rows, problem.relations[number, other].attracted) for other, rows in embedded.items()]
         projections[number] = _fitted_to(problem.views[number].span, partners, weight)

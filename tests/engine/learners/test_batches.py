@@ -85,7 +85,15 @@ def test_same_seed_same_projections():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings", [{}, {"similar": "knn", "n_neighbors": 30}, {"frozen": 0}, {"nearest": 10}, {"penalty": "l1"}]
+    "settings",
+    [
+        {},
+        {"similar": "knn", "n_neighbors": 30},
+        {"frozen": 0},
+        {"nearest": 10},
+        {"penalty": "l1"},
+        {"weighting": "sum"},
+    ],
 )
 def test_about_as_accurate_as_all_pairs(settings):
     """Items of the query's class are found about as well as after training on all pairs."""

@@ -22,6 +22,7 @@ SPECS = {
     "multi-npp:5": {"random_state": 0},
     "multi-npp:6": {"random_state": 0, "init": "labels", "nearest": 3},
     "multi-npp:7": {"random_state": 0, "init": "random", "eta": 1e-2},
+    "multi-npp:9": {"random_state": 0, "init": "random", "frozen": 1},
     "multi-npp:8": {"random_state": 0, "init": "pca"},
     "multi-npp:4": {"random_state": 0, "penalty": "l1", "max_iter": 1},
     "hybrid:5": {"random_state": 0},

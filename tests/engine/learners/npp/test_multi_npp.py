@@ -209,6 +209,50 @@ def test_hybrid_keeps_the_frozen_space(frozen, nearest):
     np.testing.assert_allclose(exact, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("pairs", ["all", "sampled"])
+def test_summed_over_pairs_of_rows_as_they_are(pairs):
+    """With every pair of weight 1 and unscaled rows, the objective is equation (2), and alternations lower it."""
+    views, labels = two_views(n=12)
+    views = [rows + 3 for rows in views]
+    given_ = [np.random.default_rng(1).normal(size=(3, rows.shape[1])) / 9 for rows in views]
+    learner = MultiNPP(3, init=given_, eta=0.1, gamma=0.2, random_state=0)
+    learner.set_params(weighting="sum", scaled=False, pairs=pairs, max_iter=5).fit(views, labels)
+    first, second = (rows @ W.T for rows, W in zip(views, given_, strict=True))
+    same, apart = labels[:, None] == labels, np.linalg.norm(first[:, None] - second, axis=2)
+    drawn = ~same if pairs == "all" else sampled(SameClass(labels), np.random.RandomState(0)).block(slice(0, 12))
+    expected = 0.5 * (apart[same] ** 2).sum() + 0.5 * sum(lost(Scisd(3.7, 1 / 3.7), d) for d in apart[drawn])
+    expected += 0.1 * (given_[0] ** 2).sum() + 0.2 * (given_[1] ** 2).sum()
+    assert learner.objective_[0] == pytest.approx(expected)
+    assert (np.diff(learner.objective_) <= 1e-9).all()
+    assert learner.objective_[-1] < expected
+    assert not any(mean.any() for mean in learner.means_)
+
+
+def test_sums_are_means_of_less_regularisation():
+    """As many dissimilar pairs as similar ones: a sum over n pairs is n times the mean with a nth of the penalty."""
+    views, labels = two_views(n=30)
+    count, how = SameClass(labels).size, {"pairs": "sampled", "max_iter": 3, "inner_iter": 1000, "tol": 1e-9}
+    mean = MultiNPP(4, eta=1e-3, gamma=1e-2, random_state=0).set_params(**how).fit(views, labels)
+    whole = MultiNPP(4, eta=1e-3 * count, gamma=1e-2 * count, random_state=0)
+    whole.set_params(**how, weighting="sum").fit(views, labels)
+    np.testing.assert_allclose(whole.objective_, count * mean.objective_, rtol=1e-4)
+
+
+def test_what_moves_to_a_frozen_view_may_start_at_random():
+    """init="random" starts the view that is learned at random, and the frozen one stays at its PCA."""
+    views, labels = two_views()
+    learner = MultiNPP(4, frozen=1, init="random", random_state=0).set_params(max_iter=0, scaled=False)
+    weights = learner.fit(views, labels).weights_
+    again = learner.set_params(random_state=1).fit(views, labels).weights_
+    components = PCA(4).fit(views).weights_[1]
+    np.testing.assert_allclose(weights[1], components, atol=1e-9)
+    np.testing.assert_allclose(again[1], components, atol=1e-9)
+    assert abs(weights[0] - again[0]).max() > 0.1
+    learned = learner.set_params(max_iter=6).fit(views, labels)
+    assert (np.diff(learned.objective_) <= 1e-12).all()
+    np.testing.assert_allclose(learned.weights_[1], components, atol=1e-9)
+
+
 def test_dissimilar_items_are_pushed_apart():
     """After training, an item's nearest in the other view is of its class, and dissimilar ones are about 1 away."""
     views, labels = two_views(noise=0.3)
@@ -298,6 +342,7 @@ def test_nearest_of_a_relation():
         ({"ridge": -1.0}, "ridge must be"),
         ({"penalty": "l3"}, "penalty must be one of l2, l1, not 'l3'"),
         ({"pairs": "some"}, "pairs must be one of"),
+        ({"weighting": "most"}, "weighting must be one of"),
         ({"init": "zero"}, "init must be one of"),
         ({"init": [np.zeros((2, 6)), np.zeros((2, 6))]}, "one .* array per view"),
         ({"frozen": 2}, "frozen=2"),
