@@ -50,8 +50,12 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
 
 
 def results(folder: Path) -> list[Document]:
-    """Returns the documents of a folder, in the order in which the benchmarks are listed."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    """Returns the documents of a folder, in the order in which the benchmarks are listed.
+
+    Several of one benchmark, such as ``multi-npp.json`` and ``multi-npp-osr8.json``, are in the order of their names.
+    """
+    paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     return sorted(found, key=lambda document: list(MODULES).index(document["benchmark"]))
 
 

@@ -49,6 +49,14 @@ def test_the_page_is_written_from_the_results(root, capsys):
     assert figures.main(["--check"], root) == 1
 
 
+def test_results_of_one_benchmark_are_in_order_of_their_names(root):
+    """The shorter name is first: what was measured first, before what was measured on further data."""
+    for name in ("extract-b", "extract-a"):
+        (root / figures.RESULTS / f"{name}.json").write_text(json.dumps(DOCUMENT | {"command": name}), encoding="utf-8")
+    commands = [document["command"] for document in figures.results(root / figures.RESULTS)]
+    assert commands == [DOCUMENT["command"], "extract-a", "extract-b"]
+
+
 def test_what_surrounds_the_table_stays(root):
     """Only what is between the two comments is written."""
     figures.main([], root)

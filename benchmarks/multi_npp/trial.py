@@ -5,14 +5,14 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frame.databases import TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import Journal
-from benchmarks.multi_npp.methods import GROUPS, HEADLINE, METHODS, VIEWS, Method
+from benchmarks.multi_npp.methods import AS_PRINTED, GROUPS, HEADLINE, VIEWS, Method, Views, methods
 from benchmarks.photographs import Photographs, train_and_test
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
@@ -22,6 +22,24 @@ from engine.training.measures import average_precision, knn_correct, members, pr
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
 FOLDS = 3
 TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises, alone or with mAP
+
+
+class Plan(NamedTuple):
+    """What is measured in a trial, and how settings are chosen."""
+
+    views: Views = VIEWS
+    """The pair that most methods learn from first."""
+    tuned_by: str = "both"
+    """One of ``MEASURES``."""
+    group: str = GROUPS[0]
+    """One of ``GROUPS`` of methods."""
+
+    def cells(self) -> Iterator[tuple[Method, int | None, str]]:
+        """Yields every method with every one of its dimensions and views to query with."""
+        for method in methods(self.views, self.group):
+            for dim in method.dims:
+                for view in method.views:
+                    yield method, dim, view
 
 
 @dataclass(kw_only=True)
@@ -41,24 +59,21 @@ class Trial:
     """The learner fitted last, which the next query view may have chosen too."""
 
 
-def run_trial(
-    photographs: Photographs, seed: int, journal: Journal, tuned_by: str = "both", group: str = "all"
-) -> dict[str, Any]:
+def run_trial(photographs: Photographs, seed: int, journal: Journal, plan: Plan) -> dict[str, Any]:
     """Returns a trial's figures as "rows", and what cross-validation chose, by method, dim and query view, as "chosen".
 
     Args:
         photographs: all images.
         seed: of the split.
         journal: finished cells (a method, dimension and query view each), which are not computed again.
-        tuned_by: one of ``MEASURES``, by which settings are chosen.
-        group: one of ``GROUPS`` of methods.
+        plan: what is measured.
     """
     trial: Trial | None = None
-    names = {json.dumps([method.name, dim, view]): (method, dim, view) for method, dim, view in _plan(group)}
+    names = {json.dumps([method.name, dim, view]): (method, dim, view) for method, dim, view in plan.cells()}
     for name, cell in names.items():
         if name not in journal:
             started = time.monotonic()
-            trial = trial or replace(_split(photographs, seed), measure=MEASURES[tuned_by])
+            trial = trial or replace(_split(photographs, seed, plan.views), measure=MEASURES[plan.tuned_by])
             found = _cell(*cell, trial)
             journal.add(name, {**found, "seconds": round(time.monotonic() - started, 2)})
     cells = [journal[name] for name in names]
@@ -99,30 +114,42 @@ def quality(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[A
 MEASURES: Mapping[str, Measure] = {"both": quality, "accuracy": accuracy}
 
 
-def _plan(group: str) -> Iterator[tuple[Method, int | None, str]]:
-    for method in METHODS if group == "all" else GROUPS[group]:
-        for dim in method.dims:
-            for view in method.views:
-                yield method, dim, view
-
-
-def _split(photographs: Photographs, seed: int) -> Trial:
+def _split(photographs: Photographs, seed: int, views: Views) -> Trial:
     labels = photographs.labels
     train, test = train_and_test(labels, seed)
-    rows = (photographs.color, photographs.words(train, seed), photographs.gist)
-    parts = [{view: x[part] for view, x in zip(VIEWS, rows, strict=True)} for part in (train, test)]
+    rows = {"color": photographs.color, "sift": photographs.words(train, seed), "gist": photographs.gist}
+    parts = [{view: rows[view][part] for view in views} for part in (train, test)]
     return Trial(
         train=parts[0], test=parts[1], train_labels=labels[train], test_labels=labels[test], seed=seed, measure=quality
     )
 
 
 def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:
-    """Settings chosen inside the training part for queries of one view, and the learner fitted on all of it."""
+    """Settings for queries of one view, chosen inside the training part, and the learner fitted on all of it."""
     rows = [trial.train[name] for name in method.views]
+    found = _chosen(method, dim, view, trial) if method.tuned else _given(method, dim)
+    name = repr((method.views, found["spec"], found["settings"]))
+    if name not in trial.fitted:
+        trial.fitted = {name: parse_chain(found["spec"], found["settings"]).fit(rows, trial.train_labels)}
+    return found, trial.fitted[name]
+
+
+def _given(method: Method, dim: int | None) -> dict[str, Any]:
+    """The settings of a method that leaves nothing to choose, in the form of a selection."""
+    (spec,) = method.grid["spec"]
+    others = {name: values[0] for name, values in method.grid.items() if name != "spec"}
+    return {"spec": spec, "settings": {**_fixed(method, dim), **others}, "score": None, "tried": []}
+
+
+def _fixed(method: Method, dim: int | None) -> dict[str, Any]:
+    return {**method.fixed, **({} if dim is None else {"n_components": dim})}
+
+
+def _chosen(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str, Any]:
     key = method.views, method.shared
     if key not in trial.validations:
         trial.validations[key] = ClassValidation(
-            rows,
+            [trial.train[name] for name in method.views],
             trial.train_labels,
             measure=trial.measure,
             crossings=[one for name in method.views for one in _crossings(method, name)],
@@ -133,13 +160,10 @@ def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[di
         method.grid,
         trial.validations[key],
         crossings=_crossings(method, view),
-        fixed={**method.fixed, **({} if dim is None else {"n_components": dim})},
+        fixed=_fixed(method, dim),
         exhaustive=method.exhaustive,
     )
-    name = repr((method.views, selection.spec, selection.settings))
-    if name not in trial.fitted:
-        trial.fitted = {name: parse_chain(selection.spec, selection.settings).fit(rows, trial.train_labels)}
-    return dataclasses.asdict(selection), trial.fitted[name]
+    return dataclasses.asdict(selection)
 
 
 def _crossings(method: Method, view: str) -> list[Crossing]:
@@ -172,4 +196,9 @@ def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial, database:
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the figures of the hybrid whose frozen view is the queries' own, under the paper's name."""
-    return [{**row, "method": HEADLINE} for row in rows if row["method"] == f"hybrid-{row['query_view']}"]
+    return [
+        {**row, "method": f"{HEADLINE}{how}"}
+        for row in rows
+        for how in ("", AS_PRINTED)
+        if row["method"] == f"hybrid-{row['query_view']}{how}"
+    ]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +20,15 @@ from benchmarks.multi_npp import benchmark as multi_npp
 from benchmarks.multi_npp import report as multi_npp_report
 from benchmarks.multi_npp import trial as multi_npp_trial
 from benchmarks.multi_npp.benchmark import compared
-from benchmarks.multi_npp.methods import BASELINES, METHODS, VIEWS
+from benchmarks.multi_npp.methods import AS_PRINTED, BASELINES, VIEWS, methods
 from benchmarks.multi_npp.paper import PAPER, paper_row
+from benchmarks.multi_npp.trial import Plan
 from benchmarks.photographs import Photographs, photographs
 from engine.learners.registry import parse_chain
 from features.sift import Sift
 
+PAIR = VIEWS[:2]
+HYBRIDS = ("hybrid-color", "hybrid-sift")
 LEAN = {
     "original": {"spec": ["l1"]},
     "pca": {"spec": ["l1,pca"]},
@@ -33,6 +37,11 @@ LEAN = {
     "start": {"spec": ["l1,sqrt,multi-npp"]},
     "hybrid-color": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
     "hybrid-sift": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
+    "hybrid-gist": {"spec": ["l1,sqrt,hybrid"], "nearest": [5]},
+    "multi-npp as printed": {"spec": ["l1,multi-npp"], "max_iter": [5]},
+    "hybrid-color as printed": {"spec": ["l1,multi-npp"]},
+    "hybrid-sift as printed": {"spec": ["l1,multi-npp"]},
+    "hybrid-gist as printed": {"spec": ["l1,multi-npp"]},
     "kernel semantic ridge": {"spec": ["l1,kernel:chi2,semantic", "l1,kernel:rbf,semantic"]},
     "kernel multi-npp": {"spec": ["l1,kernel:chi2,multi-npp,l2"], "max_iter": [1]},
     "kernel semantic ridge, 3 views": {"spec": ["l1@0+1,kernel:chi2,semantic"]},
@@ -46,19 +55,19 @@ def lean(monkeypatch):
     """Few settings, dimensions and words, so that a trial takes a second."""
     monkeypatch.setattr(multi_npp_features, "Sift", lambda: Sift(words=20))
     monkeypatch.setattr(multi_npp, "WIDEST", (4,))
-    use(
-        monkeypatch,
-        [
+    use(monkeypatch, LEAN)
+
+
+def use(monkeypatch, names):
+    def lean_methods(views, group):
+        return [
             dataclasses.replace(method, grid=LEAN[method.name], dims=LEAN_DIMS[method.dims])
-            for method in METHODS
-            if method.name in LEAN
-        ],
-    )
+            for method in methods(views, group)
+            if method.name in names
+        ]
 
-
-def use(monkeypatch, methods):
     for module in (multi_npp, multi_npp_trial):
-        monkeypatch.setattr(module, "METHODS", tuple(methods))
+        monkeypatch.setattr(module, "methods", lean_methods)
 
 
 def drawn(n=40, seed=0):
@@ -91,9 +100,9 @@ def test_paper_tables_are_whole():
     assert paper_row("nothing", 50, "color", "sift") is None
 
 
-def trial(seed):
+def trial(seed, views=VIEWS):
     """Runs a trial, nothing of which was done before."""
-    return multi_npp_trial.run_trial(drawn(), seed, Journal(None))
+    return multi_npp_trial.run_trial(drawn(), seed, Journal(None), Plan(views))
 
 
 def test_trial_gives_every_figure(lean):
@@ -101,14 +110,14 @@ def test_trial_gives_every_figure(lean):
     made = trial(1000)
     found = {(row["method"], row["dim"], row["query_view"], row["database_view"]) for row in made["rows"]}
     pairs = [(query, database) for query in ("color", "sift") for database in ("color", "sift")]
-    shared = ("cca", "multi-npp", "hybrid-color", "hybrid-sift")
+    shared = ("cca", "multi-npp", "hybrid-color", "hybrid-sift", "multi-npp as printed", "hybrid-color as printed")
     assert found >= {(method, dim, *pair) for method in shared for dim in (2, 4) for pair in pairs}
     whole = (("kernel semantic ridge, 3 views", None), ("kernel multi-npp, 3 views", 4))
     assert found >= {(*one, query, database) for one in whole for query in VIEWS for database in VIEWS}
     assert found >= {("original", None, view, view) for view in VIEWS}
     assert ("kernel multi-npp", 4, "color", "sift") in found
     assert ("original", None, "color", "sift") not in found
-    assert ("hybrid", 4, "sift", "color") in found
+    assert {("hybrid", 4, "sift", "color"), ("hybrid as printed", 4, "sift", "color")} <= found
     assert all(0 <= row["value"] <= 1 for row in made["rows"])
     about = ("method", "dim", "query_view", "database_view", "metric", "k")
     trained, unseen = (
@@ -116,8 +125,30 @@ def test_trial_gives_every_figure(lean):
         for database in ("trained", "unseen")
     )
     assert trained == unseen
-    assert {(one["method"], one["query_view"]) for one in made["chosen"]} >= {(m, "color") for m in LEAN}
+    chosen = {one["method"] for one in made["chosen"] if one["query_view"] == "color"}
+    assert chosen == {name for name in LEAN if "gist" not in name}
     assert json.loads(json.dumps(made)) == made
+
+
+def test_what_is_printed_is_not_tuned(lean):
+    """The rows as printed have the paper's settings, whatever the query view, and nothing is tried for them."""
+    printed = [one for one in trial(1000)["chosen"] if one["method"].endswith(AS_PRINTED)]
+    assert {one["method"] for one in printed} == {f"{name}{AS_PRINTED}" for name in ("multi-npp", *HYBRIDS)}
+    assert not any(one["tried"] for one in printed)
+    settings = [one["settings"] for one in printed]
+    assert {(one["eta"], one["gamma"], one["pairs"], one["init"]) for one in settings} == {
+        (1e-6, 1e-6, "sampled", "random")
+    }
+    assert {one["settings"]["max_iter"] for one in printed if one["method"].startswith("hybrid")} == {1}
+
+
+def test_any_pair_of_views_will_do(lean):
+    """Without colour the words and GIST are the pair, and nothing learns from three views."""
+    made = trial(1000, ("sift", "gist"))
+    assert {row["query_view"] for row in made["rows"]} == {"sift", "gist"}
+    names = {row["method"] for row in made["rows"]}
+    assert {"hybrid-gist", "hybrid-gist as printed", "kernel multi-npp"} <= names
+    assert not any("3 views" in name or "color" in name for name in names)
 
 
 def test_trial_is_repeatable(lean):
@@ -159,10 +190,11 @@ def test_report_shows_ours_and_the_papers(lean, tmp_path):
         "tuning": "t",
         "headline": "h",
     }
-    document = {"settings": settings, "rows": rows, "compared": compared(trials), "seconds": 2.0}
+    document = {"settings": settings, "rows": rows, "compared": compared(trials, PAIR), "seconds": 2.0}
     text = multi_npp_report.markdown(document)
     assert all(f"## Table {number}." in text for number in range(1, 6))
     assert "(30.0)" in text
+    assert re.search(r"\| multi-npp as printed \| 50 \|[^|]* \(34.0\) \|", text)
     across, within = text.split("## Within")[0], text.split("## Within")[1].split("##")[0]
     assert "color → sift, mAP: kernel semantic ridge" in across
     assert "sift → sift, 5-NN: original" in within
@@ -172,6 +204,12 @@ def test_report_shows_ours_and_the_papers(lean, tmp_path):
         {name: value for name, value in row.items() if name != "database"} for row in of_database(rows, "trained")
     ]
     assert "unseen" not in multi_npp_report.markdown(document | {"rows": earlier})
+    others = document | {"settings": settings | {"data": "other", "views": list(VIEWS)}}
+    text = multi_npp_report.markdown(others)
+    assert text.startswith("# Multi-NPP on other, by")
+    assert "the paper's, on its own" not in text
+    assert "(30.0)" not in text
+    assert multi_npp_report.headline(others)[2] == ""
     multi_npp_report.plot(tmp_path / "multi-npp.png", document)
     assert cv2.imread(str(tmp_path / "multi-npp.png")) is not None
 
@@ -185,22 +223,47 @@ def test_differences_are_paired():
         baselines = [{**pair, "method": name, "value": value} for name, value in zip(names, (ridge, cca), strict=True)]
         return [*baselines, {**pair, "method": "kernel multi-npp", "dim": 50, "value": mine}]
 
-    *_, ours = compared([split(0.5, 0.9, 0.6), split(0.7, 0.1, 0.7), split(0.6, 0.1, 0.8)])
+    *_, ours = compared([split(0.5, 0.9, 0.6), split(0.7, 0.1, 0.7), split(0.6, 0.1, 0.8)], PAIR)
     assert (ours["method"], ours["baseline"]) == ("kernel multi-npp", "kernel semantic ridge")
     assert ours["value"] == pytest.approx(0.7)
     assert ours["difference"] == pytest.approx(0.1)
     assert ours["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
-    assert compared([split(0.5, 0.9, 0.6)])[-1]["standard_error"] is None
+    assert compared([split(0.5, 0.9, 0.6)], PAIR)[-1]["standard_error"] is None
 
 
-def test_grids_are_of_known_settings():
+@pytest.mark.parametrize("views", [VIEWS, ("sift", "gist")])
+def test_grids_are_of_known_settings(views):
     """Every chain of every grid takes every value of its parameters, and every baseline is among the methods."""
-    for method in METHODS:
+    for method in methods(views, "all"):
         for spec in method.grid["spec"]:
             for name, values in method.grid.items():
                 for value in values if name != "spec" else ():
                     parse_chain(spec, {**method.fixed, name: value})
-    assert {method.name for method in METHODS} >= set(BASELINES)
+    assert {method.name for method in methods(views, "all")} >= set(BASELINES)
+
+
+def test_a_report_of_other_views(lean):
+    """The tables, the comparison and the headline are of the views that were measured."""
+    trials = [trial(seed, ("sift", "gist"))["rows"] for seed in (1000, 1001)]
+    settings = {
+        "data": "grey",
+        "views": ["sift", "gist"],
+        "images": {"a": 40},
+        "dims": [2, 4],
+        "neighbors": [5, 10, 30, 50, 70, 100],
+        "test_size": 0.2,
+        "seeds": [1000, 1001],
+        "tuning": "t",
+        "headline": "h",
+    }
+    compared_ = compared(trials, ("sift", "gist"))
+    document = {"settings": settings, "rows": multi_npp.summary(trials), "compared": compared_, "seconds": 2.0}
+    text = multi_npp_report.markdown(document)
+    assert "Table 3. GIST query, GIST database" in text
+    assert "| gist | sift | hybrid as printed | 4 |" in text
+    assert "color" not in text
+    assert "## Three views" not in text
+    assert multi_npp_report.headline(document)[0].startswith("photographs in classes (grey), GIST query SIFT words")
 
 
 def painted(folder: Path, per_class=8):
@@ -270,7 +333,7 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
         *("metric", "k", "value", "std"),
     }
     assert {one["seed"] for one in document["chosen"]} == {1000, 1001}
-    use(monkeypatch, multi_npp.METHODS[:1])
+    use(monkeypatch, ["original"])
     multi_npp.BENCHMARK.main([*arguments, "1"])
     assert len(computed) == 2 * cells + 1 + len(VIEWS)
 
@@ -284,6 +347,14 @@ def test_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Table 5" in done.stdout
     assert (tmp_path / "report" / "multi-npp.png").exists()
+
+
+@pytest.mark.parametrize("views", ["sift", "sift,sift", "sift,text", "color,sift,gist,gist"])
+def test_views_are_two_or_three_that_there_are(views, tmp_path, capsys):
+    """Anything else is refused with the views that there are."""
+    with pytest.raises(SystemExit):
+        multi_npp.BENCHMARK.main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), "--views", views])
+    assert "is not two or three of color,sift,gist" in capsys.readouterr().err
 
 
 def test_what_settings_are_chosen_by():
