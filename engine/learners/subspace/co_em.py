@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
-from engine.learners.cancellation import checkpoint
+from engine.learners.cancellation import checkpoint, report_progress
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Count, Share
 from engine.learners.subspace.evidence import Evidence, Foretold
@@ -23,6 +23,7 @@ from engine.learners.supervision import Supervision
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
 _FIRST_NOISE = 0.05
+_LEAST_ROWS = 2
 _HELD_OUT = 0.25
 """Share of the pairs by which the number of classes is chosen."""
 _ITEMS_OF_A_CLASS = 4
@@ -112,6 +113,10 @@ class CoEM(ClassPosteriors):
     ) -> Turn:
         """Returns the last turn over some items, of which rows and evidence are given."""
         mask = given.mask[items]
+        for view, count in enumerate(mask.sum(axis=0)):
+            if count < _LEAST_ROWS:
+                known = f"{count} items of view {view} have a label, a pair or another view"
+                raise ValueError(f"{known}; at least {_LEAST_ROWS} are needed")
         groups = None if given.groups is None else np.asarray(given.groups)[items]
         kernel = RowKernel(self.row_kernel, self.scaling)
         seeding = Seeding.of(views, mask, kernel, evidence, self.n_landmarks, random)
@@ -193,6 +198,7 @@ class CoEM(ClassPosteriors):
         def score(new: int) -> float:
             if new not in tried:
                 tried[new] = trial.run(seeding.probabilities(known + new, random)).foretold
+                report_progress(len(tried), len(_NEW_CLASSES) + 2)  # two more between, at most
             return tried[new].score
 
         told = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())

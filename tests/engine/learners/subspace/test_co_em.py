@@ -166,3 +166,6 @@ def test_what_tells_nothing_is_refused():
         CoEM().fit(views[:1])
     with pytest.raises(ValueError, match="2 are needed"):
         CoEM(new_classes=1).fit(views)
+    mask = np.array([[True, False], [False, True]])[np.repeat([0, 1], [120, 40])]
+    with pytest.raises(ValueError, match="0 items of view 1 have a label, a pair or another view"):
+        CoEM().fit(views, Supervision(classes=np.arange(160) % 2, labelled=np.arange(160) < 120, mask=mask))
