@@ -245,14 +245,17 @@ class Space(SpaceDescription):
 
     @classmethod
     def from_state(cls, name: str, generation: int, data: bytes) -> Self:
-        """Return the space that ``to_state`` described; what an earlier version did not store has its default."""
+        """Return the space that ``to_state`` described; what an earlier version did not store has its default.
+
+        Raises NotReadyError where a learner has changed so that it cannot be read.
+        """
         tree = state.unpack(data)
         constraints, counts = tree.get("constraints"), tree.get("constraint_counts")
         return cls.from_json(
             tree,
             name=name,
             generation=generation,
-            pipeline=from_state(tree["pipeline"]),
+            pipeline=_pipeline(name, tree["pipeline"]),
             trained=_packed(tree["training_keys"]),
             pairs=tuple((first, second) for first, second in tree.get("pairs", ())),
             constraints=constraints and ItemComparisons.from_state(constraints),
@@ -260,6 +263,18 @@ class Space(SpaceDescription):
             group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
         )
+
+
+def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
+    """Return the learners of a space of some name; NotReadyError where they are of an earlier kind."""
+    try:
+        found: Chain = from_state(stored)
+    except ValueError as error:
+        raise NotReadyError(
+            f"space {name!r} was trained by an earlier version, whose learner is no more ({error}): "
+            f"train it again by train --space {name}, or delete it by delete --space {name}"
+        ) from error
+    return found
 
 
 def _packed(stored: PackedKeys | list[str]) -> PackedKeys:

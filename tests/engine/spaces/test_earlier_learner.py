@@ -1,0 +1,46 @@
+"""A space of a learner that has changed since: it says how to be rid of it, and can be trained again or deleted."""
+
+import pytest
+import sqlalchemy as sa
+from rows import WIDTHS, each, fill, item
+
+from engine.catalog import state
+from engine.catalog.folder import CollectionFolder
+from engine.catalog.schema import generations
+from engine.collection import Collection
+from engine.errors import NotReadyError
+from engine.home import Home
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+
+BOTH = tuple(WIDTHS)
+ASKED = SearchRequest([Query(BOTH[0], vector=[1.0] * WIDTHS[BOTH[0]])])
+
+
+@pytest.fixture
+def aged(home: Home):
+    """A collection whose active space has a setting that its learner once had."""
+    with fill(home, "one", [item(group, number) for group, number in each()]) as made:
+        made.train(Recipe(views=BOTH, spec="npp-hash:16"), space="codes")
+        file = CollectionFolder(home.path / "one").database
+    with sa.create_engine(f"sqlite:///{file}").begin() as connection:
+        tree = state.unpack(connection.execute(sa.select(generations.c.state)).scalar_one())
+        tree["pipeline"]["steps"]["0"]["params"]["eta"] = 0.1
+        connection.execute(sa.update(generations).values(state=state.pack(tree)))
+    with home.open("one") as found:
+        yield found
+
+
+def test_it_says_how_to_be_rid_of_it(aged: Collection):
+    with pytest.raises(NotReadyError, match=r"space 'codes' was trained by an earlier version.*train --space codes"):
+        aged.search(ASKED)
+
+
+def test_it_is_trained_again(aged: Collection):
+    aged.train(Recipe(views=BOTH, spec="npp-hash:16"), space="codes")
+    assert aged.search(ASKED)
+
+
+def test_it_is_deleted(aged: Collection):
+    aged.delete_space("codes")
+    assert aged.search(ASKED)
