@@ -66,7 +66,7 @@ def page(documents: Sequence[Document]) -> str:
 
 
 def with_table(readme: str, documents: Sequence[Document]) -> str:
-    """Returns the text with the headlines' table between its two comments.
+    """Returns the text with the headlines' table between its two comments; of a benchmark's documents, the first's.
 
     Raises:
         ValueError: if there are not two such comments.
@@ -74,7 +74,8 @@ def with_table(readme: str, documents: Sequence[Document]) -> str:
     parts = readme.split(MARK)
     if len(parts) != 3:
         raise ValueError(f"{README} must have {MARK} twice, before and after the table of results")
-    headlines = [(benchmark(document["benchmark"]).headline, document) for document in documents]
+    first = {document["benchmark"]: document for document in reversed(documents)}
+    headlines = [(benchmark(name).headline, first[name]) for name in MODULES if name in first]
     lines = [list(headline(document)) for headline, document in headlines if headline]
     shown = f"\n{table([['task', 'here', 'published'], *lines])}\n\n{LEGEND}\n" if lines else "\n"
     return MARK.join([parts[0], shown, parts[2]])
