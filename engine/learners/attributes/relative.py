@@ -37,12 +37,14 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
             equal ones mean as much. Classes are matched by their text. None: every class is an attribute of its own,
             which it has and the others have not.
+        names: of the attributes, in their order; None: the classes' where each is an attribute, else they have none.
         tol: a solution's gradient is at most this share of that at zero.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         classes_: (K,) the classes.
         orderings_: (K, m) their numbers.
+        names_: (m,) the names of the attributes, or none.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
@@ -55,12 +57,14 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
 
     C: Positive = 10.0
     orderings: Annotated[Mapping[Any, ArrayLike], Arrays(1, _ORDERINGS)] | None = None
+    names: Sequence[str] | None = None
     tol: Tolerance = 1e-4
     view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.classes_ = shared_classes(given.classes)
         self.orderings_ = self._checked_orderings()
+        self.names_ = self._checked_names()
         super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
@@ -70,6 +74,14 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
         directions = [direction(span.rows / scale, values[codes], self.C, self.tol) for values in self.orderings_.T]
         return {"weights_": span.lifted(np.array(directions)) / scale, "means_": mean}
+
+    def _checked_names(self) -> tuple[str, ...]:
+        count = self.orderings_.shape[1]
+        if self.names is None:
+            return tuple(map(str, self.classes_)) if self.orderings is None else ()
+        if len(set(self.names)) < len(self.names) or len(self.names) != count:
+            raise ValueError(f"names must be {count} different ones, one per attribute, not {list(self.names)}")
+        return tuple(self.names)
 
     def _checked_orderings(self) -> NDArray[np.float64]:
         if self.orderings is None:
