@@ -146,6 +146,9 @@ class SpaceInfo(SpaceDescription):
     """The comparisons that its metrics were learned from; None where none were given."""
     binary: bool = False
     """Whether its vectors are codes, and distances the numbers of bits that differ."""
+    axes: tuple[str, ...] = ()
+    """The attributes that its vectors are scores of, by name; none where they are no scores, or of attributes without
+    names."""
 
     def size(self, target: str) -> str:
         """Return how long a target's vectors are, in words."""

@@ -9,13 +9,21 @@ from numpy.typing import NDArray
 
 INPUTS = ("image", "text", "vector", "key")
 """The kinds of input that a query can have."""
+EVERY_AXIS = "all"
+"""In place of names of axes: all that do not move."""
+AMOUNT = 2.0
+"""Standard deviations that a query is moved by where nobody says how far. On photographs of eight scenes it is the
+least of 1, 1.5, 2 and 3 that brings what is asked to the first 20 hits for four queries of five in every attribute."""
 TEXT_SHOWN = 200
 """Characters of an item's text that a hit shows."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """One query: exactly one of ``image``, ``text``, ``vector`` and ``key``, described by ``view``."""
+    """One query: exactly one of ``image``, ``text``, ``vector`` and ``key``, described by ``view``.
+
+    It has none of them in a request that sorts by a score, which then lists items.
+    """
 
     view: str
     """The query view: how the input is described before it is projected."""
@@ -75,6 +83,37 @@ class SearchRequest:
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weights of notions, in place of ``targets``: each query gets one list, by the distance sqrt(sum of w_t d_t^2)
     over the notions, exact over all items. Empty: none."""
+    more: Mapping[str, float] = field(default_factory=dict)
+    """How much more of attributes the hits shall have than the query, by the axes of the space. This and all that
+    follows is in standard deviations of the scores of the training items. A query is moved so far, other attributes
+    going along as they do in these items, and finds what is nearest there, by distance in scores; exact."""
+    less: Mapping[str, float] = field(default_factory=dict)
+    """How much less."""
+    hold: tuple[str, ...] = ()
+    """Attributes that do not go along; ``("all",)``: none goes."""
+    at_least: Mapping[str, float] = field(default_factory=dict)
+    """Bounds of the scores of hits, by axis: a condition like those of ``filter``."""
+    at_most: Mapping[str, float] = field(default_factory=dict)
+    sort_by: str = ""
+    """An axis: each list is in the order of these scores, the greatest first; of ``-natural`` the least. Queries
+    without an input then list the first k of all items."""
+
+    @property
+    def listing(self) -> bool:
+        """Whether items are listed in the order of a score, because no query has an input."""
+        return bool(self.sort_by) and not any(query.inputs() for query in self.queries)
+
+    @property
+    def moved(self) -> dict[str, float]:
+        """How far a query is moved, by axis."""
+        return {**self.more, **{name: -amount for name, amount in self.less.items()}}
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes that are named."""
+        held = [name for name in self.hold if name != EVERY_AXIS]
+        sort_by = [self.sort_by.removeprefix("-")] if self.sort_by else []
+        return tuple(dict.fromkeys([*self.moved, *held, *self.at_least, *self.at_most, *sort_by]))
 
     @property
     def names(self) -> Sequence[str]:
@@ -88,7 +127,7 @@ class Hit:
 
     key: str
     distance: float
-    """In the target's space: Euclidean (not squared), or the number of differing bits."""
+    """In the target's space: Euclidean (not squared), or the number of differing bits; 0 where there is no query."""
     target: str
     labels: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -96,6 +135,8 @@ class Hit:
     """How the item's text begins, in 200 characters at most."""
     source: str = ""
     """Absolute path of the file that the item was read from, where there is one."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
     stored: ClassVar[Hashable] = None
     """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
     in common can be prepared once."""

@@ -24,21 +24,21 @@ from server.pb.crossview.v1 import search_pb2, types_pb2
 
 
 def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
-    """Raises InvalidInputError for a query without an input, and for options: there are none yet."""
+    """Raises InvalidInputError for a query without an input in what is no listing, and for options: there are none."""
     if message.options.fields:
         raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; there are none yet")
     return to_value(
         SearchRequest,
         message,
-        queries=[to_query(query) for query in message.queries],
+        queries=[to_query(query, listing=bool(message.sort_by)) for query in message.queries],
         k=message.k if message.HasField("k") else SearchRequest.k,
         filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
     )
 
 
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
-    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
-    queries = [from_query(query) for query in request.queries]
+    """The message, for any collection; raises InvalidInputError where a query has a wrong number of inputs."""
+    queries = [from_query(query, request.listing) for query in request.queries]
     chosen = from_filter(request.filter) if request.filter else None
     return to_message(search_pb2.SearchRequest, request, queries=queries, filter=chosen)
 
@@ -59,16 +59,16 @@ def from_suggest_request(request: SuggestRequest) -> search_pb2.SuggestLabelsReq
     return to_message(search_pb2.SuggestLabelsRequest, request, queries=[from_query(one) for one in request.queries])
 
 
-def to_query(message: search_pb2.Query) -> Query:
-    """Raises InvalidInputError where the query has no input."""
-    if message.WhichOneof("input") is None:
+def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
+    """Raises InvalidInputError where the query has no input, unless items are listed."""
+    if message.WhichOneof("input") is None and not listing:
         raise InvalidInputError("a query needs an input: one of image, text, vector and key")
     return to_value(Query, message, vector=to_row(message.vector) if message.HasField("vector") else None)
 
 
-def from_query(query: Query) -> search_pb2.Query:
-    """Raises InvalidInputError where the query has not exactly one input."""
-    if len(query.inputs()) != 1:
+def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
+    """Raises InvalidInputError where the query has not exactly one input, or where items are listed, none."""
+    if len(query.inputs()) != (0 if listing else 1):
         given = " and ".join(query.inputs()) or "none"
         raise InvalidInputError(f"a query needs exactly one of image, text, vector and key, not {given}")
     return to_message(search_pb2.Query, query, vector=None if query.vector is None else from_row(query.vector))
@@ -88,6 +88,8 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
             message = hits.add()
             message.MergeFromString(_encoded(collection, hit))
             message.distance, message.target = hit.distance, hit.target
+            if hit.scores:
+                message.scores.update(hit.scores)
     return response
 
 
@@ -102,7 +104,7 @@ def _encoded(collection: str, hit: Hit) -> bytes:
     found = _known.get(place)
     if found is None:
         name = item_name(collection, hit.key)
-        found = to_message(search_pb2.Hit, hit, item=name, distance=0.0, target="").SerializeToString()
+        found = to_message(search_pb2.Hit, hit, item=name, distance=0.0, target="", scores={}).SerializeToString()
         if hit.stored is not None:
             if len(_known) >= _MOST_KNOWN:
                 _known.clear()

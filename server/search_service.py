@@ -27,6 +27,8 @@ _AT_HAND_BYTES = 1 << 22
 TOGETHER, _HITS_TOGETHER, _INPUTS_TOGETHER = 16, 100, ("vector", "key", "text")
 """Searches that are answered as one where they wait at the same time, so few that each is scanned for by itself, and
 finds what it would find alone; the most hits that one of them asks for; and by what it asks."""
+_ASKED_ALONE = ("weights", "more", "less", "hold", "at_least", "at_most", "sort_by")
+"""Fields of a request that is answered alone."""
 
 
 class SearchService:
@@ -62,7 +64,9 @@ class SearchService:
         """
         if len(request.queries) != 1 or request.k > _HITS_TOGETHER:
             return None
-        if request.weights or request.options.fields or (request.HasField("filter") and to_filter(request.filter)):
+        if any(getattr(request, name) for name in _ASKED_ALONE):
+            return None
+        if request.options.fields or (request.HasField("filter") and to_filter(request.filter)):
             return None
         query = request.queries[0]
         if query.WhichOneof("input") not in _INPUTS_TOGETHER:

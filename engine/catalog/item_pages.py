@@ -13,6 +13,7 @@ _parsed = json.JSONDecoder().raw_decode
 """Without the search for blanks around it, which takes as long."""
 MOST_ITEMS = 1 << 20
 """Items in memory at most, about 400 bytes each beside their texts and attributes; the pages read first go first."""
+_NO_SCORES: Mapping[str, float] = {}
 
 
 class Shown(NamedTuple):
@@ -26,8 +27,8 @@ class Shown(NamedTuple):
     text: str
     """How it begins."""
 
-    def hit(self, distance: float, target: str) -> Hit:
-        """Return the item as a hit."""
+    def hit(self, distance: float, target: str, scores: Mapping[str, float] = _NO_SCORES) -> Hit:
+        """Return the item as a hit, with its scores where the space has axes."""
         hit = object.__new__(Hit)  # a frozen dataclass sets its fields one by one, which takes four times as long
         vars(hit).update(
             key=self.key,
@@ -37,6 +38,7 @@ class Shown(NamedTuple):
             attributes={} if self.attributes == "{}" else _parsed(self.attributes)[0],
             text=self.text,
             source=self.source,
+            scores=scores,
             stored=self,
         )
         return hit

@@ -66,6 +66,11 @@ class Chain(MultiViewLearner):
         """The widths of the last step's metrics, by view."""
         return self.steps[-1].metric_widths_ if self.steps else ()
 
+    @property
+    def names_(self) -> Sequence[str]:
+        """The names of the columns of the last step's embeddings, one per attribute; none where they have none."""
+        return getattr(self.steps[-1], "names_", ()) if self.steps else ()
+
     def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fits one further view, the last of ``X``, step by step; arguments and errors as in ``fit``."""
         for step in self.steps:

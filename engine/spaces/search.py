@@ -15,6 +15,7 @@ from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.neighbor import Neighbor
 from engine.spaces.query_rows import check_inputs, query_rows
+from engine.spaces.scores import check_axes, check_scores, in_order
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target, on_common_scale
 from engine.spaces.version import StaleError, Version
@@ -28,22 +29,29 @@ _OVERFETCH = 3
 _PAGE_BYTES = 1 << 23
 """Memory that the rows or the vectors of a page take at most, where one item does not take more."""
 
+Probes = Mapping[Target, Vectors]
+Own = Sequence[int | None]
+Only = Callable[[Target], Selection] | None
+Hits = tuple[Hit, ...]
+_NO_SCORES: Mapping[int, Mapping[str, float]] = {}
 
-def check_queries(queries: Sequence[Query], k: int = 1) -> None:
-    """Raise InvalidInputError for what no collection could answer."""
+
+def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -> None:
+    """Raise InvalidInputError for what no collection could answer; queries of a ``listing`` have no input."""
     if k < 1:
         raise InvalidInputError(f"k must be at least 1, not {k}")
     if not queries:
         raise InvalidInputError("a search needs at least one query")
     for number, query in enumerate(queries):
-        if len(query.inputs()) != 1:
+        if len(query.inputs()) != (0 if listing else 1):
             raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
 
 
 def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for what no collection could answer."""
-    check_queries(request.queries, request.k)
+    check_queries(request.queries, request.k, request.listing)
     check_weights(request)
+    check_scores(request)
     if request.filter:
         check_filter(request.filter)
 
@@ -82,31 +90,86 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for a picture that cannot be read, or StaleError
     where the search has to begin again with the next version.
     """
-    queries, k, weights = request.queries, request.k, request.weights
+    check_axes(indexed.space.axes, indexed.space.name, request)
     only = partial(version.selection, request.filter, indexed) if request.filter else None
+    if request.at_least or request.at_most:
+        only = partial(_bounded, indexed, request, only)
+    if request.listing:
+        return _listed(version, indexed, request, only)
     lists: dict[int, list[HitList]] = {}
-    for view, numbers in by_view(queries).items():
-        asked = query_rows(version, loaded, view, queries, numbers)
+    for view, numbers in by_view(request.queries).items():
+        asked = query_rows(version, loaded, view, request.queries, numbers)
         probes = indexed.space.probe(view, asked.rows, request.names)
-        if weights:
-            indexes = {target: indexed.indexes[target].index for target in probes}
-            nearest = nearest_by_weights(indexes, probes, tuple(weights.values()), asked.own, k, only)
-            name = shown(weights)
-            for number, hits in zip(numbers, _hits(version, name, nearest), strict=True):
-                lists[number] = [HitList(number, name, hits)]
-            continue
-        comparable = on_common_scale(probes.keys())
-        merged = comparable if request.merge is None else request.merge
-        wanted = k * _OVERFETCH if merged and not comparable else k
-        found = {
-            target: _hits(version, str(target), lists)
-            for target, lists in neighbours(indexed, probes, asked.own, wanted, only).items()
-        }
-        join = _nearest if comparable else fuse
-        for row, number in enumerate(numbers):
-            apart = [HitList(number, str(target), hits[row]) for target, hits in found.items()]
-            lists[number] = [HitList(number, "", join(apart, k))] if merged else apart
-    return [one for number in range(len(queries)) for one in lists[number]]
+        found = (_weighted if request.weights else _by_target)(version, indexed, request, probes, asked.own, only)
+        for number, apart in zip(numbers, found, strict=True):
+            lists[number] = [HitList(number, name, hits) for name, hits in apart]
+    return in_order(request, [one for number in range(len(request.queries)) for one in lists[number]])
+
+
+def _weighted(
+    version: Version, indexed: IndexedSpace, request: SearchRequest, probes: Probes, own: Own, only: Only
+) -> list[list[tuple[str, Hits]]]:
+    """Return the one list of every query by weighted notions, and how hits name these."""
+    indexes = {target: indexed.indexes[target].index for target in probes}
+    nearest = nearest_by_weights(indexes, probes, tuple(request.weights.values()), own, request.k, only)
+    name = shown(request.weights)
+    return [[(name, hits)] for hits in _hits(version, name, nearest)]
+
+
+def _by_target(
+    version: Version, indexed: IndexedSpace, request: SearchRequest, probes: Probes, own: Own, only: Only
+) -> list[list[tuple[str, Hits]]]:
+    """Return the lists of every query by target, or where they are merged the one list, named ""."""
+    comparable, k = on_common_scale(probes.keys()), request.k
+    merged = comparable if request.merge is None else request.merge
+    wanted = k * _OVERFETCH if merged and not comparable else k
+    if request.moved:
+        nearest = {target: _moved(indexed, request, target, probes[target], own, wanted, only) for target in probes}
+    else:
+        nearest = neighbours(indexed, probes, own, wanted, only)
+    found = {
+        target: _hits(version, str(target), lists, _scores(indexed, target, lists)) for target, lists in nearest.items()
+    }
+    apart = [[(str(target), hits[row]) for target, hits in found.items()] for row in range(len(own))]
+    if not merged:
+        return apart
+    join = _nearest if comparable else fuse
+    return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
+
+
+def _moved(
+    indexed: IndexedSpace, request: SearchRequest, target: Target, vectors: Vectors, own: Own, k: int, only: Only
+) -> list[list[Neighbor]]:
+    """Return the k nearest items of every query of a target, moved along the axes that a request names."""
+    index, chosen = indexed.indexes[target].index, None if only is None else only(target)
+    return indexed.space.axes_of(target).nearest(request, index, vectors, own, k, chosen)
+
+
+def _bounded(indexed: IndexedSpace, request: SearchRequest, only: Only, target: Target) -> Selection:
+    """Return which items of a target are within a request's bounds of scores, of those that ``only`` chooses."""
+    index, chosen = indexed.indexes[target].index, None if only is None else only(target)
+    return indexed.space.axes_of(target).bounded(request, index, chosen)
+
+
+def _listed(version: Version, indexed: IndexedSpace, request: SearchRequest, only: Only) -> list[HitList]:
+    """Return the first items of every target by the score that a request sorts by."""
+    lists = []
+    for number, query in enumerate(request.queries):
+        for target in indexed.space.targets_for(query.view, request.names):
+            index, chosen = indexed.indexes[target].index, None if only is None else only(target)
+            first = [indexed.space.axes_of(target).first(request, index, chosen)]
+            (hits,) = _hits(version, str(target), first, _scores(indexed, target, first))
+            lists.append(HitList(number, str(target), hits))
+    return lists
+
+
+def _scores(
+    indexed: IndexedSpace, target: Target, lists: Sequence[Sequence[Neighbor]]
+) -> Mapping[int, Mapping[str, float]]:
+    """Return the scores of the items in some lists of a target, by id; none in a space without axes."""
+    if not indexed.space.axes:
+        return {}
+    return indexed.space.axes_of(target).scores_of(indexed.indexes[target].index, lists)
 
 
 def answer_at_hand(
@@ -209,10 +272,17 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
     return groups
 
 
-def _hits(version: Version, target: str, lists: Sequence[Sequence[Neighbor]]) -> list[tuple[Hit, ...]]:
-    """Return the hits of every query."""
+def _hits(
+    version: Version,
+    target: str,
+    lists: Sequence[Sequence[Neighbor]],
+    scores: Mapping[int, Mapping[str, float]] = _NO_SCORES,
+) -> list[Hits]:
+    """Return the hits of every query, with the scores of their items."""
     items = version.shown({item for found in lists for item, _ in found})
-    return [tuple([items[item].hit(distance, target) for item, distance in found]) for found in lists]
+    if not scores:
+        return [tuple([items[item].hit(distance, target) for item, distance in found]) for found in lists]
+    return [tuple([items[item].hit(distance, target, scores[item]) for item, distance in found]) for found in lists]
 
 
 def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

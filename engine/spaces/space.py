@@ -22,6 +22,7 @@ from engine.learners.registry import from_state
 from engine.recipe import Grouping
 from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
+from engine.spaces.scores import Axes, ScoreScale
 from engine.spaces.target import Target
 from engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
 from index.base import Index
@@ -59,6 +60,8 @@ class Space(SpaceDescription):
     """Items that its training did not part, which an evaluation that fits it again does not part either."""
     index: IndexSpec | None = None
     """What holds the vectors of its targets; None: what suits them."""
+    scales: tuple[ScoreScale, ...] = ()
+    """Of the scores in each view; none where the learner names no attributes."""
 
     @cached_property
     def training_keys(self) -> frozenset[str]:
@@ -74,6 +77,15 @@ class Space(SpaceDescription):
     def cross_view(self) -> bool:
         """Whether a query of one view may be matched against the vectors of another."""
         return self.pipeline.capabilities.cross_view
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """The attributes that its vectors are scores of, by name; none where it has none."""
+        return tuple(self.pipeline.names_) if self.scales else ()
+
+    def axes_of(self, target: Target) -> Axes:
+        """Return the axes of a target, where it has some."""
+        return Axes(self.axes, self.scales[self.views.index(target.view)])
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
@@ -225,6 +237,7 @@ class Space(SpaceDescription):
             "pairs": len(self.pairs),
             "constraints": self.constraint_counts and asdict(self.constraint_counts),
             "binary": self.binary,
+            "axes": self.axes,
         }
 
     def to_state(self) -> bytes:
@@ -240,6 +253,7 @@ class Space(SpaceDescription):
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
                 "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
                 "index": asdict(self.index or suitable_index(self.binary, self.rerank)),
+                "scales": [vars(scale) for scale in self.scales],
             }
         )
 
@@ -262,6 +276,7 @@ class Space(SpaceDescription):
             constraint_counts=counts and ConstraintCounts(**counts),
             group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
+            scales=tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
         )
 
 

@@ -17,7 +17,7 @@ from engine.spaces.parts import parts_of
 from engine.spaces.space import Space
 from engine.spaces.training_keys import packed_keys
 from engine.training.examples import examples
-from engine.training.learning import fit_added_views
+from engine.training.learning import fit_added_views, score_scales
 from engine.training.supervision import count_constraints, with_supervision
 
 
@@ -60,7 +60,14 @@ def added_views(
         constraint_counts=counts,
     )
     parts = [parts_of(joined_view(tx, view)) for view in views]
-    return lambda: replace(extended, pipeline=fit_added_views(space.pipeline, training, parts, progress))
+
+    def fitted() -> Space:
+        pipeline = fit_added_views(space.pipeline, training, parts, progress)
+        return replace(
+            extended, pipeline=pipeline, scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :])
+        )
+
+    return fitted
 
 
 def assign(tx: Transaction, space: Space, label: str) -> Callable[[], Space]:

@@ -8,7 +8,8 @@ from engine.learners.cancellation import reporting
 from engine.learners.chain import Chain
 from engine.progress import Progress
 from engine.spaces.parts import Part
-from engine.spaces.pipeline import extend, fit
+from engine.spaces.pipeline import extend, fit, vectors
+from engine.spaces.scores import ScoreScale
 from engine.training.examples import Examples
 from engine.training.supervision import supervision_of
 
@@ -38,6 +39,16 @@ def fit_added_views(
             seen = training.seen_in(*views[: number + 1])
             pipeline = extend(pipeline, list(seen.rows.values()), of_view, supervision_of(pipeline, seen))
     return pipeline
+
+
+def score_scales(pipeline: Chain, training: Examples) -> tuple[ScoreScale, ...]:
+    """Return how the scores of the examples are spread in each view; none where a fitted pipeline names no axes."""
+    if not pipeline.names_:
+        return ()
+    return tuple(
+        ScoreScale.of(vectors(pipeline, rows[present], view))
+        for view, (rows, present) in enumerate(zip(training.rows.values(), training.mask.T, strict=True))
+    )
 
 
 def _reporting(progress: Progress | None) -> AbstractContextManager[None]:

@@ -24,7 +24,7 @@ from engine.training.default_learner import with_learner
 from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
 from engine.training.groups import groups_of
-from engine.training.learning import learn
+from engine.training.learning import learn, score_scales
 from engine.training.supervision import check_notions, check_pairs, count_constraints, with_answers, with_supervision
 from engine.training.tuning import assemble, check_tried, tune
 
@@ -84,7 +84,8 @@ def _fit(
     if recipe.tune is not None:
         recipe, tuning = tune(recipe, parts, given, progress)
     fitted = learn(assemble(recipe, parts), given, progress)
-    return replace(space, spec=recipe.spec, pipeline=fitted, settings=recipe.all_settings(), tuning=tuning)
+    settings, scales = recipe.all_settings(), score_scales(fitted, given)
+    return replace(space, spec=recipe.spec, pipeline=fitted, settings=settings, tuning=tuning, scales=scales)
 
 
 def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:

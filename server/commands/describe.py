@@ -166,6 +166,8 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
     """Yields what is known of a space's training beyond its line in the table."""
     if space.added:
         yield f"{', '.join(space.added)} added later"
+    if space.axes:
+        yield f"scores of {', '.join(space.axes)}"
     if space.pairs:
         yield f"learned from {space.pairs} pairs of similar items"
     if space.rerank:

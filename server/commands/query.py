@@ -36,8 +36,12 @@ class QueryOptions:
         """Whether there is any query."""
         return any(one is not None for one in (self.image, self.text, self.key, self.vector))
 
-    def queries(self) -> "list[Query]":
-        """The queries, of which exactly one must be given; feature rows are a query each."""
+    def queries(self, listing: bool = False) -> "list[Query]":
+        """The queries, of which exactly one must be given; feature rows are a query each. A ``listing`` needs none."""
+        if listing and not self.given():
+            from engine.query import Query
+
+            return [Query(self.view)]
         if sum(one is not None for one in (self.image, self.text, self.key, self.vector)) != 1:
             raise typer.BadParameter("give exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
         from engine.query import Query

@@ -12,13 +12,14 @@ from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
 from server.commands.query import QueryOptions
+from server.commands.scores import ScoreOptions, score_cells
 
 if TYPE_CHECKING:
-    from engine.query import HitList, Query, SearchRequest
+    from engine.query import HitList, SearchRequest
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
-COLUMNS = ("query", "rank", "key", "distance", "target", "labels", "attributes", "text", "source")
+COLUMNS = ("query", "rank", "key", "distance", "target", "labels", "attributes", "text", "source", "scores")
 """Of the CSV: the query's position, the rank in its list, and the hit."""
 
 
@@ -62,14 +63,14 @@ class SearchOptions:
         str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
     ] = None
 
-    def request(self, query: QueryOptions) -> "SearchRequest":
+    def request(self, query: QueryOptions, scores: ScoreOptions) -> "SearchRequest":
         """The request of these options; raises typer.BadParameter for those that contradict each other."""
         if self.merge and self.group_by:
             raise typer.BadParameter("lists are either merged or grouped by target")
         from engine.query import Filter, SearchRequest
 
         return SearchRequest(
-            query.queries(),
+            query.queries(listing=bool(scores.sort_by)),
             targets=names(query.targets),
             k=self.k,
             space=query.space,
@@ -81,6 +82,7 @@ class SearchOptions:
             ),
             merge=True if self.merge else False if self.group_by else None,
             weights=self._weights(),
+            **scores.fields(),
         )
 
     def _weights(self) -> dict[str, float]:
@@ -95,20 +97,22 @@ def search(
     name: NameArgument,
     query: QueryOptions,
     options: SearchOptions,
+    scores: ScoreOptions,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
     """Find the nearest items, within and across views.
 
-    The query is a picture, words, an item of the collection, or feature rows in a file.
+    The query is a picture, words, an item of the collection, or feature rows in a file. Where a space has scores of
+    attributes, hits may have more or less of them than the query.
     """
     check_format(as_json, as_csv)
     if options.sheet is not None:
         from server.drawing.sheet import check_sheet
 
         check_sheet(options.sheet)
-    request = options.request(query)
+    request = options.request(query, scores)
     with connection.collection(name) as collection:
         results = collection.search(request)
         if options.sheet is not None:
@@ -121,7 +125,7 @@ def search(
     elif as_csv:
         print_csv(COLUMNS, _lines(results))
     else:
-        _print(request.queries, results)
+        _print(request, results, scores)
         if options.sheet is not None:
             typer.echo(f"wrote {options.sheet}")
 
@@ -142,16 +146,20 @@ def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
             yield hit_list.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
 
 
-def _print(queries: "Sequence[Query]", results: "Sequence[HitList]") -> None:
+def _print(request: "SearchRequest", results: "Sequence[HitList]", options: ScoreOptions) -> None:
     for hit_list in results:
-        query = queries[hit_list.query]
-        number = f"query {hit_list.query}: " if len(queries) > 1 else ""
-        title = f"{number}{query.view} query -> {hit_list.target or 'all targets, merged'}"
+        query = request.queries[hit_list.query]
+        number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
+        asked = "every item" if request.listing else f"{query.view} query"
+        title = f"{number}{asked} -> {hit_list.target or 'all targets, merged'}"
         merged = ["target"] if not hit_list.target else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
-        rows = table(">rank", ">distance", "key", "labels", *merged, *texts, *sources, title=title)
+        shown = options.shown(request.axes, hit_list.hits)
+        scores = [f">{name}" for name in shown]
+        rows = table(">rank", ">distance", "key", "labels", *scores, *merged, *texts, *sources, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
-            rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *more)
+            cells = score_cells(hit.scores, shown)
+            rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *cells, *more)
         show(rows)

@@ -87,6 +87,86 @@ class SearchRequest(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class MoreEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class LessEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class AtLeastEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class AtMostEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     COLLECTION_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
     TARGETS_FIELD_NUMBER: _builtins.int
@@ -96,6 +176,12 @@ class SearchRequest(_message.Message):
     MERGE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     WEIGHTS_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    LESS_FIELD_NUMBER: _builtins.int
+    HOLD_FIELD_NUMBER: _builtins.int
+    AT_LEAST_FIELD_NUMBER: _builtins.int
+    AT_MOST_FIELD_NUMBER: _builtins.int
+    SORT_BY_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -107,6 +193,10 @@ class SearchRequest(_message.Message):
     view, whose distances are on a common scale; these lists are merged by distance. Other lists are merged by
     reciprocal rank fusion: hits that are nearest in every list that has them come first, equal distances have equal
     ranks, and a hit that a list lacks, perhaps because its item lacks the view, is ranked there with the last one.
+    """
+    sort_by: _builtins.str
+    """An axis: every list is in the order of these scores, the greatest first; of "-natural" the least. Queries without
+    an input then list the first k of all items.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -131,6 +221,27 @@ class SearchRequest(_message.Message):
         "head=2,wing=1".
         """
 
+    @_builtins.property
+    def more(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """How much more of some attributes the hits shall have than the query, by the axes of the space, in standard
+        deviations of the training items' scores, above 0. The query is moved so far, other attributes going along as they
+        do in the training items, and the hits are nearest to where it is then, by Euclidean distance in scores; exact.
+        """
+
+    @_builtins.property
+    def less(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """How much less of some attributes, likewise."""
+
+    @_builtins.property
+    def hold(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Attributes that do not go along; "all": none does."""
+
+    @_builtins.property
+    def at_least(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """Bounds of the scores of hits, by axis: conditions like those of filter."""
+
+    @_builtins.property
+    def at_most(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]: ...
     def __init__(
         self,
         *,
@@ -143,10 +254,16 @@ class SearchRequest(_message.Message):
         merge: _builtins.bool | None = ...,
         options: _struct_pb2.Struct | None = ...,
         weights: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        more: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        less: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        hold: _abc.Iterable[_builtins.str] | None = ...,
+        at_least: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        at_most: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        sort_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "collection", b"collection", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options", "queries", b"queries", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "collection", b"collection", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
@@ -163,6 +280,26 @@ Global___SearchRequest: _TypeAlias = SearchRequest  # noqa: Y015
 class Hit(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class ScoresEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ITEM_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     DISTANCE_FIELD_NUMBER: _builtins.int
@@ -170,13 +307,14 @@ class Hit(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    SCORES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
     distance: _builtins.float
     """Euclidean distance, not squared; in a binary space without reranking, the number of differing bits. Smaller is
-    nearer.
+    nearer. 0 where the query has no input.
     """
     target: _builtins.str
     """Target in which it was found; in a merged list, that of its best hit."""
@@ -188,6 +326,10 @@ class Hit(_message.Message):
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct: ...
+    @_builtins.property
+    def scores(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
+
     def __init__(
         self,
         *,
@@ -198,11 +340,12 @@ class Hit(_message.Message):
         labels: _abc.Iterable[_builtins.str] | None = ...,
         attributes: _struct_pb2.Struct | None = ...,
         text: _builtins.str = ...,
+        scores: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -221,7 +364,7 @@ class HitList(_message.Message):
     """Empty in a merged list."""
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
-        """Nearest first."""
+        """Nearest first, or in the order of a score."""
 
     def __init__(
         self,

@@ -1,0 +1,201 @@
+"""Scores of an attribute space: what they are shown in, items bounded and sorted by them, and queries moved along axes.
+
+An axis is a column of the vectors that the learner names, one for each relative attribute. A score is shown in standard
+deviations from the mean of the training items, and so are all amounts and distances here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError, NotFoundError
+from engine.learners.cancellation import checkpoint
+from engine.query import EVERY_AXIS, HitList, SearchRequest
+from engine.spaces.neighbor import Neighbor
+from index.base import Ids, Index, Selection
+
+Scores = NDArray[np.float64]
+"""(n, D), a row for each item or query."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreScale:
+    """How the vectors of one view's training items are spread."""
+
+    mean: NDArray[np.float64]
+    """(D,)"""
+    covariance: NDArray[np.float64]
+    """(D, D)"""
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32]) -> Self:
+        """Return the scale of the training items' vectors, (n, D)."""
+        columns = vectors.astype(np.float64)
+        return cls(columns.mean(axis=0), np.atleast_2d(np.cov(columns, rowvar=False, bias=True)))
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """The standard deviation of each column, (D,); 1 where a column is constant."""
+        found = np.sqrt(np.diag(self.covariance))
+        return np.where(found > 0, found, 1.0)
+
+    def scores(self, vectors: NDArray[Any]) -> Scores:
+        """Return the scores of vectors, (n, D)."""
+        return np.asarray((vectors - self.mean) / self.deviations)
+
+    def moved(self, scores: Scores, amounts: Mapping[int, float], held: Sequence[int] = ()) -> Scores:
+        """Return scores, (n, D), moved by amounts on some columns, not at all on those held, and on others along.
+
+        The others go to where they are expected: as far as in the conditional mean of a Gaussian distribution with the
+        covariance of the training items, given how far the first two move.
+        """
+        correlation = self.covariance / np.outer(self.deviations, self.deviations)
+        given = [*amounts, *held]
+        step = np.array([*amounts.values(), *(0.0 for _ in held)])
+        along = correlation[:, given] @ np.linalg.pinv(correlation[np.ix_(given, given)], hermitian=True) @ step
+        along[given] = step  # where columns are one, no mean is what all of them ask
+        return np.asarray(scores + along)
+
+
+class ScoredItems(NamedTuple):
+    """Items of one target with their scores."""
+
+    ids: Ids
+    """(n,), ascending."""
+    scores: Scores
+
+    @classmethod
+    def of(cls, index: Index, scale: ScoreScale, only: Selection | None) -> Self:
+        """Return the items of an index, those that ``only`` chooses."""
+        ids = index.ids()
+        if only is not None:
+            ids = np.intersect1d(ids, only.ids, assume_unique=True)
+        return cls(ids, scale.scores(index.get(ids)))
+
+    def within(self, least: Mapping[int, float], most: Mapping[int, float]) -> Ids:
+        """Return the ids of the items whose scores on some columns lie within bounds, which belong to them."""
+        inside = np.ones(len(self.ids), bool)
+        for column, bound in least.items():
+            inside &= self.scores[:, column] >= bound
+        for column, bound in most.items():
+            inside &= self.scores[:, column] <= bound
+        return self.ids[inside]
+
+    def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[list[Neighbor]]:
+        """Return the k nearest items of each point, (q, D), without its own; equal distances in the order of ids."""
+        found = []
+        for point, item in zip(points, own, strict=True):
+            checkpoint()
+            squares = np.square(self.scores - point).sum(axis=1)
+            if item is not None:
+                squares[self.ids == item] = np.inf
+            order = _first(squares, k)
+            found.append([Neighbor(int(self.ids[at]), math.sqrt(squares[at])) for at in order if squares[at] < np.inf])
+        return found
+
+    def first(self, column: int, sign: int, k: int) -> list[Neighbor]:
+        """Return the k items with the greatest scores on a column, or with -1 the least; their distances are 0."""
+        return [Neighbor(int(self.ids[at]), 0.0) for at in _first(-sign * self.scores[:, column], k)]
+
+
+def _first(values: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Return the positions of the k least values, (n,), in their order; equal ones in the order of positions."""
+    if len(values) > k:
+        bound = np.partition(values, k - 1)[k - 1]
+        some = np.flatnonzero(values <= bound)
+        return some[np.argsort(values[some], kind="stable")[:k]]
+    return np.argsort(values, kind="stable")
+
+
+class Axes(NamedTuple):
+    """The axes of one target."""
+
+    names: tuple[str, ...]
+    scale: ScoreScale
+
+    def bounded(self, request: SearchRequest, index: Index, only: Selection | None) -> Selection:
+        """Return which items of an index are within a request's bounds, of those that ``only`` chooses."""
+        items = ScoredItems.of(index, self.scale, only)
+        return index.selection(items.within(self._columns(request.at_least), self._columns(request.at_most)))
+
+    def nearest(
+        self,
+        request: SearchRequest,
+        index: Index,
+        vectors: NDArray[Any],
+        own: Sequence[int | None],
+        k: int,
+        only: Selection | None,
+    ) -> list[list[Neighbor]]:
+        """Return the k nearest items of each query, moved as the request asks; ``vectors`` are (q, D)."""
+        amounts = self._columns(request.moved)
+        held = [at for at, name in enumerate(self.names) if name in request.hold or EVERY_AXIS in request.hold]
+        points = self.scale.moved(self.scale.scores(vectors), amounts, [at for at in held if at not in amounts])
+        return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
+
+    def first(self, request: SearchRequest, index: Index, only: Selection | None) -> list[Neighbor]:
+        """Return the request's k first items by score."""
+        name, sign = order_of(request)
+        return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, request.k)
+
+    def scores_of(self, index: Index, lists: Iterable[Sequence[Neighbor]]) -> dict[int, dict[str, float]]:
+        """Return the scores of the items of an index that are in some lists, by name in its order."""
+        names = sorted(range(len(self.names)), key=self.names.__getitem__)
+        ids = np.unique(np.array([one.item for one in chain(*lists)], np.int64))
+        rows = self.scale.scores(index.get(ids)).tolist()
+        return {item: {self.names[at]: row[at] for at in names} for item, row in zip(ids.tolist(), rows, strict=True)}
+
+    def _columns(self, values: Mapping[str, float]) -> dict[int, float]:
+        return {self.names.index(name): value for name, value in values.items()}
+
+
+def order_of(request: SearchRequest) -> tuple[str, int]:
+    """Return the axis that a request sorts by, and 1 for the greatest score first or -1 for the least."""
+    return (request.sort_by[1:], -1) if request.sort_by.startswith("-") else (request.sort_by, 1)
+
+
+def in_order(request: SearchRequest, lists: Sequence[HitList]) -> list[HitList]:
+    """Return hit lists in the order of the score that a request sorts by; else as they are."""
+    if not request.sort_by:
+        return list(lists)
+    name, sign = order_of(request)
+    return [replace(one, hits=tuple(sorted(one.hits, key=lambda hit: -sign * hit.scores[name]))) for one in lists]
+
+
+def check_scores(request: SearchRequest) -> None:
+    """Raise InvalidInputError for what no attribute space could answer."""
+    for flag, values in (("more", request.more), ("less", request.less)):
+        for name, amount in values.items():
+            if not (math.isfinite(amount) and amount > 0):
+                raise InvalidInputError(f"{flag} {name}={amount:g}: give standard deviations above 0, such as {name}=2")
+    for flag, values in (("at_least", request.at_least), ("at_most", request.at_most)):
+        if wrong := [name for name, bound in values.items() if not math.isfinite(bound)]:
+            raise InvalidInputError(f"{flag} {wrong[0]}: give a bound in standard deviations, such as {wrong[0]}=.5")
+    for name in request.at_least.keys() & request.at_most.keys():
+        if request.at_least[name] > request.at_most[name]:
+            raise InvalidInputError(f"no item has {name} above {request.at_least[name]:g} and below its at_most")
+    if twice := sorted((request.more.keys() & request.less.keys()) | (set(request.hold) & request.moved.keys())):
+        raise InvalidInputError(f"{twice[0]!r} cannot move both ways, or move and be held: name it once")
+    if request.hold and not request.moved:
+        raise InvalidInputError("hold says what stays while something moves: name that by more or less")
+    if request.listing and (request.moved or request.weights or request.merge):
+        raise InvalidInputError("a list of items by score has no query to move, to weigh or to merge: give one")
+    if request.moved and request.weights:
+        raise InvalidInputError("weights are of notions, more and less of attributes: give one of the two")
+
+
+def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:
+    """Raise NotFoundError unless a space of some axes has all that a request names; InvalidInputError for no axes."""
+    asked = request.axes
+    if asked and not names:
+        raise InvalidInputError(
+            f"space {space!r} has no named attributes, so no {asked[0]!r}: train one that has, by --learner attributes "
+            "with orderings of the classes"
+        )
+    if unknown := [name for name in asked if name not in names]:
+        raise NotFoundError(f"space {space!r} has no attribute {unknown[0]!r}; there are: {', '.join(names)}")

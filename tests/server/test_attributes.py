@@ -1,0 +1,124 @@
+"""Searches by scores of attributes from the command line, here and over gRPC."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner
+from terminal import BACKENDS, done, reached, run, told
+
+from engine.home import Home
+
+WIDTH = dict(zip(CLASSES, LEVELS["width"], strict=True))
+SEARCH = ("search", "animals", "--view", "view")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with such items and their attributes learned, to be copied."""
+    folder = tmp_path_factory.mktemp("attributes")
+    fill_animals(Home(folder / "home"))
+    done("train", "animals", *learner(), "--home", folder / "home")
+    return folder / "home"
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iterator[list[str]]:
+    """The options by which commands reach a copy of it."""
+    with reached(Home(shutil.copytree(trained, tmp_path / "home")), request.param) as options:
+        yield options
+
+
+def hits(where: list[str], *options: object) -> list[dict]:
+    (found,) = told(*SEARCH, "-k", 10, *options, *where)["results"]
+    return found["hits"]
+
+
+def mean(found: list[dict], attribute: str) -> float:
+    return float(np.mean([hit["scores"][attribute] for hit in found]))
+
+
+def test_a_space_names_its_attributes_and_hits_have_their_scores(where: list[str]) -> None:
+    """In standard deviations of the training items, which here are all."""
+    (space, raw) = told("show", "animals", *where)["spaces"]
+    assert (space["axes"], raw["axes"]) == (["width", "height"], [])
+    assert "scores of width, height" in done("show", "animals", *where)
+    everything = hits(where, "--sort-by", "width", "-k", 1000)
+    assert len(everything) == len(CLASSES) * EACH
+    for attribute in LEVELS:
+        scores = [hit["scores"][attribute] for hit in everything]
+        assert (np.mean(scores), np.std(scores)) == pytest.approx((0, 1), abs=1e-5)
+    levels = [WIDTH[hit["key"].partition("/")[0]] for hit in everything]
+    assert np.corrcoef(levels, [hit["scores"]["width"] for hit in everything])[0, 1] > 0.9
+    assert all(hit["scores"] == {} for hit in hits(where, "--key", key(0), "--space", "raw"))
+
+
+def test_hits_are_sorted_by_a_score(where: list[str]) -> None:
+    """Those that a query finds, or without one all items; with filters, too."""
+    near = hits(where, "--key", key(60))
+    for sort_by, sign in (("height", 1), ("-height", -1)):
+        found = hits(where, "--key", key(60), "--sort-by", sort_by)
+        assert {hit["key"] for hit in found} == {hit["key"] for hit in near}
+        scores = [sign * hit["scores"]["height"] for hit in found]
+        assert scores == sorted(scores, reverse=True)
+    least = hits(where, "--sort-by", "-width", "--filter-label", "bee", "--filter-label", "cat")
+    everything = hits(where, "--sort-by", "-width", "-k", 1000)
+    expected = [hit["key"] for hit in everything if hit["labels"][0] in ("bee", "cat")]
+    assert [hit["key"] for hit in least] == expected[:10]
+    assert {hit["distance"] for hit in least} == {0.0}
+
+
+def test_bounds_of_scores_are_a_filter(where: list[str]) -> None:
+    """What is found is what is nearest of all that is within them, whichever other filters there are."""
+    nearest = hits(where, "--key", key(60), "-k", 1000)
+    within = [hit["key"] for hit in nearest if hit["scores"]["width"] >= 0.5 and hit["scores"]["height"] <= 0.9]
+    bounds = ("--at-least", "width=.5", "--at-most", "height=.9")
+    assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds)] == within[:10]
+    dogs = [one for one in within if one.startswith("dog")]
+    assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds, "--filter-prefix", "dog/")] == dogs[:10]
+    assert hits(where, "--key", key(60), "--at-least", "width=50") == []
+    listed = hits(where, "--sort-by", "width", *bounds, "-k", 1000)
+    assert {hit["key"] for hit in listed} == set(within) - {key(60)}
+
+
+def test_more_of_an_attribute_and_others_held(where: list[str]) -> None:
+    """The hits have more of it, or less, than those of the query alone; what is held stays nearer."""
+    for number in range(60, 72):
+        query = ("--key", key(number))
+        plain, more = hits(where, *query), hits(where, *query, "--more", "width=1")
+        assert mean(more, "width") > mean(plain, "width") + 0.5
+        assert mean(hits(where, *query, "--less", "width=1"), "width") < mean(plain, "width") - 0.5
+        held = hits(where, *query, "--more", "width=1", "--hold", "height")
+        assert held == hits(where, *query, "--more", "width=1", "--hold", "all")
+        assert key(number) not in {hit["key"] for hit in held}
+    two = hits(where, *query, "--more", "width=1", "--less", "height")
+    assert mean(two, "height") < mean(plain, "height")
+
+
+def test_a_table_shows_the_scores_that_are_asked_for(where: list[str]) -> None:
+    assert "height" not in done(*SEARCH, "--key", key(0), "--more", "width", *where)
+    assert "height" in done(*SEARCH, "--key", key(0), "--more", "width", "--scores", *where)
+    assert "every item -> view" in done(*SEARCH, "--sort-by", "width", *where)
+    assert '"{""height"": ' in done(*SEARCH, "--key", key(0), "--csv", *where)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--key", "ant/00", "--more", "depth"), "there are: width, height"),
+        (("--key", "ant/00", "--more", "width", "--space", "raw"), "no named attributes"),
+        (("--key", "ant/00", "--more", "width=much"), "takes an attribute and a number"),
+        (("--key", "ant/00", "--more", "width=-1"), "above 0"),
+        (("--key", "ant/00", "--hold", "width"), "more or less"),
+        (("--at-least", "width=0"), "exactly one of"),
+        (("--sort-by", "width", "--more", "width"), "no query to move"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_the_way_out(
+    where: list[str], options: tuple[str, ...], message: str
+) -> None:
+    result = run(*SEARCH, *options, *where)
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.replace("│", " ").split())
