@@ -12,6 +12,7 @@ MODULES: Mapping[str, str] = {
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",
     "attributes-lmnn": "attributes_lmnn.benchmark",
+    "more-less": "more_less.benchmark",
     "fantope-toy": "fantope_toy.benchmark",
     "isolet": "isolet.benchmark",
     "joint-poses": "joint.pose_curves",
