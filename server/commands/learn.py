@@ -46,6 +46,13 @@ class RecipeOptions:
             "notion says in what sense each was made.",
         ),
     ] = None
+    orderings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.txt",
+            help="To learn scores of attributes: lines of attribute: class < class ~ class, the least first.",
+        ),
+    ] = None
     answers: Annotated[
         bool, typer.Option("--answers", help="Learn from what people answered to crossview compare.")
     ] = False
@@ -78,9 +85,9 @@ class RecipeOptions:
         from engine.recipe import Recipe
 
         fields: dict[str, Any] = {
-            "spec": self.learner or None,
+            "spec": self.learner or ("attributes" if self.orderings else None),
             "dim": self.dim,
-            "settings": settings(self.settings, "--set"),
+            "settings": {**settings(self.settings, "--set"), **self._orderings()},
             "pairs": self._pairs(),
             "constraints": read_constraints(self.constraints),
             "answers": self.answers,
@@ -98,6 +105,16 @@ class RecipeOptions:
         from engine.ingest.comparison_files import read_pairs
 
         return read_pairs(self.pairs)
+
+    def _orderings(self) -> dict[str, Any]:
+        """The settings of the learner of attributes that a file of orderings states."""
+        if self.orderings is None:
+            return {}
+        if self.learner and self.learner.rpartition(",")[2].strip() != "attributes":
+            raise typer.BadParameter(f"--orderings is for the learner attributes, not for {self.learner}")
+        from engine.ingest.orderings_file import read_orderings
+
+        return read_orderings(self.orderings).settings()
 
     def _tune(self) -> "Tune | None":
         if not self.tune:

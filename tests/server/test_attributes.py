@@ -122,3 +122,16 @@ def test_what_cannot_be_answered_is_refused_with_the_way_out(
     result = run(*SEARCH, *options, *where)
     assert result.exit_code != 0
     assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: Path) -> None:
+    """It is the learner's settings, here and over gRPC, and no other learner takes it."""
+    path = tmp_path / "orderings.txt"
+    path.write_text("width: ant < bee < cat < dog < elk\nheight: bee < ant < elk < cat < dog\n", encoding="utf-8")
+    made = told("train", "animals", "--views", "view", "--orderings", path, "--space", "filed", *where)
+    assert (made["spec"], made["axes"]) == ("attributes", ["width", "height"])
+    ways = [hits(where, "--space", space, "--sort-by", "height", "-k", 30) for space in ("filed", "attributes")]
+    assert ways[0] == ways[1]
+    refused = run("train", "animals", "--views", "view", "--orderings", path, "--learner", "cca", *where)
+    assert refused.exit_code != 0
+    assert "--orderings is for the learner attributes" in refused.output

@@ -1,0 +1,59 @@
+"""Orderings files say which classes have more of which attribute, and what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import InvalidInputError
+from engine.ingest.orderings_file import read_orderings
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "orderings.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_line_orders_the_classes_of_an_attribute(tmp_path: Path) -> None:
+    """Levels rise from left to right, classes that are as good share one, and comments say nothing."""
+    found = read_orderings(
+        written(
+            tmp_path,
+            "# scenes\nnatural: tall building < city ~ street<road\n\nopen: city<road~street < tall building  # seen\n",
+        )
+    )
+    assert found.names == ("natural", "open")
+    assert found.levels == {"tall building": (0, 2), "city": (1, 0), "street": (1, 1), "road": (2, 1)}
+    assert found.settings()["orderings"]["city"] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no orderings; a line is like 'natural:"),
+        ("# nothing\n", "holds no orderings"),
+        ("natural a < b", "line 1: an ordering is like"),
+        (": a < b", "line 1: an ordering is like"),
+        ("x: a < b\nx: b < a", "line 2: 'x' is ordered in line 1 already"),
+        ("x: a < b < a", "line 1: the class 'a' is named twice"),
+        ("x: a < < b", "line 1: a class is missing beside '<'"),
+        ("x: < b", "line 1: a class is missing"),
+        ("x:", "line 1: a class is missing"),
+        ("x: a ~ b", "line 1: no class has less than another"),
+        ("x: a < b ~ c\ny: a < b", "line 2: 'y' leaves out c, which another attribute orders"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    """Nobody has to guess which line to mend."""
+    with pytest.raises(InvalidInputError, match=message):
+        read_orderings(written(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    """A missing file, a folder and bytes that are no text are told apart."""
+    with pytest.raises(InvalidInputError, match="No such file"):
+        read_orderings(tmp_path / "absent.txt")
+    path = tmp_path / "bytes.txt"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInputError, match="not UTF-8"):
+        read_orderings(path)
