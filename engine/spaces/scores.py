@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,23 +68,30 @@ class ScoredItems(NamedTuple):
 
     ids: Ids
     """(n,), ascending."""
-    scores: Scores
+    columns: NDArray[np.float64]
+    """(D, n): one column of scores after another, because a search goes through them so."""
 
     @classmethod
     def of(cls, index: Index, scale: ScoreScale, only: Selection | None) -> Self:
-        """Return the items of an index, those that ``only`` chooses."""
-        ids = index.ids()
-        if only is not None:
-            ids = np.intersect1d(ids, only.ids, assume_unique=True)
-        return cls(ids, scale.scores(index.get(ids)))
+        """Return the items of an index, those that ``only`` chooses; all of them are remembered with the index."""
+        known = _known.get(index)
+        if known is None or known[0] is not scale:
+            ids = index.ids()
+            known = _known[index] = scale, cls(ids, np.ascontiguousarray(scale.scores(index.get(ids)).T))
+        every = known[1]
+        if only is None:
+            return cls(*every)
+        at = np.searchsorted(every.ids, only.ids)
+        at = at[np.take(every.ids, at, mode="clip") == only.ids] if len(every.ids) else at[:0]
+        return cls(every.ids[at], every.columns[:, at])
 
     def within(self, least: Mapping[int, float], most: Mapping[int, float]) -> Ids:
         """Return the ids of the items whose scores on some columns lie within bounds, which belong to them."""
         inside = np.ones(len(self.ids), bool)
         for column, bound in least.items():
-            inside &= self.scores[:, column] >= bound
+            inside &= self.columns[column] >= bound
         for column, bound in most.items():
-            inside &= self.scores[:, column] <= bound
+            inside &= self.columns[column] <= bound
         return self.ids[inside]
 
     def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[list[Neighbor]]:
@@ -91,7 +99,9 @@ class ScoredItems(NamedTuple):
         found = []
         for point, item in zip(points, own, strict=True):
             checkpoint()
-            squares = np.square(self.scores - point).sum(axis=1)
+            squares = np.zeros(len(self.ids))
+            for column, value in zip(self.columns, point, strict=True):
+                squares += np.square(column - value)
             if item is not None:
                 squares[self.ids == item] = np.inf
             order = _first(squares, k)
@@ -100,7 +110,12 @@ class ScoredItems(NamedTuple):
 
     def first(self, column: int, sign: int, k: int) -> list[Neighbor]:
         """Return the k items with the greatest scores on a column, or with -1 the least; their distances are 0."""
-        return [Neighbor(int(self.ids[at]), 0.0) for at in _first(-sign * self.scores[:, column], k)]
+        return [Neighbor(int(self.ids[at]), 0.0) for at in _first(-sign * self.columns[column], k)]
+
+
+_known: WeakKeyDictionary[Index, tuple[ScoreScale, ScoredItems]] = WeakKeyDictionary()
+"""The items of indexes that were searched by scores, while the indexes live: making them takes longer than the rest of
+a search."""
 
 
 def _first(values: NDArray[np.float64], k: int) -> NDArray[np.intp]:
