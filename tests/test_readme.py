@@ -56,6 +56,16 @@ def test_the_tour(tmp_path: Path) -> None:
     assert (tmp_path / "leaves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
+def test_the_guide_of_attributes(tmp_path: Path) -> None:
+    """Every line of it runs as it stands, and so does its program."""
+    output = run(["bash", "-euc", "".join(blocks("docs/guides/attributes.md", "sh"))], tmp_path)
+    assert "wrote moods/sheet.png" in output
+    assert "scores of busy, light" in output
+    (program,) = blocks("docs/guides/attributes.md", "python")
+    run([sys.executable, "-c", program + "assert len(busiest.hits) == 5"], tmp_path)
+
+
 def test_the_readme_is_short() -> None:
     """A reader sees all of it in a few minutes."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150

@@ -1,0 +1,150 @@
+"""The demo of attributes: pictures that are more or less busy, warm and light, searched for more or less of these."""
+
+import colorsys
+import json
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFilter
+
+from engine.home import Home
+from engine.item import IndexOptions
+from engine.query import HitList, Query, SearchRequest
+from engine.recipe import Recipe
+from server.backend import CollectionBackend
+from server.demo.pictures import SIZE, Rng
+from server.demo.story import Connect, Echo, command, served
+from server.drawing.results import strips
+from server.drawing.sheet import Strip, write_sheet
+
+NAME = "moods"
+VIEW = "color+gist"
+EXTRACTORS = ("color", "gist")
+ATTRIBUTES = ("busy", "warm", "light")
+CLASSES: Mapping[str, tuple[int, int, int]] = {
+    "night": (0, 0, 0),
+    "sky": (0, 0, 2),
+    "snow": (0, 1, 3),
+    "meadow": (1, 1, 2),
+    "sand": (1, 2, 3),
+    "dusk": (2, 2, 0),
+    "market": (2, 3, 2),
+    "embers": (3, 2, 1),
+    "fire": (3, 3, 1),
+}
+"""How much of each attribute each class has, from 0 to 3: what is busier is warmer as a rule."""
+HUES = (0.6, 0.4, 0.14, 0.01)
+VALUES = (0.2, 0.45, 0.7, 0.95)
+"""The hues of 0 to 3 of warm, and the brightness of so much of light."""
+PER_CLASS, QUERIES_PER_CLASS = 24, 4
+HITS = 8
+SHOWN = "meadow"
+"""The class of the query on the contact sheet."""
+SEARCHES: Mapping[str, Mapping[str, Any]] = {
+    "": {},
+    "--more busy": {"more": {"busy": 2.0}},
+    "--more busy --hold all": {"more": {"busy": 2.0}, "hold": ("all",)},
+    "--less light": {"less": {"light": 2.0}},
+    "--more warm --hold busy": {"more": {"warm": 2.0}, "hold": ("busy",)},
+}
+
+
+def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
+    """Runs the demo in ``folder`` (pictures, queries, home), draws ``sheet``, and prints every step with its command.
+
+    Raises ServerUnavailableError where the server does not start.
+    """
+    began, pictures, home = time.monotonic(), folder / "pictures", folder / "home"
+    count = write_moods(pictures, PER_CLASS, seed=0)
+    write_moods(folder / "queries", QUERIES_PER_CLASS, seed=1)
+    echo(f"Drew {count} pictures of {len(CLASSES)} classes, more or less {', '.join(ATTRIBUTES)}.")
+    command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
+    with Home(home).create(NAME, views=EXTRACTORS, description="More or less busy, warm and light") as made:
+        command(echo, f"index {NAME} {pictures} --labels folder")
+        report = made.index([pictures], IndexOptions(labels="folder"))
+        echo(f"{report.added} pictures in {report.seconds:.1f} s")
+    with served(home, folder / "server.log", echo) as address, connect(address) as server:
+        collection = server.open(NAME)
+        settings = {"orderings": {name: list(levels) for name, levels in CLASSES.items()}, "names": list(ATTRIBUTES)}
+        given = shlex.join(
+            part for name, value in settings.items() for part in ("--set", f"{name}={json.dumps(value)}")
+        )
+        command(echo, f"train {NAME} --learner attributes {given} --views {VIEW} --server {address}")
+        space = collection.train(Recipe(spec="attributes", views=(VIEW,), settings=settings))
+        echo(f"scores of {', '.join(space.axes)}")
+        rows = _search(collection, folder / "queries", address, echo)
+        _measure(collection, folder / "queries", echo)
+        write_sheet(sheet, rows, "Like the picture on the left, but more or less busy, warm, light")
+        echo(f"wrote {sheet}")
+    echo(f"\nDone in {time.monotonic() - began:.0f} s.")
+
+
+def write_moods(folder: Path, per_class: int, seed: int) -> int:
+    """Writes ``folder/CLASS/CLASS-NN.jpg`` for every class; the same seed gives the same pictures. Returns how many."""
+    for position, (name, levels) in enumerate(CLASSES.items()):
+        rng = np.random.default_rng([seed, position])
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for number in range(per_class):
+            _drawn(levels, rng).save(folder / name / f"{name}-{number:02d}.jpg", quality=90)
+    return per_class * len(CLASSES)
+
+
+def _drawn(levels: tuple[int, int, int], rng: Rng) -> Image.Image:
+    """A picture with about so much of each attribute: discs on a ground, more of them where it is busier."""
+    busy, warm, light = np.clip(np.array(levels) + rng.uniform(-0.4, 0.4, 3), 0, 3)
+    hue, value = (float(np.interp(at, range(4), known)) for at, known in ((warm, HUES), (light, VALUES)))
+    width, height = SIZE
+    picture = Image.new("RGB", SIZE, _colour(hue, rng.uniform(0.35, 0.55), value))
+    draw = ImageDraw.Draw(picture)
+    for _ in range(round(2 * 3**busy)):
+        x, y, radius = rng.uniform(0, width), rng.uniform(0, height), rng.uniform(6, 16)
+        ink = _colour(hue + rng.normal(0, 0.02), rng.uniform(0.6, 0.9), value * rng.uniform(0.65, 0.85))
+        draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=ink)
+    noisy = np.asarray(picture.filter(ImageFilter.GaussianBlur(1)), float) + rng.normal(0, 4, (height, width, 1))
+    return Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
+
+
+def _colour(hue: float, saturation: float, value: float) -> tuple[int, int, int]:
+    red, green, blue = (round(255 * part) for part in colorsys.hsv_to_rgb(hue % 1.0, saturation, min(1.0, value)))
+    return red, green, blue
+
+
+def _search(collection: CollectionBackend, queries: Path, address: str, echo: Echo) -> list[Strip]:
+    """Searches by one picture in several ways, a row of the contact sheet each."""
+    picture = queries / SHOWN / f"{SHOWN}-00.jpg"
+    rows: list[Strip] = []
+    for flags, options in SEARCHES.items():
+        command(echo, " ".join(f"search {NAME} {picture} --view {VIEW} {flags} -k {HITS} --server {address}".split()))
+        query = Query(VIEW, image=picture.read_bytes())
+        found = collection.search(SearchRequest([query], k=HITS, **options))
+        (row,) = strips(collection, [query], found)
+        rows.append(replace(row, title=flags or "as it is"))
+    return rows
+
+
+def _measure(collection: CollectionBackend, queries: Path, echo: Echo) -> None:
+    """Tells how the classes of the hits change with more of each attribute, over the new pictures."""
+    pictures = [path.read_bytes() for path in sorted(queries.rglob("*.jpg"))]
+    asked = [Query(VIEW, image=picture) for picture in pictures]
+    before = _levels(collection.search(SearchRequest(asked, k=HITS)))
+    echo(f"mean levels of {HITS} hits, over {len(asked)} new pictures: {_told(before)}")
+    for attribute in ATTRIBUTES:
+        for hold in ((), ("all",)):
+            request = SearchRequest(asked, k=HITS, more={attribute: 2.0}, hold=hold)
+            change = _levels(collection.search(request)) - before
+            echo(f"  --more {attribute}{' --hold all' if hold else ''}: {_told(change, sign='+')}")
+
+
+def _levels(results: list[HitList]) -> NDArray[np.float64]:
+    """How much of each attribute the classes of the hits have, on average."""
+    return np.asarray(np.mean([CLASSES[hit.labels[0]] for one in results for hit in one.hits], axis=0))
+
+
+def _told(levels: NDArray[np.float64], sign: str = "") -> str:
+    return ", ".join(f"{name} {level:{sign}.2f}" for name, level in zip(ATTRIBUTES, levels.tolist(), strict=True))
