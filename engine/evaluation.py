@@ -9,6 +9,7 @@ from engine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
+    from engine.learners.comparisons import Taxonomy
     from engine.recipe import Grouping
 
 LENGTHS = (5, 10, 30, 50, 70, 100)
@@ -62,11 +63,15 @@ class EvaluationRequest:
     found. Of as many, the standard error of a share is below .012."""
     constraints: "ItemComparisons | None" = None
     """Measure how well distances within the view agree with these, in place of retrieval by labels."""
+    taxonomy: "Taxonomy | None" = None
+    """A tree of the labels, by which wrong votes are measured, too; None: that of the first space trained with one."""
 
     def __post_init__(self) -> None:
         if len(set(self.spaces)) < len(self.spaces):
             raise InvalidInputError(f"name each space once, not {', '.join(self.spaces)}")
         self._check_databases()
+        if self.taxonomy is not None and (self.constraints is not None or self.by == ITEMS):
+            raise InvalidInputError("a taxonomy measures votes of labels: leave it out by items and by constraints")
         if self.by not in ("", *BY):
             raise InvalidInputError(f"what is relevant goes by {' or '.join(BY)}, not by {self.by!r}")
         if any(length < 1 for length in self.k):
@@ -105,9 +110,12 @@ class EvaluationRow:
     metric: str
     """``accuracy``, ``precision`` or ``map``; in a mixed database also ``unseen_share``: the share of held-out items
     among the first k, divided by their share among all that the query can find; 1 is in proportion, and below 1 the
-    trained items keep the others out. By items ``recall``, the share of queries that find their own item among the
-    first k, and ``median_rank``, the median over queries of the rank that it has, from 1. By comparisons ``order``, the
-    share of triplets or quadruplets in order, or ``auc``, the area under the ROC curve of pairs."""
+    trained items keep the others out. By a taxonomy ``hierarchical_accuracy``, the mean over queries of 1 where the
+    vote is right, 1/2 where it is for a sibling class and else 0, and ``lca_loss``, the mean height of the lowest
+    common ancestor of the vote and the query's class over the height of the tree. By items ``recall``, the share of
+    queries that find their own item among the first k, and ``median_rank``, the median over queries of the rank that it
+    has, from 1. By comparisons ``order``, the share of triplets or quadruplets in order, or ``auc``, the area under the
+    ROC curve of pairs."""
     k: int | None
     """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
@@ -132,7 +140,7 @@ class EvaluationDifference:
     metric: str
     k: int | None
     value: float
-    """Above 0 where the space is better than the first; of a median_rank below 0."""
+    """Above 0 where the space is better than the first; of a median_rank and an lca_loss below 0."""
     database: str = ""
     standard_error: float | None = None
     """Of the mean of the paired differences, over queries, comparisons or splits; None where they are too few."""

@@ -8,6 +8,7 @@ from engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
+    from engine.learners.comparisons import Taxonomy
 
 DEFAULT = "default"
 """In place of a learner: the one that suits what is known of the items, and the name of its space."""
@@ -75,6 +76,8 @@ class Recipe:
     """How the settings that are not given are chosen; None: they are the learner's defaults."""
     constraints: "ItemComparisons | None" = None
     """What a metric is learned from; None: what the learner draws, from labels as a rule."""
+    taxonomy: "Taxonomy | None" = None
+    """A tree whose leaves are the labels, for a metric by which siblings are nearer than other classes."""
     answers: bool = False
     """Whether what people answered (``Collection.questions``) takes the place of ``constraints``."""
     rerank: int = 0

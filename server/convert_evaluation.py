@@ -2,7 +2,14 @@
 
 from engine.errors import InvalidInputError
 from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
-from server.convert_training import from_comparisons, from_grouping, to_comparisons, to_grouping
+from server.convert_training import (
+    from_comparisons,
+    from_grouping,
+    from_taxonomy,
+    to_comparisons,
+    to_grouping,
+    to_taxonomy,
+)
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
 
@@ -20,13 +27,20 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
         max_queries=message.max_queries if message.HasField("max_queries") else EvaluationRequest.max_queries,
         group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
+        taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
     )
 
 
 def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
     """The message of a request, for any collection."""
     constraints = None if request.constraints is None else from_comparisons(request.constraints)
-    return to_message(pb.EvaluateRequest, request, constraints=constraints, group_by=from_grouping(request.group_by))
+    return to_message(
+        pb.EvaluateRequest,
+        request,
+        constraints=constraints,
+        group_by=from_grouping(request.group_by),
+        taxonomy=from_taxonomy(request.taxonomy),
+    )
 
 
 def to_evaluation(message: pb.Evaluation) -> Evaluation:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
-from engine.learners.comparisons import KINDS, Comparisons
+from engine.learners.comparisons import KINDS, Comparisons, Taxonomy
 from engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -24,6 +24,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
         tune=to_tune(message.tune) if message.HasField("tune") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
         group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
+        taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
     )
 
 
@@ -37,6 +38,7 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
         tune=None if recipe.tune is None else to_message(pb.Tune, recipe.tune),
         constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
         group_by=from_grouping(recipe.group_by),
+        taxonomy=from_taxonomy(recipe.taxonomy),
     )
 
 
@@ -62,6 +64,19 @@ def to_grouping(message: pb.Grouping) -> Grouping:
 def from_grouping(grouping: Grouping | None) -> pb.Grouping | None:
     """The message of which items belong together; None for None."""
     return None if grouping is None else to_message(pb.Grouping, grouping)
+
+
+def to_taxonomy(message: pb.Taxonomy) -> Taxonomy:
+    """A tree of classes; raises InvalidInputError for what is none."""
+    try:
+        return to_value(Taxonomy, message)
+    except ValueError as error:
+        raise InvalidInputError(f"this is no taxonomy: {error}") from error
+
+
+def from_taxonomy(taxonomy: Taxonomy | None) -> pb.Taxonomy | None:
+    """The message of a tree of classes; None for None."""
+    return None if taxonomy is None else pb.Taxonomy(parents=taxonomy.parents)
 
 
 def to_comparisons(message: pb.Comparisons) -> ItemComparisons:

@@ -53,7 +53,7 @@ MAY_IMPORT = {
     },
     "server.commands": {
         *("server", "server.demo", "server.drawing"),
-        *("engine", "engine.questions", "engine.ingest", "engine.spaces", "engine.training", "features"),
+        *("engine", "engine.questions", "engine.ingest", "engine.spaces", "engine.training", "features", COMPARISONS),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
     "server.drawing": {"engine"},

@@ -15,7 +15,7 @@ from engine.learners import aliases
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import check_settings, flattened, grouped
-from engine.learners.supervision import Supervision, checked_classes, checked_mask, refuse_notions
+from engine.learners.supervision import Supervision, checked_classes, checked_mask, refuse_notions, refuse_taxonomy
 from engine.learners.threads import one_blas_thread, over
 
 Rows = NDArray[np.float64]
@@ -233,10 +233,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         if needs_classes and given.classes is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         views, mask = self._validated_views(X, given.mask)
-        check_consistent_length(views[0], *(given.notion_classes or {}).values())
         classes = checked_classes(given.classes, self.capabilities.multilabel) if needs_classes else None
-        if needs_classes:
-            check_consistent_length(views[0], classes)
+        check_consistent_length(views[0], classes, *(given.notion_classes or {}).values())
         return views, replace(given, classes=classes, mask=mask)
 
     def _needs_classes(self, given: Supervision) -> bool:
@@ -249,6 +247,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
         if given.comparisons is not None and not self.capabilities.takes_comparisons:
             raise ValueError("comparisons of items are for learners that take them, such as fantope or lmnn")
+        if not self.capabilities.takes_taxonomy:
+            refuse_taxonomy(self.name, given)
         if not self.capabilities.notions:
             refuse_notions(self.name, given)
         others = (given.neighbors, given.comparisons, given.notion_classes)

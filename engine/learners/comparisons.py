@@ -1,6 +1,8 @@
-"""Comparisons of rows that somebody made: which are alike, or nearer to each other than others."""
+"""What people say of which rows are alike, or nearer to each other than others: comparisons, and trees of classes."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,3 +86,70 @@ class Comparisons:
         from sklearn.metrics import roc_auc_score  # a second that reading and sending comparisons should not cost
 
         return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """A tree of classes, which states that classes below a common node are more alike than others.
+
+    Attributes:
+        parents: the parent of each node by name; "" of those on the first level, which have no parent of a name.
+
+    Raises:
+        ValueError: for an empty name, a parent that is no node, a node that is below itself, or fewer than two leaves.
+    """
+
+    parents: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if "" in self.parents:
+            raise ValueError("a class of the taxonomy has no name")
+        for name, parent in self.parents.items():
+            if parent and parent not in self.parents:
+                raise ValueError(f"{name!r} is below {parent!r}, which is not in the taxonomy")
+        for name in self.parents:
+            self._path(name)
+        if len(self.leaves) < 2:
+            raise ValueError(f"a taxonomy of {len(self.leaves)} classes says nothing: name at least 2 leaves")
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The classes: the nodes that nothing is below, sorted."""
+        inner = set(self.parents.values())
+        return tuple(sorted(name for name in self.parents if name not in inner))
+
+    @cached_property
+    def heights(self) -> NDArray[np.int64]:
+        """The height of the lowest common ancestor of each two leaves, (L, L); 0 of a leaf and itself."""
+        paths = [self._path(leaf) for leaf in self.leaves]
+        members: dict[str, list[int]] = {}
+        height: dict[str, int] = {}
+        for place, path in enumerate(paths):
+            for steps, node in enumerate(path):
+                members.setdefault(node, []).append(place)
+                height[node] = max(height.get(node, 0), steps)
+        found = np.zeros((len(paths), len(paths)), np.int64)
+        for node in sorted(members, key=height.__getitem__, reverse=True):  # from the root down
+            found[np.ix_(members[node], members[node])] = height[node]
+        return found
+
+    @cached_property
+    def siblings(self) -> NDArray[np.bool_]:
+        """Which leaves are siblings, (L, L): two of one parent. Those on the first level have none."""
+        parents = np.array([self.parents[leaf] for leaf in self.leaves])
+        shared = (parents[:, None] == parents) & (parents != "")
+        return np.asarray(shared & ~np.eye(len(parents), dtype=bool))
+
+    def positions(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Returns the positions of classes among the leaves, (n,); -1 for what is none."""
+        places = {leaf: place for place, leaf in enumerate(self.leaves)}
+        return np.array([places.get(name, -1) for name in names], np.int64)
+
+    def _path(self, name: str) -> list[str]:
+        """The node, its parent and so on up to the root, which is called ""."""
+        path = [name]
+        while path[-1]:
+            path.append(self.parents[path[-1]])
+            if path[-1] in path[:-1]:
+                raise ValueError(f"{path[-1]!r} is below itself: {' below '.join(path[path.index(path[-1]) :])}")
+        return path

@@ -84,6 +84,11 @@ def learners_of_comparisons() -> str:
     return ", ".join(name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons)
 
 
+def learners_of_taxonomies() -> str:
+    """Returns the names of the learners that can learn from a tree of classes."""
+    return ", ".join(name for name, learner in LEARNERS.items() if learner.capabilities.takes_taxonomy)
+
+
 def from_state(state: Mapping[str, Any]) -> MultiViewLearner:
     """Returns the fitted learner or chain that ``to_state`` described, of whichever class."""
     if state["learner"] != Chain.name:

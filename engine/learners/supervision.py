@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons, Taxonomy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,6 +25,7 @@ class Supervision:
             itself, an item has to be among them.
         comparisons: in place of classes, comparisons of the items. Each view learns from those that name only items
             that have it.
+        taxonomy: a tree whose leaves are the classes: items of sibling classes are more alike than items of others.
         notion_classes: in place of classes, class labels by notion, (n,) each, "" where an item has none in it.
         groups: (n,) numbers: items of a group are alike for other reasons than their classes, as recordings of one
             speaker are, so learners that judge themselves by items that they leave out leave out whole groups; None:
@@ -38,6 +39,7 @@ class Supervision:
     classes: Any = None
     neighbors: Any = None
     comparisons: Comparisons | None = None
+    taxonomy: Taxonomy | None = None
     notion_classes: Mapping[str, Any] | None = None
     groups: NDArray[np.intp] | None = None
     mask: Any = None
@@ -61,6 +63,16 @@ def refuse_notions(learner: str, given: Supervision) -> None:
     if given.notion_classes is not None:
         names = ", ".join(map(str, given.notion_classes))
         raise ValueError(f"{learner} learns one notion, and labels are given in several ({names}): take joint")
+
+
+def refuse_taxonomy(learner: str, given: Supervision) -> None:
+    """Refuses a tree of classes, for a learner of other things; ``learner`` is its name.
+
+    Raises:
+        ValueError: for a tree.
+    """
+    if given.taxonomy is not None:
+        raise ValueError(f"{learner} learns from no taxonomy: take lmnn or fantope, or leave it out")
 
 
 def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:

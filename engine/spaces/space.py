@@ -18,6 +18,7 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts, SpaceDescription
 from engine.learners.chain import Chain
+from engine.learners.comparisons import Taxonomy
 from engine.learners.registry import from_state
 from engine.recipe import Grouping
 from engine.spaces.parts import parts_of
@@ -56,6 +57,8 @@ class Space(SpaceDescription):
     constraints: ItemComparisons | None = None
     """Comparisons that it was given to learn from."""
     constraint_counts: ConstraintCounts | None = None
+    taxonomy: Taxonomy | None = None
+    """The tree of its labels, where it learned from one."""
     group_by: Grouping | None = None
     """Items that its training did not part, which an evaluation that fits it again does not part either."""
     index: IndexSpec | None = None
@@ -251,6 +254,7 @@ class Space(SpaceDescription):
                 "pairs": self.pairs,
                 "constraints": None if self.constraints is None else self.constraints.to_state(),
                 "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
+                "taxonomy": self.taxonomy and list(self.taxonomy.parents.items()),
                 "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
                 "index": asdict(self.index or suitable_index(self.binary, self.rerank)),
                 "scales": [vars(scale) for scale in self.scales],
@@ -274,6 +278,7 @@ class Space(SpaceDescription):
             pairs=tuple((first, second) for first, second in tree.get("pairs", ())),
             constraints=constraints and ItemComparisons.from_state(constraints),
             constraint_counts=counts and ConstraintCounts(**counts),
+            taxonomy=(found := tree.get("taxonomy")) and Taxonomy(dict(found)),
             group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
             scales=tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),

@@ -27,6 +27,7 @@ from engine.training.learning import fit_added_views, learn
 from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.targets import NO_LABEL, notion_of, target_views
+from engine.training.taxonomy import measured_by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class _Plan:
     divisions: Divisions
     what: What
     note: str
-    """Why held-out items are no database; "" as a rule."""
+    """Why held-out items are no database, or votes are not measured by a taxonomy; "" as a rule."""
 
     @property
     def target_views(self) -> list[str]:
@@ -117,7 +118,8 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         for division in divisions.parts:
             for database in databases:
                 check_database(database, items, division, (request.view, target), by)
-    what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion)
+    taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
+    what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion, taxonomy)
     return _Plan(
         view=request.view,
         spaces=compared,
@@ -126,7 +128,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         items=found,
         divisions=divisions,
         what=what,
-        note=note,
+        note="; ".join(filter(None, (note, no_taxonomy))),
     )
 
 
@@ -151,7 +153,7 @@ def _trial(tx: Transaction, space: Space, plan: _Plan, division: Division, refit
         held_out = everything.of_ids(division.held_out)
         # Labels are not all that is learned from where comparisons were given.
         known = everything.of_ids(division.trained) if space.constraints is None else everything.without(held_out)
-        training = with_supervision(known, space.pairs, space.constraints)
+        training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = _refitted(tx, space, training)
     return Trial(space, pipeline, everything, division), "" if counts is None else counts.sentence()

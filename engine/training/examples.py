@@ -11,7 +11,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons, Taxonomy
 from engine.spaces.pipeline import class_of, labels_of
 from engine.training.groups import split_groups
 
@@ -34,6 +34,8 @@ class Examples:
     """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
     constraints: Comparisons | None = None
     """Comparisons of them by position where constraints were given."""
+    taxonomy: Taxonomy | None = None
+    """A tree of their labels where one was given."""
     notion_classes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
     """Classes by notion of similarity, (n,) each, "" where an item has none in it; of the notions that any has."""
     groups: NDArray[np.intp] | None = None
@@ -55,6 +57,7 @@ class Examples:
             labels=tuple(self.labels[position] for position in positions),
             similar=None if self.similar is None else self.similar[positions][:, positions],
             constraints=None if self.constraints is None else self.constraints.among(positions, len(self)),
+            taxonomy=self.taxonomy,
             notion_classes={notion: found[positions] for notion, found in self.notion_classes.items()},
             groups=None if self.groups is None else self.groups[positions],
         )

@@ -43,7 +43,7 @@ def added_views(
     for column in range(len(space.views), len(names)):
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
-    training = with_supervision(training, space.pairs, space.constraints)
+    training = with_supervision(training, space.pairs, space.constraints, space.taxonomy)
     counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from

@@ -67,23 +67,48 @@ def relevance(order: NDArray[np.intp], query_members: Members, database_members:
     return np.take_along_axis(relevant(query_members, database_members), order, axis=1)
 
 
-def knn_correct(order: NDArray[np.intp], query_members: Members, database_members: Members, k: int) -> Bools:
-    """Return, per query, whether its k nearest items vote for a class of its own; the mean is k-NN accuracy.
+def knn_votes(order: NDArray[np.intp], database_members: Members, k: int) -> NDArray[np.intp]:
+    """Return, per query, the class that its k nearest items vote for, (queries,); -1 where they have none.
 
     Every neighbour votes for each of its classes; among classes with most votes the one that is met first wins. Where
     the database holds fewer than k items, all of them vote.
     """
-    nearest, classes = order[:, :k], query_members.shape[1]
+    nearest, classes = order[:, :k], database_members.shape[1]
     voters = database_members[nearest.ravel()].tocoo()
     queries, ranks = np.divmod(voters.row.astype(np.int64), nearest.shape[1])
     candidates, first, votes = np.unique(queries * classes + voters.col, return_index=True, return_counts=True)
     by_query = candidates // max(1, classes)
     best = np.lexsort((ranks[first], -votes, by_query))  # of those met at one rank, the first class
     asked, place = np.unique(by_query[best], return_index=True)
-    own = query_members.tocoo()
-    correct = np.zeros(len(order), bool)
-    correct[asked] = np.isin(candidates[best][place], own.row.astype(np.int64) * classes + own.col)
+    chosen = np.full(len(order), -1)
+    chosen[asked] = candidates[best][place] - asked * classes
+    return chosen
+
+
+def knn_correct(order: NDArray[np.intp], query_members: Members, database_members: Members, k: int) -> Bools:
+    """Return, per query, whether its k nearest items vote for a class of its own; the mean is k-NN accuracy."""
+    return voted_for_own(knn_votes(order, database_members, k), query_members)
+
+
+def voted_for_own(votes: NDArray[np.intp], query_members: Members) -> Bools:
+    """Return, per query, whether a vote, (queries,), is for a class of its own."""
+    classes, own = query_members.shape[1], query_members.tocoo()
+    correct: Bools = (votes >= 0) & np.isin(
+        np.arange(len(votes)) * classes + votes, own.row.astype(np.int64) * classes + own.col
+    )
     return correct
+
+
+def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, per query, what its vote, (queries,), costs: of its own classes, the least; 1 where it has no vote.
+
+    ``costs``, (classes, classes), are what it costs to take a class for another. NaN for a query without a class.
+    """
+    found = np.full(len(votes), np.inf)
+    own = query_members.tocoo()
+    each = np.where(votes[own.row] >= 0, costs[own.col, votes[own.row]], 1.0)
+    np.minimum.at(found, own.row, each)
+    return np.where(np.isinf(found), np.nan, found)
 
 
 def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:

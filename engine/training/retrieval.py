@@ -1,6 +1,6 @@
 """Retrieval: the rankings that a fitted space gives for held-out queries, in each database, and what they measure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from engine.evaluation import ITEMS, MIXED, TRAINED, UNSEEN
 from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
+from engine.learners.comparisons import Taxonomy
 from engine.progress import Progress
 from engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space
@@ -19,6 +20,7 @@ from engine.training.blocks import blocks
 from engine.training.division import Division
 from engine.training.estimate import Estimate, Figures, Key, Median, Sample
 from engine.training.examples import Examples
+from engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
 """Rows that are embedded at a time: what the stages of a pipeline make of them may be wide."""
@@ -37,6 +39,8 @@ class What(NamedTuple):
     ks: Sequence[int]
     notion: str
     """The notion whose distances and labels are measured; "": all that there are."""
+    taxonomy: Taxonomy | None = None
+    """The tree of the labels by which wrong votes are measured; None: none."""
 
 
 class Trial(NamedTuple):
@@ -75,7 +79,7 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
     metrics = _metrics(trial, found, unseen, placed.vectors, target, what.notion)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
-    labelled = None if what.by == ITEMS else _members(queries.labels_in(what.notion), found.labels_in(what.notion))
+    labelled = None if what.by == ITEMS else _Labelled.of(queries, found, what)
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median] = {}
     for database in what.databases:
@@ -94,8 +98,7 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
         if labelled is None:
             measured = _by_items(lists, _positions(queries.ids, found.ids[chosen]), what.ks)
         else:
-            own, offered = labelled
-            measured = _by_labels(lists, own, offered[chosen], unseen[chosen] if database == MIXED else None, what.ks)
+            measured = _by_labels(lists, labelled.take(chosen), unseen[chosen] if database == MIXED else None, what.ks)
         estimates |= {(database, target, *key): one for key, one in measured if np.isfinite(one.value)}
     return estimates
 
@@ -126,10 +129,22 @@ def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -
     return _Placed(*(np.concatenate(column) for column in columns))
 
 
-def _members(queries: Sequence[Labels], items: Sequence[Labels]) -> tuple[measures.Members, measures.Members]:
-    """Return which labels the queries, (q, L), and the items have, (n, L)."""
-    classes = sorted({label for labels in (*queries, *items) for label in labels})
-    return measures.members(queries, classes), measures.members(items, classes)
+class _Labelled(NamedTuple):
+    """Which labels the queries, (q, L), and the items have, (n, L), and what wrong votes cost by measure, (L, L)."""
+
+    own: measures.Members
+    offered: measures.Members
+    costs: Mapping[str, Costs]
+
+    @classmethod
+    def of(cls, queries: Examples, items: Examples, what: What) -> "_Labelled":
+        asked, offered = queries.labels_in(what.notion), items.labels_in(what.notion)
+        classes = sorted({label for labels in (*asked, *offered) for label in labels})
+        wrong = {} if what.taxonomy is None else costs(what.taxonomy, classes)
+        return cls(measures.members(asked, classes), measures.members(offered, classes), wrong)
+
+    def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
+        return self._replace(offered=self.offered[chosen])
 
 
 def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -197,12 +212,13 @@ class _Lists:
 
 
 def _by_labels(
-    lists: _Lists, own: measures.Members, offered: measures.Members, unseen: Bools | None, ks: Sequence[int]
+    lists: _Lists, labelled: _Labelled, unseen: Bools | None, ks: Sequence[int]
 ) -> Iterator[tuple[tuple[str, int | None], Estimate]]:
-    """Yield the figures by metric and k, of queries and items with labels, (q, L) and (n, L).
+    """Yield the figures by metric and k, of queries and items with labels.
 
     ``unseen``, of a mixed database, is which items were held out.
     """
+    own, offered = labelled.own, labelled.offered
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
 
     def record(metric: str, k: int | None, part: NDArray[np.intp], values: NDArray[Any]) -> None:
@@ -211,7 +227,11 @@ def _by_labels(
     for part, order, lengths in lists.parts(ks):
         ranked = measures.relevance(order, own[part], offered)
         for k in lengths:
-            record("accuracy", k, part, measures.knn_correct(order, own[part], offered, k))
+            votes = measures.knn_votes(order, offered, k)
+            record("accuracy", k, part, measures.voted_for_own(votes, own[part]))
+            for metric, table in labelled.costs.items():
+                wrong = measures.least_costs(votes, own[part], table)
+                record(metric, k, part, 1 - wrong if metric == HIERARCHICAL_ACCURACY else wrong)
             record("precision", k, part, measures.precision_at_k(ranked, k))
             if unseen is not None:
                 record("unseen_share", k, part, measures.share_in_proportion(unseen[order], k))

@@ -13,10 +13,12 @@ from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts
 from engine.learners.capabilities import main_position
 from engine.learners.chain import Chain
-from engine.learners.registry import learners_of_comparisons
+from engine.learners.comparisons import Taxonomy
+from engine.learners.registry import learners_of_comparisons, learners_of_taxonomies
 from engine.learners.supervision import Supervision
 from engine.recipe import Pair, Recipe
 from engine.training.examples import Examples
+from engine.training.taxonomy import check_leaves
 
 
 def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
@@ -65,12 +67,19 @@ def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
 
 
 def with_supervision(
-    found: Examples, pairs: Iterable[tuple[str, str]], comparisons: ItemComparisons | None
+    found: Examples,
+    pairs: Iterable[tuple[str, str]],
+    comparisons: ItemComparisons | None,
+    taxonomy: Taxonomy | None = None,
 ) -> Examples:
-    """Return the examples with what is known of them besides labels: similar pairs, and comparisons.
+    """Return the examples with what is known of them besides labels: similar pairs, comparisons, a tree of the labels.
 
-    What names other items is left out; InvalidInputError if nothing is left of the pairs.
+    What names other items is left out; InvalidInputError if nothing is left of the pairs, or for labels that are no
+    leaves of the tree.
     """
+    if taxonomy is not None:
+        check_leaves(taxonomy, found)
+        found = replace(found, taxonomy=taxonomy)
     if pairs:
         found = replace(found, similar=_similar(found, pairs))
     return found if comparisons is None else replace(found, constraints=comparisons.of(found.keys))
@@ -95,7 +104,8 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
 
     Items are similar if they share a label where the learners understand that, else if their sets of labels are equal.
 
-    Raises InvalidInputError for pairs or comparisons that no learner takes, NotReadyError where nothing is given.
+    Raises InvalidInputError for pairs, comparisons or a taxonomy that no learner takes, NotReadyError where nothing is
+    given.
     """
     can, learner = pipeline.capabilities, pipeline.steps[-1].name
     if training.constraints is not None and not can.takes_comparisons:
@@ -104,6 +114,10 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
         )
     if training.similar is not None and not can.takes_neighbors:
         raise InvalidInputError(f"{learner} does not learn from pairs of items: take a learner such as multi-npp")
+    if training.taxonomy is not None and not can.takes_taxonomy:
+        raise InvalidInputError(
+            f"{learner} does not learn from a taxonomy: take a learner that does, one of {learners_of_taxonomies()}"
+        )
     classes = training.classes()
     unsaid = training.similar is None and training.constraints is None and not (can.notions and training.notion_classes)
     by_labels = unsaid and can.takes_comparisons and can.needs_labels
@@ -118,6 +132,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
         classes=training.indicators() if shared else classes,
         neighbors=training.similar,
         comparisons=None if training.similar is not None else training.constraints,
+        taxonomy=training.taxonomy,
         notion_classes=training.notion_classes if in_notions and training.constraints is None else None,
         groups=training.groups,
         mask=training.mask,

@@ -26,6 +26,7 @@ from engine.training.grids import check_dimensions
 from engine.training.groups import groups_of
 from engine.training.learning import learn, score_scales
 from engine.training.supervision import check_notions, check_pairs, count_constraints, with_answers, with_supervision
+from engine.training.taxonomy import check_taxonomy
 from engine.training.tuning import assemble, check_tried, tune
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
@@ -46,6 +47,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     The fit reads nothing more: the transaction need not be open by then. Its generation is not numbered yet.
     """
     check_seed(recipe.seed)
+    check_taxonomy(recipe)
     recipe = with_learner(tx, with_answers(tx, recipe))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
@@ -54,7 +56,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
     held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
-    given = with_supervision(found.take(~held_out), pairs, recipe.constraints)
+    given = with_supervision(found.take(~held_out), pairs, recipe.constraints, recipe.taxonomy)
     space = Space(
         name=name,
         generation=0,
@@ -68,6 +70,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         group_by=recipe.group_by,
         pairs=pairs,
         constraints=recipe.constraints,
+        taxonomy=recipe.taxonomy,
         constraint_counts=count_constraints(recipe.constraints, given, found.take(held_out)),
         rerank=recipe.rerank,
         notes=_notes(pipeline, given),

@@ -17,6 +17,7 @@ from server.commands.query import TargetsOption
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
     from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRow
+    from engine.learners.comparisons import Taxonomy
     from engine.recipe import Grouping
 
 COLUMNS = (
@@ -32,6 +33,12 @@ GroupByOption = Annotated[
         metavar="ATTRIBUTE|FILE.csv",
         help="Splits do not part items of one value, or of one group in a CSV of key,group or path,group.",
     ),
+]
+
+
+TaxonomyOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A tree of the labels, with lines of parent: child, child or indented names."),
 ]
 
 
@@ -51,6 +58,7 @@ class EvaluationOptions:
     constraints: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed.")
     ] = None
+    taxonomy: TaxonomyOption = None
     database: Annotated[
         str | None,
         typer.Option(
@@ -107,6 +115,7 @@ class EvaluationOptions:
             group_by=read_grouping(self.group_by),
             max_queries=self.max_queries,
             constraints=read_constraints(self.constraints),
+            taxonomy=read_tree(self.taxonomy),
         )
 
 
@@ -117,6 +126,15 @@ def read_constraints(path: Path | None) -> "ItemComparisons | None":
     from engine.ingest.comparison_files import read_comparisons
 
     return read_comparisons(path)
+
+
+def read_tree(path: Path | None) -> "Taxonomy | None":
+    """The taxonomy of a file; None without one."""
+    if path is None:
+        return None
+    from engine.ingest.taxonomy_file import read_taxonomy
+
+    return read_taxonomy(path)
 
 
 def read_grouping(text: str | None) -> "Grouping | None":

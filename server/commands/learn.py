@@ -8,7 +8,7 @@ import typer
 
 from server.commands.common import JsonOption, NameArgument, choices, names, print_json, print_result, settings, tuning
 from server.commands.connection import HERE, ConnectionOptions
-from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
+from server.commands.evaluation import GroupByOption, TaxonomyOption, read_constraints, read_grouping, read_tree
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.option_groups import flags_given
 from server.commands.progress import progress_bar
@@ -53,6 +53,7 @@ class RecipeOptions:
             help="To learn scores of attributes: lines of attribute: class < class ~ class, the least first.",
         ),
     ] = None
+    taxonomy: TaxonomyOption = None
     answers: Annotated[
         bool, typer.Option("--answers", help="Learn from what people answered to crossview compare.")
     ] = False
@@ -90,6 +91,7 @@ class RecipeOptions:
             "settings": {**settings(self.settings, "--set"), **self._orderings()},
             "pairs": self._pairs(),
             "constraints": read_constraints(self.constraints),
+            "taxonomy": read_tree(self.taxonomy),
             "answers": self.answers,
             "tune": self._tune(),
             "rerank": self.rerank,

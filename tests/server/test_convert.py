@@ -16,7 +16,7 @@ from engine.info import (
     ViewInfo,
 )
 from engine.item import Failure, ImportReport, Item, NewItem
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons, Taxonomy
 from engine.query import Filter, Hit, HitList, Query, SearchRequest
 from engine.recipe import Grouping, Pair, Recipe, Tune
 from server import convert, convert_evaluation, convert_info, convert_search, convert_training
@@ -173,6 +173,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         rerank=3,
         group_by=Grouping("speakers.csv", {"a/b": "1"}),
         answers=True,
+        taxonomy=Taxonomy({"a": "", "b": "", "c": "b", "d": "b"}),
     )
     assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
@@ -235,6 +236,7 @@ def test_requests_survive() -> None:
         EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
         EvaluationRequest(view="color", spaces=("a", "raw"), seed=3),
         EvaluationRequest(view="color", databases=("mixed", "unseen"), by="items"),
+        EvaluationRequest(view="color", taxonomy=Taxonomy({"a": "", "b": "", "c": "b"})),
         EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker"), max_queries=10**12),
         EvaluationRequest(view="color"),
     ):
@@ -243,5 +245,7 @@ def test_requests_survive() -> None:
     assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
     with pytest.raises(InvalidInputError, match="at least 1 query is asked, not 0"):
         to_request(collections_pb2.EvaluateRequest(view="color", max_queries=0))
+    with pytest.raises(InvalidInputError, match="this is no taxonomy: 'a' is below itself"):
+        to_request(collections_pb2.EvaluateRequest(view="color", taxonomy=collections_pb2.Taxonomy(parents={"a": "a"})))
     with pytest.raises(InvalidInputError, match=r"one space \(a\) or several \(b\), not both"):
         to_request(collections_pb2.EvaluateRequest(view="color", space="a", spaces=["b"]))

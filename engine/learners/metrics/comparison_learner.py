@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
 from engine.learners.capabilities import Capabilities
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import Comparisons, Taxonomy
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.options import Bounds, Sampling, Stopping
+from engine.learners.metrics.relatives import Relatives
 from engine.learners.metrics.sampling import ClassSampler, NearestSampler
 from engine.learners.metrics.tuples import constrained, constraints_of
 from engine.learners.settings import group
@@ -29,7 +30,11 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
     """
 
     capabilities = Capabilities(
-        needs_labels=True, takes_comparisons=True, adds_views=True, main_parameter="n_components"
+        needs_labels=True,
+        takes_comparisons=True,
+        takes_taxonomy=True,
+        adds_views=True,
+        main_parameter="n_components",
     )
 
     random_state: int
@@ -52,9 +57,21 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
             neighbor_view = view if sampling.neighbor_view is None else sampling.neighbor_view
             comparisons = self._of_neighbors(views, given.mask, neighbor_view)
         if comparisons is None:
-            return super()._fit_present(views, given, view)
+            if given.taxonomy is None:
+                return super()._fit_present(views, given, view)
+            present = given.mask[:, view]
+            return self._fit_relatives(views[view][present], given.classes[present], given.taxonomy, view)
         present = given.mask[:, view]
         return self._fit_compared(views[view][present], comparisons.among(present, len(present)), view)
+
+    def _fit_relatives(self, rows: Rows, labels: NDArray[Any], taxonomy: Taxonomy, view: int) -> dict[str, Any]:
+        """Fits quadruplets that a tree of classes gives, equally many of each kind."""
+        sampling, generator = self._sampling, np.random.default_rng([self.random_state, view])
+        relatives = Relatives(rows, labels, taxonomy, sampling.neighbors or NEIGHBORS)
+        count = (sampling.n_constraints + 1) // 2
+        kinds = relatives.same_and_siblings(count, generator), relatives.siblings_and_cousins(count, generator)
+        items = generator.permutation(np.concatenate(kinds))
+        return self._fit_compared(rows, Comparisons(items), view)
 
     def _of_neighbors(self, views: list[Rows], mask: Mask, view: int) -> Comparisons:
         """Returns comparisons drawn among items that have a view, where nearest neighbours in it are similar."""

@@ -2,23 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.metrics.constraints import Constraints
+from engine.learners.comparisons import Taxonomy
+from engine.learners.metrics.constraints import Constraints, quadruplets
 from engine.learners.metrics.descent import Descent, descend
 from engine.learners.metrics.fantope import Fantope, Form, Start
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.growing_subsets import scaled
 from engine.learners.metrics.impostors import Impostors, Targets
 from engine.learners.metrics.objective import Loss, Objective
-from engine.learners.metrics.options import Bounds, Sampling, Stopping
+from engine.learners.metrics.options import Bounds, Hierarchy, Sampling, Stopping
 from engine.learners.metrics.parameters import Parameters
 from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.settings import Count, Dimensions, Positive, Weight
+from engine.learners.metrics.relatives import Relatives
+from engine.learners.metrics.weighted_sum import WeightedSum
+from engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, group
+
+
+class _Tree(NamedTuple):
+    """What rows are to be near by their classes, and quadruplets of a tree of these, with the weight of each kind."""
+
+    targets: Targets
+    quadruplets: Sequence[tuple[float, Constraints]]
 
 
 class LMNN(Fantope):
@@ -30,6 +40,10 @@ class LMNN(Fantope):
     [margin + D(i, j) - D(i, l)]_+ divided by their number. ``pull=1`` weighs both alike, as the paper's weight 1/2
     does. Law, Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M), as in
     :class:`~engine.learners.metrics.fantope.Fantope`.
+
+    From a tree of classes it learns the same, and quadruplets: rows of a class are to be nearer than rows of sibling
+    classes, and rows of siblings nearer than rows of other classes (Law, Thome and Cord, "Learning a Distance Metric
+    from Relative Comparisons between Quadruplets of Images", IJCV 2017, section 6.1), by the mean hinge of each kind.
 
     From explicit triplets the loss is the mean over them, and the pairs that should be near are the target neighbours.
 
@@ -46,6 +60,8 @@ class LMNN(Fantope):
             "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
         start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 it is first descended from without R.
         descent: how to descend, checking for impostors among all rows; None: ``Descent(max_iter=300, smoothing=0.1)``.
+        hierarchy: how much a tree of classes counts; None: ``Hierarchy()``.
+        random_state: seeds the draws of quadruplets.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
@@ -63,7 +79,10 @@ class LMNN(Fantope):
 
     name = "lmnn"
 
-    groups: ClassVar[Mapping[str, Any]] = {"descent": Descent(max_iter=300, smoothing=0.1)}
+    groups: ClassVar[Mapping[str, Any]] = {
+        "descent": Descent(max_iter=300, smoothing=0.1),
+        "hierarchy": Hierarchy(),
+    }
     solver = "alternate"
     _sampling, _stopping = Sampling(), Stopping()
 
@@ -79,6 +98,8 @@ class LMNN(Fantope):
         form: Form = "factor",
         start: Start = "pca",
         descent: Descent | None = None,
+        hierarchy: Hierarchy | None = None,
+        random_state: Seed = 0,
         view_slices: Sequence[int] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -91,6 +112,8 @@ class LMNN(Fantope):
         self.form = form
         self.start = start
         self.descent = descent
+        self.hierarchy = hierarchy
+        self.random_state = random_state
         self.view_slices = view_slices
 
     @property
@@ -100,13 +123,31 @@ class LMNN(Fantope):
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         return self._fit_rows(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors), None)
 
+    def _fit_relatives(self, rows: Rows, labels: NDArray[Any], taxonomy: Taxonomy, view: int) -> dict[str, Any]:
+        how = cast(Hierarchy, group(self, "hierarchy"))
+        relatives = Relatives(rows, labels, taxonomy, how.near)
+        generator = np.random.default_rng([self.random_state, view])
+        drawn = (
+            (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
+            (how.cousins, relatives.siblings_and_cousins(how.n_quadruplets, generator)),
+        )
+        further = [(weight, quadruplets(items, self.margin)) for weight, items in drawn if weight and len(items)]
+        return self._fit_rows(rows, _Tree(Targets.nearest(rows, labels, self.n_neighbors), further), None)
+
     def _objective(
         self,
         features: Differences,
-        constraints: Constraints | Targets,
+        constraints: "Constraints | Targets | _Tree",
         regularizer: Regularizer,
         parameters: Parameters,
     ) -> Loss:
+        if isinstance(constraints, _Tree):
+            classes = self._objective(features, constraints.targets, regularizer, parameters)
+            further = [
+                (weight, Objective(features, kind, Regularizer(), parameters))
+                for weight, kind in constraints.quadruplets
+            ]
+            return WeightedSum(classes, further)
         if isinstance(constraints, Targets):
             return Impostors(features, constraints, self.margin, regularizer, parameters, self.pull)
         near = np.unique(constraints.near, axis=0)

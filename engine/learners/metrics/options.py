@@ -26,6 +26,23 @@ class Sampling:
     neighbor_view: OneView | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Hierarchy:
+    """How much a tree of classes counts beside the classes, where one is given.
+
+    Attributes:
+        siblings: weight of quadruplets by which rows of a class are nearer than rows of sibling classes.
+        cousins: weight of quadruplets by which rows of sibling classes are nearer than rows of other classes.
+        n_quadruplets: how many of each are drawn for a view.
+        near: the first two rows of a quadruplet are among so many nearest.
+    """
+
+    siblings: Weight = 1.0
+    cousins: Weight = 1.0
+    n_quadruplets: Annotated[int, Between(1, 10_000_000)] = 20_000
+    near: Count = 10
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The bounds that constraints set on squared distances.

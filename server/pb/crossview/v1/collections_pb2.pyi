@@ -1045,6 +1045,7 @@ class TrainRequest(_message.Message):
     RERANK_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
     ANSWERS_FIELD_NUMBER: _builtins.int
+    TAXONOMY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
@@ -1094,6 +1095,10 @@ class TrainRequest(_message.Message):
     def group_by(self) -> Global___Grouping:
         """Items that stay together on one side of the holdout, and in one fold of the tuning; unset: none."""
 
+    @_builtins.property
+    def taxonomy(self) -> Global___Taxonomy:
+        """A tree whose leaves are the labels, for learners of metrics; unset: none."""
+
     def __init__(
         self,
         *,
@@ -1112,11 +1117,12 @@ class TrainRequest(_message.Message):
         rerank: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
         answers: _builtins.bool = ...,
+        taxonomy: Global___Taxonomy | None = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "tune", b"tune"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1176,6 +1182,50 @@ class Grouping(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Grouping: _TypeAlias = Grouping  # noqa: Y015
+
+@_typing.final
+class Taxonomy(_message.Message):
+    """A tree of classes: those below a common node are more alike than others."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ParentsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PARENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def parents(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The parent of each node by name; empty for those of the first level."""
+
+    def __init__(
+        self,
+        *,
+        parents: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parents", b"parents"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Taxonomy: _TypeAlias = Taxonomy  # noqa: Y015
 
 @_typing.final
 class Pair(_message.Message):
@@ -1490,6 +1540,7 @@ class EvaluateRequest(_message.Message):
     SPLITS_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
     MAX_QUERIES_FIELD_NUMBER: _builtins.int
+    TAXONOMY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name of the collection."""
@@ -1544,6 +1595,10 @@ class EvaluateRequest(_message.Message):
     def group_by(self) -> Global___Grouping:
         """With `refit`: items that stay together on one side; unset: as in the spaces' own training."""
 
+    @_builtins.property
+    def taxonomy(self) -> Global___Taxonomy:
+        """A tree of the labels, by which wrong votes are measured, too; unset: that of the first space trained with one."""
+
     def __init__(
         self,
         *,
@@ -1562,11 +1617,12 @@ class EvaluateRequest(_message.Message):
         splits: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
         max_queries: _builtins.int | None = ...,
+        taxonomy: Global___Taxonomy | None = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "test_size", b"test_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "taxonomy", b"taxonomy", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -1599,7 +1655,8 @@ class Evaluation(_message.Message):
         database_view: _builtins.str
         metric: _builtins.str
         """"accuracy", "precision" or "map"; in a mixed database "unseen_share", the share of held-out items among the first
-        k over their share of the database; by items "recall", the share of queries that find their own item among the
+        k over their share of the database; by a taxonomy "hierarchical_accuracy", where a vote for a sibling class counts
+        half, and "lca_loss", the mean height of the lowest common ancestor of vote and class over that of the tree; by items "recall", the share of queries that find their own item among the
         first k, and "median_rank"; with constraints "order", the share of triplets or quadruplets that distances
         satisfy, or "auc", the area under the ROC curve of pairs.
         """

@@ -1,0 +1,68 @@
+"""Sums of losses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.learners.base import Rows
+from engine.learners.metrics.objective import Evaluation, Loss
+from engine.learners.metrics.parameters import Metric, Parameters
+from engine.learners.metrics.regularizer import Regularizer
+
+
+@dataclass(frozen=True)
+class _Evaluations(Evaluation):
+    """The sum's value, and the evaluations of its parts; constraints are theirs."""
+
+    parts: tuple[Evaluation, ...]
+
+
+class WeightedSum:
+    """A sum of losses of one metric, each times a weight; regularised by what regularises the first, of weight 1.
+
+    As :class:`~engine.learners.metrics.objective.Loss`, whose constraints are those of all.
+
+    Args:
+        first: the loss whose regulariser is the sum's.
+        others: losses without a regulariser, with their weights.
+    """
+
+    def __init__(self, first: Loss, others: Sequence[tuple[float, Loss]]) -> None:
+        self._losses = [first, *(loss for _, loss in others)]
+        self._weights = [1.0, *(weight for weight, _ in others)]
+        self.parameters: Parameters = first.parameters
+        self.regularizer: Regularizer = first.regularizer
+
+    @property
+    def smoothing(self) -> float:
+        """The violation up to which the hinges are smooth."""
+        return self._losses[0].smoothing
+
+    @smoothing.setter
+    def smoothing(self, value: float) -> None:
+        for loss in self._losses:
+            loss.smoothing = value
+
+    def evaluate(self, metric: Metric) -> Evaluation:
+        """Returns the sum over the active constraints."""
+        parts = tuple(loss.evaluate(metric) for loss in self._losses)
+        value = sum(weight * part.value for weight, part in zip(self._weights, parts, strict=True))
+        return _Evaluations(value, np.empty(0, np.int64), np.empty(0), parts)
+
+    def recheck(self, metric: Metric) -> int:
+        """Looks at all constraints of all losses; returns how many violated ones were missing."""
+        return sum(loss.recheck(metric) for loss in self._losses)
+
+    def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
+        """Returns a subgradient with respect to the parameters, at what ``evaluate`` returned."""
+        assert isinstance(evaluation, _Evaluations), "an evaluation of the sum"  # noqa: S101
+        slopes = [
+            weight * loss.gradient(metric, part)
+            for weight, loss, part in zip(self._weights, self._losses, evaluation.parts, strict=True)
+        ]
+        return np.asarray(sum(slopes))
+
+    def exact(self, metric: Metric) -> float:
+        """Returns the sum over all constraints, with the hinge itself."""
+        return sum(weight * loss.exact(metric) for weight, loss in zip(self._weights, self._losses, strict=True))

@@ -1,0 +1,80 @@
+"""Trees of classes in training and evaluation: the labels that they are of, and what a wrong class costs."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError
+from engine.evaluation import EvaluationRequest
+from engine.learners.comparisons import Taxonomy
+from engine.learners.registry import learners_of_taxonomies
+from engine.recipe import DEFAULT, Recipe
+from engine.spaces.space import Space
+from engine.training.examples import Examples
+
+HIERARCHICAL_ACCURACY, LCA_LOSS = "hierarchical_accuracy", "lca_loss"
+_SHOWN = 10
+"""Leaves that a message names."""
+
+Costs = NDArray[np.float64]
+
+
+def check_taxonomy(recipe: Recipe) -> None:
+    """Raise InvalidInputError where a recipe gives a taxonomy beside what takes the place of labels, or no learner."""
+    if recipe.taxonomy is None:
+        return
+    if recipe.pairs or recipe.constraints is not None or recipe.answers:
+        raise InvalidInputError("a taxonomy is of labels, which pairs, constraints and answers take the place of")
+    if recipe.spec == DEFAULT:
+        raise InvalidInputError(f"name a learner that takes a taxonomy: --learner {learners_of_taxonomies()}")
+
+
+def check_leaves(taxonomy: Taxonomy, found: Examples) -> None:
+    """Raise InvalidInputError for examples with a label that is no leaf, or with several labels."""
+    if (label := stranger(taxonomy, found.labels)) is not None:
+        shown = ", ".join(taxonomy.leaves[:_SHOWN]) + (", ..." if len(taxonomy.leaves) > _SHOWN else "")
+        raise InvalidInputError(
+            f"label {label!r} is no leaf of the taxonomy ({shown}): give it a place below a node, or label its items "
+            "otherwise"
+        )
+    several = (key for key, labels in zip(found.keys, found.labels, strict=True) if len(labels) > 1)
+    if (key := next(several, None)) is not None:
+        raise InvalidInputError(f"item {key!r} has several labels: with a taxonomy an item has one, a leaf")
+
+
+def stranger(taxonomy: Taxonomy, labels: Iterable[Sequence[str]]) -> str | None:
+    """Return a label, of the labels of items, that is no leaf; None where there is none."""
+    unknown = {label for names in labels for label in names}.difference(taxonomy.leaves)
+    return min(unknown, default=None)
+
+
+def measured_by(request: EvaluationRequest, spaces: Sequence[Space], items: Examples) -> tuple[Taxonomy | None, str]:
+    """Return the tree that votes are measured by, or why none is: that asked for, or that of the first space of one.
+
+    Raises InvalidInputError for a tree asked for of which labels of the items are no leaves.
+    """
+    if request.taxonomy is not None:
+        check_leaves(request.taxonomy, items)
+        return request.taxonomy, ""
+    found = next((space for space in spaces if space.taxonomy is not None), None)
+    if found is None or found.taxonomy is None:
+        return None, ""
+    if (label := stranger(found.taxonomy, items.labels)) is not None:
+        return None, f"votes are not measured by the taxonomy of {found.name}, of which {label!r} is no leaf"
+    return found.taxonomy, ""
+
+
+def costs(taxonomy: Taxonomy, classes: Sequence[str]) -> dict[str, Costs]:
+    """Return what it costs to take a class for another by each measure, (L, L); the classes are leaves.
+
+    The complement of hierarchical accuracy: 1/2 for a sibling, 1 for any other. Law, Thome and Cord, "Learning a
+    Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017), equation (24). The loss of
+    Verma et al., "Learning Hierarchical Similarity Metrics" (CVPR 2012): the height of the lowest common ancestor over
+    that of the tree.
+    """
+    places = taxonomy.positions(classes)
+    chosen = np.ix_(places, places)
+    heights = taxonomy.heights
+    wrong = 1.0 - np.eye(len(places)) - taxonomy.siblings[chosen] / 2
+    return {HIERARCHICAL_ACCURACY: wrong, LCA_LOSS: heights[chosen] / heights.max()}

@@ -1,0 +1,87 @@
+"""Trees of classes are read from text that a person writes, and mistakes are named by their lines."""
+
+import pytest
+
+from engine.errors import InvalidInputError
+from engine.ingest.taxonomy_file import read_taxonomy
+
+MIXED = """\
+# what there is
+vehicle: car, van   # siblings
+machine: vehicle, lathe
+food
+  fruit: apple, red pear
+  nut
+"""
+DEEP = """\
+machine
+    vehicle
+        car
+        van
+    lathe
+food:
+  fruit
+    apple
+    red pear
+  nut
+"""
+PARENTS = {
+    "car": "vehicle",
+    "van": "vehicle",
+    "vehicle": "machine",
+    "lathe": "machine",
+    "machine": "",
+    "apple": "fruit",
+    "red pear": "fruit",
+    "fruit": "food",
+    "nut": "food",
+    "food": "",
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a tree and returns its file."""
+
+    def write(text: str | bytes):
+        path = tmp_path / "tree.txt"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("text", [MIXED, DEEP, "\ufeff" + DEEP, DEEP.replace("\n", "\r\n\r\n")])
+def test_a_class_is_below_another_by_indentation_or_after_its_colon(file, text):
+    tree = read_taxonomy(file(text))
+    assert tree.parents == PARENTS
+    assert tree.leaves == ("apple", "car", "lathe", "nut", "red pear", "van")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: b, c\nd: e, b\n", "line 2: 'b' has its place in line 1 already"),
+        ("a: b, b\n", "line 1: 'b' has its place in line 1 already"),
+        ("a: b, c\na\n", "line 2: 'a' has its place in line 1 already"),
+        ("b\na: b, c\n", "line 2: 'b' has its place in line 1 already"),
+        ("a\na\n", "line 2: 'a' has its place in line 1 already"),
+        ("a: b\n\nb: c\nc: a\n", "line 4: a class is below itself: 'b' below 'a' below 'c' below 'b'"),
+        ("a: b,, c\n", "line 1: expected names"),
+        ("a: b: c\n", "line 1: names hold no colon"),
+        ("a\n    b\n  c\n", "line 3: 2 spaces are the indentation of no line"),
+        ("  a\nb\n", "line 1: 2 spaces are the indentation of no line"),
+        ("a\n\tb\n", "line 2: indent by spaces, not by tabs"),
+        ("", "0 classes says nothing"),
+        ("# nothing\n\na: b\n", "1 classes says nothing"),
+        (b"\xe9: b, c", "not UTF-8"),
+    ],
+)
+def test_mistakes_are_named_by_their_lines(file, text, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read_taxonomy(file(text))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"none\.txt: No such file"):
+        read_taxonomy(tmp_path / "none.txt")

@@ -1,0 +1,128 @@
+"""A tree of the labels: metrics learn from it, and evaluations measure how far off wrong votes are."""
+
+import numpy as np
+import pytest
+from rows import each, fill, item
+
+from engine.errors import InvalidInputError
+from engine.evaluation import EvaluationRequest
+from engine.learners.comparisons import Comparisons, Taxonomy
+from engine.learners.metrics.fantope import Fantope
+from engine.learners.metrics.lmnn import LMNN
+from engine.learners.supervision import Supervision
+from engine.recipe import Pair, Recipe
+from engine.training.measures import knn_votes, least_costs, members
+from engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
+
+TREE = Taxonomy({"pet": "", "cat": "pet", "dog": "pet", "owl": ""})
+DEEP = Taxonomy({"r": "", "p": "r", "q": "p", "a": "q", "b": "q", "c": "p", "d": "r"})
+
+
+@pytest.fixture
+def animals(home):
+    with fill(home, "animals", [item(group, number) for group, number in each(12)]) as made:
+        yield made
+
+
+def by_metric(evaluation):
+    return {(row.metric, row.database): row.value for row in evaluation.rows if row.k in (5, None)}
+
+
+def test_a_vote_for_a_sibling_costs_half_and_one_far_off_the_height_of_the_tree():
+    """Classes a and b share a parent, c is their uncle, d is below the root only."""
+    tables = costs(DEEP, ["a", "b", "c", "d"])
+    assert tables[HIERARCHICAL_ACCURACY][0].tolist() == [0, 0.5, 1, 1]
+    assert tables[LCA_LOSS][0].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    own = members([("a",), ("a", "d"), (), ("b",)], "abcd")
+    assert least_costs(np.array([1, 3, 0, -1]), own, tables[LCA_LOSS])[[0, 1, 3]].tolist() == pytest.approx(
+        [1 / 3, 0, 1]
+    )
+    assert np.isnan(least_costs(np.array([1, 3, 0, -1]), own, tables[LCA_LOSS])[2])
+
+
+def test_a_query_whose_neighbours_have_no_class_votes_for_none():
+    order = np.array([[0, 1], [1, 0]])
+    assert knn_votes(order, members([(), ("b",)], "ab"), 1).tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("learner", ["lmnn", "fantope"])
+def test_a_space_keeps_the_tree_that_it_was_trained_with(animals, home, learner):
+    """It is measured by it after it was opened again, and trained by it when it is fitted anew or extended."""
+    settings = {"max_iter": 20}
+    animals.train(Recipe(spec=learner, views=("color",), taxonomy=TREE, settings=settings, holdout=0.4))
+    with home.open("animals") as again:
+        found = by_metric(again.evaluate(EvaluationRequest(view="color", k=(5,))))
+        assert found["accuracy", "unseen"] <= found["hierarchical_accuracy", "unseen"] <= 1
+        assert found["lca_loss", "unseen"] <= 1 - found["accuracy", "unseen"] + 1e-9
+        assert any(
+            row.metric == "lca_loss" for row in again.evaluate(EvaluationRequest(view="color", k=(5,), refit=True)).rows
+        )
+        again.extend(learner, ["gist"])
+
+
+def test_any_space_can_be_measured_by_a_tree(animals):
+    """The one that is asked for goes before the space's own; labels that it lacks are an error only of that."""
+    animals.train(Recipe(spec="pca", views=("color",), holdout=0.4))
+    assert "lca_loss" not in {row.metric for row in animals.evaluate(EvaluationRequest(view="color")).rows}
+    asked = EvaluationRequest(view="color", k=(5,), taxonomy=TREE)
+    assert "lca_loss" in {row.metric for row in animals.evaluate(asked).rows}
+    with pytest.raises(InvalidInputError, match="label 'cat' is no leaf of the taxonomy"):
+        animals.evaluate(EvaluationRequest(view="color", taxonomy=Taxonomy({"dog": "", "owl": ""})))
+    animals.train(Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings={"max_iter": 5}, holdout=0.4))
+    animals.import_items([item("owl", 50, labels=["tree"])])
+    found = animals.evaluate(EvaluationRequest(view="color", k=(5,)))
+    assert "of which 'tree' is no leaf" in found.protocol
+    assert "lca_loss" not in {row.metric for row in found.rows}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"spec": "pca"}, "pca does not learn from a taxonomy: take a learner that does"),
+        ({"spec": "default"}, "name a learner that takes a taxonomy"),
+        ({"pairs": (Pair("cat/00", "cat/01"),)}, "a taxonomy is of labels"),
+        ({"taxonomy": Taxonomy({"cat": "", "dog": ""})}, "label 'owl' is no leaf of the taxonomy"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(animals, change, message):
+    asked = {"spec": "lmnn", "views": ("color",), "taxonomy": TREE} | change
+    with pytest.raises(InvalidInputError, match=message):
+        animals.train(Recipe(**asked))
+
+
+def test_items_of_several_labels_are_refused(home):
+    items = [item("cat", n, labels=["cat", "dog"]) for n in range(3)] + [item("dog", n) for n in range(3)]
+    with fill(home, "mixed", items) as mixed, pytest.raises(InvalidInputError, match="'cat/00' has several labels"):
+        mixed.train(Recipe(spec="lmnn", views=("color",), taxonomy=TREE))
+
+
+def drawn(seed: int):
+    """Rows of four classes whose first two columns tell the parent and the third the class, among loud noise."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(list("abcd"), 30)
+    codes = np.repeat(np.arange(4), 30)
+    rows = np.column_stack([codes // 2, codes // 2, codes % 2, *rng.normal(scale=3, size=(5, 120))])
+    return rows + rng.normal(scale=0.15, size=rows.shape), labels
+
+
+@pytest.mark.parametrize("learner", [LMNN(form="full"), LMNN(form="diagonal"), Fantope(mu=0.0)])
+def test_siblings_come_nearer_than_cousins(learner):
+    """Of rows that were not learned from, too; the rows themselves do not show it."""
+    tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
+    rows, labels = drawn(0)
+    learner = learner.set_params(max_iter=100).fit([rows], Supervision(classes=labels, taxonomy=tree))
+    unseen, names = drawn(1)
+    rng = np.random.default_rng(2)
+    first, sibling, cousin = (rng.choice(np.flatnonzero(names == name), 500) for name in "abd")
+    order = Comparisons(np.column_stack([first, sibling, first, cousin]))
+    assert order.agreement(learner.transform(unseen, view=0)) > 0.95
+    assert order.agreement(unseen) < 0.8
+
+
+def test_a_tree_of_weight_nothing_is_lmnn():
+    rows, labels = drawn(0)
+    tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
+    plain = LMNN().set_params(max_iter=20).fit(rows, labels)
+    none = LMNN().set_params(max_iter=20, siblings=0.0, cousins=0.0)
+    none.fit([rows], Supervision(classes=labels, taxonomy=tree))
+    np.testing.assert_allclose(none.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix())
