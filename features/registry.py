@@ -8,11 +8,12 @@ from features.base import Extractor
 from features.color import Color
 from features.forest import Forest
 from features.gist import Gist
+from features.lab import Lab
 from features.sift import Sift
 from features.text import Text
 from features.vectors import Vectors
 
-EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Sift, Forest, Gist, Text, Vectors)}
+EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Lab, Sift, Forest, Gist, Text, Vectors)}
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:

@@ -125,7 +125,7 @@ def test_extractors_that_learn_nothing_are_ready():
 
 def test_unknown_names_list_the_known():
     """A wrong extractor or parameter is a ValueError that lists what there is."""
-    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, forest, gist, sift"):
+    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, forest, gist, lab, sift"):
         extractor("colour")
     with pytest.raises(ValueError, match="'sift' has no parameter 'size'; it has: words"):
         extractor("sift", {"size": 3})
@@ -138,7 +138,7 @@ def test_unknown_names_list_the_known():
 def test_every_extractor_says_what_its_rows_are_computed_from():
     """Pictures, texts, or nothing: rows from outside."""
     inputs = {name: set(one.inputs) for name, one in EXTRACTORS.items()}
-    assert {name for name, kinds in inputs.items() if kinds == {"image"}} == {"color", "sift", "forest", "gist"}
+    assert {name for name, kinds in inputs.items() if kinds == {"image"}} == {"color", "lab", "sift", "forest", "gist"}
     assert (inputs["text"], inputs["vectors"]) == ({"text"}, set())
     with pytest.raises(TypeError, match="vectors computes no rows"):
         extractor("vectors", {"dim": 3}).row([1.0])
