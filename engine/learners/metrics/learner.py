@@ -122,7 +122,7 @@ class MetricLearner(ComparisonLearner):
         Args:
             pairs: as in ``pair_distance``.
             y: (n,) 1 where similar, -1 where not.
-            strategy: "accuracy", "f_beta", "max_tpr" or "max_tnr", see
+            strategy: "accuracy", "balanced_accuracy", "f_beta", "max_tpr" or "max_tnr", see
                 :func:`~engine.learners.metrics.threshold.calibrate`.
             preprocessor: as in ``fit_tuples``.
             view: which view the pairs are of.

@@ -6,7 +6,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from engine.learners.metrics.constraints import Constraints
 
-STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
+STRATEGIES = ("accuracy", "balanced_accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
 def calibrate(
@@ -21,8 +21,9 @@ def calibrate(
     Args:
         distances: (n,), larger is less similar.
         y: (n,), positive or True where similar, else not.
-        strategy: what is largest at the threshold: "accuracy"; "f_beta"; "max_tpr", the share of similar pairs that are
-            taken for similar, where at least ``min_rate`` of the others are not; "max_tnr", the reverse.
+        strategy: what is largest at the threshold: "accuracy"; "balanced_accuracy", which counts all similar pairs as
+            much as all others; "f_beta"; "max_tpr", the share of similar pairs that are taken for similar, where at
+            least ``min_rate`` of the others are not; "max_tnr", the reverse.
         beta: how many times as much as precision recall counts in "f_beta".
         min_rate: from 0 to 1, of the last two strategies.
 
@@ -65,6 +66,8 @@ def _worth(
     tpr, tnr = true / true[-1], 1 - false / false[-1]
     if strategy == "accuracy":
         return (true - false).astype(np.float64)  # times a constant, plus one
+    if strategy == "balanced_accuracy":
+        return np.asarray(tpr + tnr)
     if strategy == "f_beta":
         return np.asarray((1 + beta**2) * true / (beta**2 * true[-1] + true + false))
     if strategy == "max_tpr":

@@ -18,6 +18,8 @@ def worth(threshold, distances, alike, strategy, beta, min_rate):
     tpr, tnr = taken[alike].mean(), (~taken[~alike]).mean()
     if strategy == "accuracy":
         return (taken == alike).mean()
+    if strategy == "balanced_accuracy":
+        return (tpr + tnr) / 2
     if strategy == "f_beta":
         precision = alike[taken].mean() if taken.any() else 0.0
         both = beta**2 * precision + tpr
@@ -59,7 +61,7 @@ def test_lies_halfway_and_at_the_smallest():
         (([1.0, np.nan], [1, -1]), "NaN"),
         (([1.0, 2.0], [1, 1]), "one kind only"),
         (([1.0, 2.0], [1, -1, 1]), "inconsistent"),
-        (([1.0, 2.0], [1, -1], "luck"), "accuracy, f_beta, max_tpr, max_tnr"),
+        (([1.0, 2.0], [1, -1], "luck"), "accuracy, balanced_accuracy, f_beta, max_tpr, max_tnr"),
         (([1.0, 2.0], [1, -1], "f_beta", 0.0), "beta=0.0"),
         (([1.0, 2.0], [1, -1], "max_tpr", 1.0, 1.5), "min_rate=1.5"),
     ],
