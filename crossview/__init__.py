@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from engine.item import Item as Item
     from engine.item import ItemUpdate as ItemUpdate
     from engine.item import NewItem as NewItem
+    from engine.query import CalibrationRequest as CalibrationRequest
     from engine.query import Filter as Filter
     from engine.query import Hit as Hit
     from engine.query import HitList as HitList
     from engine.query import Query as Query
+    from engine.query import SameRequest as SameRequest
     from engine.query import SearchRequest as SearchRequest
     from engine.query import SuggestRequest as SuggestRequest
     from engine.recipe import Grouping as Grouping
@@ -60,7 +62,7 @@ _NAMES = {
     "engine.evaluation": "Evaluation EvaluationRequest",
     "engine.home": "Home",
     "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
-    "engine.query": "Filter Hit HitList Query SearchRequest SuggestRequest",
+    "engine.query": "CalibrationRequest Filter Hit HitList Query SameRequest SearchRequest SuggestRequest",
     "engine.recipe": "Grouping Pair Recipe Tune",
     "server.async_client": "AsyncClient",
     "server.client": "Client",

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.contents import Contents
 from engine.catalog.description import RAW
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
@@ -27,6 +26,7 @@ from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, 
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
+from engine.spaces.same import SameOrDifferent
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from engine.spaces.versions import Versions
 
 
-class Collection(Contents):
+class Collection(SameOrDifferent):
     """One collection, open. Methods may be called from several threads and processes; they take turns to commit.
 
     Raises ``engine.errors.CrossviewError`` or ``features.errors.ImageError`` for everything that a user can cause.
@@ -363,18 +363,15 @@ class Collection(Contents):
         The queries are the items that training held out, or with ``refit`` those of a new split. They search, as
         ``databases`` says, the items that it was trained on, each other, or both. Several spaces are measured by the
         same queries in the same databases, and differences to the first one are paired. Without labels it is measured,
-        across views, how soon a query finds its own item; with ``constraints``, how well distances agree with these.
+        across views, how soon a query finds its own item; with ``constraints``, how well distances agree with these;
+        with ``pairs``, how well they tell the same from different ones, of items that no space was trained on.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
-        from engine.training.agreement import agree
-        from engine.training.evaluator import evaluate
+        from engine.training.evaluator import evaluated
 
         with self._read() as tx:
-            spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
-            if request.constraints is not None:
-                return agree(tx, spaces, request.view, request.constraints)
-            return evaluate(tx, spaces, request, progress)
+            return evaluated(tx, [self._loaded.get(tx, name) for name in request.spaces or ("",)], request, progress)
 
     @property
     def questions(self) -> "Questions":

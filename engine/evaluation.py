@@ -65,6 +65,8 @@ class EvaluationRequest:
     """Measure how well distances within the view agree with these, in place of retrieval by labels."""
     taxonomy: "Taxonomy | None" = None
     """A tree of the labels, by which wrong votes are measured, too; None: that of the first space trained with one."""
+    pairs: "ItemComparisons | None" = None
+    """Measure how well distances tell these pairs, the same from different ones, in place of retrieval by labels."""
 
     def __post_init__(self) -> None:
         if len(set(self.spaces)) < len(self.spaces):
@@ -83,10 +85,20 @@ class EvaluationRequest:
             raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
         if not self.refit and (self.splits > 1 or self.group_by is not None):
             raise InvalidInputError("splits and groups of items are those of a refit: ask for --refit as well")
+        self._check_pairs()
         if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
             raise InvalidInputError(
                 "comparisons are measured within the view, by what the space has learned: leave out targets, refit, "
                 "database and by"
+            )
+
+    def _check_pairs(self) -> None:
+        if self.pairs is None:
+            return
+        if self.constraints is not None or self.refit or self.databases or self.by or len(self.targets) > 1:
+            raise InvalidInputError(
+                "pairs are measured in one target, by what the space has learned: leave out constraints, further "
+                "targets, refit, database and by"
             )
 
     def _check_databases(self) -> None:
@@ -115,7 +127,10 @@ class EvaluationRow:
     common ancestor of the vote and the query's class over the height of the tree. By items ``recall``, the share of
     queries that find their own item among the first k, and ``median_rank``, the median over queries of the rank that it
     has, from 1. By comparisons ``order``, the share of triplets or quadruplets in order, or ``auc``, the area under the
-    ROC curve of pairs."""
+    ROC curve of pairs.
+    By pairs ``accuracy`` is the share of pairs that the threshold takes for what they are, ``equal_error_rate`` the
+    share of either kind that is taken for the other where both are equal, and ``true_accept_rate_0.1`` and
+    ``true_accept_rate_0.01`` the share of similar pairs below a distance that .1 and .01 of the others are below."""
     k: int | None
     """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
@@ -140,7 +155,7 @@ class EvaluationDifference:
     metric: str
     k: int | None
     value: float
-    """Above 0 where the space is better than the first; of a median_rank and an lca_loss below 0."""
+    """Above 0 where the space is better than the first; of a median_rank, lca_loss and equal_error_rate below 0."""
     database: str = ""
     standard_error: float | None = None
     """Of the mean of the paired differences, over queries, comparisons or splits; None where they are too few."""
@@ -177,4 +192,4 @@ class Evaluation:
     overlaps: tuple[Overlap, ...] = ()
     """One for each space, where comparisons were measured."""
     comparisons: int = 0
-    """How many were measured; then there are no queries."""
+    """How many comparisons or pairs were measured; then there are no queries."""

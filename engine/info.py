@@ -1,5 +1,6 @@
 """Descriptions of collections, views and spaces: plain values for whoever shows or sends them."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
@@ -83,6 +84,54 @@ class ConstraintCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """The distance up to which two items count as the same, for queries of a view in a target of one generation."""
+
+    view: str
+    """The view that the first item of a pair is described by."""
+    target: str
+    """Where the second one is."""
+    distance: float
+    """The largest at which two items are the same."""
+    distances: tuple[float, ...]
+    """Ascending, at which ``probabilities`` are known."""
+    probabilities: tuple[float, ...]
+    """Of being the same, never growing with the distance, if as many pairs are the same as not."""
+    error_rate: float | None
+    """The mean of the shares of similar and of dissimilar pairs that are taken for the other, by thresholds that other
+    pairs set; None where the pairs are too few."""
+    standard_error: float | None
+    """Of the error rate, as if all pairs were independent; None where the pairs are too few."""
+    similar: int
+    """Pairs of the same that it was calibrated on."""
+    dissimilar: int
+    """Other pairs that it was calibrated on."""
+    protocol: str
+    """What these pairs are, in a sentence."""
+    created: str
+    """ISO 8601, UTC."""
+
+    def probability(self, distance: float) -> float:
+        """Return how probable it is that two items at a distance are the same; at least .5 up to the threshold."""
+        if distance <= self.distances[0]:
+            return self.probabilities[0]
+        place = bisect_right(self.distances, distance)
+        if place == len(self.distances):
+            return self.probabilities[-1]
+        (left, right), (high, low) = (values[place - 1 : place + 1] for values in (self.distances, self.probabilities))
+        return high + (low - high) * (distance - left) / (right - left)
+
+    def sentence(self) -> str:
+        """Return the threshold, how often it errs and what it rests on."""
+        error = "an unknown error rate"
+        if self.error_rate is not None:
+            error = f"an error rate of {self.error_rate:.3f}"
+            error += "" if self.standard_error is None else f" \u00b1 {self.standard_error:.3f}"
+        place = self.target if self.view == self.target else f"{self.view} -> {self.target}"
+        return f"{place}: the same up to a distance of {self.distance:.5g}, with {error}; {self.protocol}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SpaceDescription:
     """How one generation of a space was made."""
 
@@ -149,6 +198,8 @@ class SpaceInfo(SpaceDescription):
     axes: tuple[str, ...] = ()
     """The attributes that its vectors are scores of, by name; none where they are no scores, or of attributes without
     names."""
+    thresholds: tuple[Threshold, ...] = ()
+    """Those of this generation."""
 
     def size(self, target: str) -> str:
         """Return how long a target's vectors are, in words."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
 
 INPUTS = ("image", "text", "vector", "key")
 """The kinds of input that a query can have."""
@@ -98,6 +101,9 @@ class SearchRequest:
     """An axis: each list is in the order of these scores, the greatest first; of ``-natural`` the least. Queries
     without an input then list the first k of all items."""
 
+    probabilities: bool = False
+    """Whether hits carry how probable it is that they and the query are the same."""
+
     @property
     def listing(self) -> bool:
         """Whether items are listed in the order of a score, because no query has an input."""
@@ -137,6 +143,8 @@ class Hit:
     """Absolute path of the file that the item was read from, where there is one."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
+    probability: float | None = None
+    """Of being the same as the query, if as many pairs are the same as not; None where it was not asked for."""
     stored: ClassVar[Hashable] = None
     """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
     in common can be prepared once."""
@@ -150,6 +158,45 @@ class HitList:
     """Position of the query in the request."""
     target: str
     hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRequest:
+    """What the distance is to be learned from up to which two items are the same."""
+
+    view: str
+    """The view that the first item of a pair is described by."""
+    target: str = ""
+    """Where the second one is; "": the view itself."""
+    space: str = ""
+    """Empty: the active space."""
+    pairs: "ItemComparisons | None" = None
+    """Which items are the same, and which are not; None: those that share a label are."""
+
+
+@dataclass(frozen=True)
+class SameRequest:
+    """Pairs of queries that are the same, or different."""
+
+    pairs: Sequence[tuple[Query, Query]]
+    """The first of a pair is matched against the second, as against an item that a search finds."""
+    _: KW_ONLY
+    target: str = ""
+    """The metric of the second one's view; "": the only one that there is."""
+    space: str = ""
+    """Empty: the active space."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether two queries are the same."""
+
+    same: bool
+    """Whether their distance is at most the threshold."""
+    distance: float
+    threshold: float
+    probability: float
+    """Of being the same, if as many pairs are the same as not."""
 
 
 @dataclass(frozen=True)

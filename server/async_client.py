@@ -6,17 +6,30 @@ from typing import Any, Self
 import grpc
 
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
-from engine.query import EVERY_ITEM, Embedding, Filter, HitList, Query, SearchRequest, Suggestions, SuggestRequest
+from engine.query import (
+    EVERY_ITEM,
+    Embedding,
+    Filter,
+    HitList,
+    Query,
+    SameRequest,
+    SearchRequest,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+)
 from server.batches import batches, merged
 from server.connection import OPTIONS, check_timeout
 from server.convert import from_filter, from_new_item, from_update, messages_of, to_item, to_report
 from server.convert_search import (
     from_query,
+    from_same_request,
     from_search_request,
     from_suggest_request,
     to_embeddings,
     to_hit_lists,
     to_suggestions,
+    to_verdicts,
 )
 from server.names import collection_name, item_name
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -101,6 +114,12 @@ class AsyncCollection:
         message = from_suggest_request(request)
         message.collection = self._resource
         return to_suggestions(await self._client.call(self._client.searches, "SuggestLabels", message))
+
+    async def same(self, request: SameRequest) -> list[Verdict]:
+        """Whether the two of each pair are the same."""
+        message = from_same_request(request)
+        message.collection = self._resource
+        return to_verdicts(await self._client.call(self._client.searches, "Same", message))
 
     async def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""

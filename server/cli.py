@@ -24,6 +24,7 @@ from server.commands import (
     learn,
     learners,
     place,
+    same,
     search,
     serve,
     suggest,
@@ -33,7 +34,7 @@ from server.commands.option_groups import expanded
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 
-_LONG = ("index", "fit", "place", "train", "assign", "evaluate", "embed")
+_LONG = ("index", "fit", "place", "train", "assign", "calibrate", "evaluate", "embed")
 """Commands that compute for long, and give way to others that answer somebody."""
 
 app = typer.Typer(
@@ -81,6 +82,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "activate": learn.activate,
     "search": search.search,
     "suggest": suggest.suggest,
+    "calibrate": same.calibrate,
+    "same": same.same,
     "embed": embed.embed,
     "evaluate": evaluation.evaluate,
     "list": describe.list_,

@@ -17,7 +17,8 @@ from server.batches import batches
 from server.cache import OpenCollections
 from server.convert import from_item, to_filter, to_picture
 from server.convert_embeddings import from_item_embeddings
-from server.convert_info import from_collection, from_space
+from server.convert_info import from_collection, from_space, from_threshold
+from server.convert_training import to_calibration
 from server.fields import to_message
 from server.jobs.jobs import Jobs
 from server.names import collection_name, parse_collection, parse_item, parse_space
@@ -160,6 +161,11 @@ class CollectionService(ItemWrites):
         with self.collections.use(name) as collection:
             generation = request.generation if request.HasField("generation") else None
             return from_space(name, collection.activate(space, generation))
+
+    def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Threshold:
+        """The distance up to which two items are the same."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return from_threshold(collection.calibrate(to_calibration(request)))
 
     def GetSpace(self, request: pb.GetSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """One space."""

@@ -28,16 +28,19 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
         group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
         taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
+        pairs=to_comparisons(message.pairs) if message.HasField("pairs") else None,
     )
 
 
 def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
     """The message of a request, for any collection."""
     constraints = None if request.constraints is None else from_comparisons(request.constraints)
+    pairs = None if request.pairs is None else from_comparisons(request.pairs)
     return to_message(
         pb.EvaluateRequest,
         request,
         constraints=constraints,
+        pairs=pairs,
         group_by=from_grouping(request.group_by),
         taxonomy=from_taxonomy(request.taxonomy),
     )

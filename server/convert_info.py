@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Trial, Tuning, ViewInfo
+from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold, Trial, Tuning, ViewInfo
 from server.fields import to_message, to_value
 from server.names import collection_name, parse_collection, parse_space, space_name
 from server.pb.crossview.v1 import collections_pb2, types_pb2
@@ -20,6 +20,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         created=to_time(message.create_time),
         tuning=_to_tuning(message.tuning) if message.HasField("tuning") else None,
         constraints=to_value(ConstraintCounts, message.constraints) if message.HasField("constraints") else None,
+        thresholds=tuple(map(to_threshold, message.thresholds)),
     )
 
 
@@ -33,6 +34,7 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         create_time=from_time(space.created),
         tuning=None if space.tuning is None else _from_tuning(space.tuning),
         constraints=None if space.constraints is None else to_message(types_pb2.ConstraintCounts, space.constraints),
+        thresholds=[from_threshold(one) for one in space.thresholds],
     )
 
 
@@ -67,6 +69,16 @@ def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
         spaces=[from_space(info.name, space) for space in info.spaces],
         create_time=from_time(info.created),
     )
+
+
+def to_threshold(message: types_pb2.Threshold) -> Threshold:
+    """The distance up to which two items are the same."""
+    return to_value(Threshold, message, created=to_time(message.create_time))
+
+
+def from_threshold(threshold: Threshold) -> types_pb2.Threshold:
+    """The message of a threshold."""
+    return to_message(types_pb2.Threshold, threshold, create_time=from_time(threshold.created))
 
 
 def to_time(message: Timestamp) -> str:

@@ -12,10 +12,12 @@ from engine.query import (
     HitList,
     LabelShare,
     Query,
+    SameRequest,
     SearchRequest,
     SuggestedLabels,
     Suggestions,
     SuggestRequest,
+    Verdict,
 )
 from server.convert import from_filter, from_row, to_filter, to_row
 from server.fields import to_message, to_value
@@ -90,6 +92,8 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
             message.distance, message.target = hit.distance, hit.target
             if hit.scores:
                 message.scores.update(hit.scores)
+            if hit.probability is not None:
+                message.probability = hit.probability
     return response
 
 
@@ -104,7 +108,8 @@ def _encoded(collection: str, hit: Hit) -> bytes:
     found = _known.get(place)
     if found is None:
         name = item_name(collection, hit.key)
-        found = to_message(search_pb2.Hit, hit, item=name, distance=0.0, target="", scores={}).SerializeToString()
+        unset = {"distance": 0.0, "target": "", "scores": {}, "probability": None}  # of a hit, not of its item
+        found = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
         if hit.stored is not None:
             if len(_known) >= _MOST_KNOWN:
                 _known.clear()
@@ -135,6 +140,27 @@ def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsRespon
         for one in suggestions.results
     ]
     return to_message(search_pb2.SuggestLabelsResponse, suggestions, results=results)
+
+
+def to_same_request(message: search_pb2.SameRequest) -> SameRequest:
+    """Raises InvalidInputError for a query without an input."""
+    return to_value(SameRequest, message, pairs=[(to_query(one.first), to_query(one.second)) for one in message.pairs])
+
+
+def from_same_request(request: SameRequest) -> search_pb2.SameRequest:
+    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
+    pairs = [search_pb2.SamePair(first=from_query(one), second=from_query(other)) for one, other in request.pairs]
+    return to_message(search_pb2.SameRequest, request, pairs=pairs)
+
+
+def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict]:
+    """Whether pairs are the same."""
+    return [to_value(Verdict, one) for one in message.results]
+
+
+def from_verdicts(verdicts: Iterable[Verdict]) -> search_pb2.SameResponse:
+    """The message of whether pairs are the same."""
+    return search_pb2.SameResponse(results=[to_message(search_pb2.Verdict, one) for one in verdicts])
 
 
 def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError
 from engine.learners.comparisons import KINDS, Comparisons, Taxonomy
+from engine.query import CalibrationRequest
 from engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -102,6 +103,18 @@ def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
     if codes.min() < 0 or codes.max() >= len(message.notion_names):
         raise InvalidInputError(f"constraints name notions by position among the {len(message.notion_names)} names")
     return np.array(message.notion_names)[codes]
+
+
+def to_calibration(message: pb.CalibrateSpaceRequest) -> CalibrationRequest:
+    """What a space is calibrated by; raises InvalidInputError where the columns of pairs disagree."""
+    pairs = to_comparisons(message.pairs) if message.HasField("pairs") else None
+    return to_value(CalibrationRequest, message, pairs=pairs)
+
+
+def from_calibration(request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
+    """The message of a calibration, for any collection."""
+    pairs = None if request.pairs is None else from_comparisons(request.pairs)
+    return to_message(pb.CalibrateSpaceRequest, request, pairs=pairs)
 
 
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:

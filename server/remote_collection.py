@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
-from engine.info import CollectionInfo, SpaceInfo, ViewInfo
+from engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from engine.item import (
     DEFAULT_INDEXING,
     DeletedPicture,
@@ -24,7 +24,19 @@ from engine.item import (
     Picture,
 )
 from engine.progress import Progress
-from engine.query import EVERY_ITEM, Embedding, Filter, HitList, Query, SearchRequest, Suggestions, SuggestRequest
+from engine.query import (
+    EVERY_ITEM,
+    CalibrationRequest,
+    Embedding,
+    Filter,
+    HitList,
+    Query,
+    SameRequest,
+    SearchRequest,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+)
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from server import pages
@@ -42,16 +54,19 @@ from server.convert import (
 )
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import to_evaluation
-from server.convert_info import to_collection, to_space
+from server.convert_info import to_collection, to_space, to_threshold
 from server.convert_jobs import from_assignment, from_evaluation_of, from_extension, from_training
 from server.convert_search import (
     from_query,
+    from_same_request,
     from_search_request,
     from_suggest_request,
     to_embeddings,
     to_hit_lists,
     to_suggestions,
+    to_verdicts,
 )
+from server.convert_training import from_calibration
 from server.detached import DetachedCollection
 from server.fields import to_value
 from server.names import collection_name, item_name, space_name
@@ -262,6 +277,12 @@ class RemoteCollection:
         request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
         return to_space(self.connection.call(self._stub.ActivateSpace, request))
 
+    def calibrate(self, request: CalibrationRequest) -> Threshold:
+        """Learns up to which distance two items are the same."""
+        message = from_calibration(request)
+        message.parent = self.resource
+        return to_threshold(self.connection.call(self._stub.CalibrateSpace, message))
+
     def delete_space(self, space: str, generation: int | None = None) -> None:
         """Deletes a space, or one of its generations."""
         request = pb.DeleteSpaceRequest(name=space_name(self.name, space), generation=generation)
@@ -294,6 +315,12 @@ class RemoteCollection:
         message = from_suggest_request(request)
         message.collection = self.resource
         return to_suggestions(self.connection.call(self.connection.searches.SuggestLabels, message))
+
+    def same(self, request: SameRequest) -> list[Verdict]:
+        """Whether the two of each pair are the same."""
+        message = from_same_request(request)
+        message.collection = self.resource
+        return to_verdicts(self.connection.call(self.connection.searches.Same, message))
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""

@@ -12,11 +12,12 @@ from typing import Any, TypeVar, cast
 
 from features.worker import cores
 from server.errors import OverloadedError
+from server.pb.crossview.v1 import search_pb2
 from server.settings import ServerSettings
 from server.tasks import Caller, Task, Work
 
 T = TypeVar("T")
-_LONG = {"Train", "ExtendSpace", "AssignLabel", "Evaluate", "FitViews", "WaitOperation"}
+_LONG = {"Train", "ExtendSpace", "AssignLabel", "CalibrateSpace", "Evaluate", "FitViews", "WaitOperation"}
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Seconds that a search may wait for its turn, another reading call, and a search by picture: to send the picture again
 costs most."""
@@ -143,6 +144,13 @@ class Room:
             task.deliver()
 
 
+def queries_of(request: Any) -> list[Any]:
+    """Returns the queries of a request to the search service, those of pairs one after the other."""
+    if isinstance(request, search_pb2.SameRequest):
+        return [query for pair in request.pairs for query in (pair.first, pair.second)]
+    return list(request.queries)
+
+
 class Rooms:
     """The rooms of a server."""
 
@@ -156,7 +164,7 @@ class Rooms:
     def of(self, service: str, method: str, request: Any) -> Room:
         """Returns the room of a call; ``request`` is None where it is too large to be decoded before."""
         if service.endswith("SearchService"):
-            large = request is None or any(query.image for query in request.queries)
+            large = request is None or any(query.image for query in queries_of(request))
             return self._pictures if large else self._searches
         if method in _LONG:
             return self._long

@@ -14,7 +14,9 @@ from server.convert_search import (
     from_embeddings,
     from_hit_lists,
     from_suggestions,
+    from_verdicts,
     to_query,
+    to_same_request,
     to_search_request,
     to_suggest_request,
 )
@@ -73,7 +75,8 @@ class SearchService:
             return None
         merge = request.merge if request.HasField("merge") else None
         k = request.k if request.HasField("k") else None
-        return request.collection, request.space, query.view, tuple(request.targets), k, merge
+        place = request.collection, request.space, query.view, tuple(request.targets)
+        return *place, k, merge, request.probabilities
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
         """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""
@@ -103,14 +106,26 @@ class SearchService:
         with self.collections.use(parse_collection(request.collection)) as collection:
             return from_suggestions(collection.suggest(to_suggest_request(request)))
 
+    def Same(  # noqa: N802 - the name of the rpc
+        self, request: search_pb2.SameRequest, context: grpc.ServicerContext
+    ) -> search_pb2.SameResponse:
+        """Whether the two of each pair are the same."""
+        self._check_count(2 * len(request.pairs))
+        with self.collections.use(parse_collection(request.collection)) as collection:
+            return from_verdicts(collection.same(to_same_request(request)))
+
     def _check(self, request: Any, k: int = 1) -> None:
         """Raises InvalidInputError for a request of more than a server answers at once, before room is made for it."""
         queries, most = len(request.queries), self._settings
-        if queries > most.queries:
-            raise InvalidInputError(f"{queries:,} queries are more than one request may have: send {most.queries:,}")
+        self._check_count(queries)
         hits = queries * max(k, 1) * max(len(request.targets), 1)
         if hits > most.hits:
             raise InvalidInputError(
                 f"one request may ask for {most.hits:,} hits, not {hits:,} (queries x k x targets): lower k, or send "
                 "fewer queries at a time"
             )
+
+    def _check_count(self, queries: int) -> None:
+        most = self._settings.queries
+        if queries > most:
+            raise InvalidInputError(f"{queries:,} queries are more than one request may have: send {most:,}")

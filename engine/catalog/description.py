@@ -7,7 +7,7 @@ from engine.catalog.extractors import view_info
 from engine.catalog.spaces import Generation
 from engine.catalog.views import ViewRecord
 from engine.errors import NotFoundError
-from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo
+from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
 from engine.query import EVERY_ITEM
 
 RAW = "raw"
@@ -29,8 +29,9 @@ def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
     return tuple(number for view in views for number in (view.id, view.revision))
 
 
-def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceInfo:
+def raw_info(tx: Transaction, active: bool) -> SpaceInfo:
     """Return the description of the raw views' space; its vectors are as wide as the views, whose steps keep widths."""
+    views = tx.views.all()
     dims = {view.name: view.dim for view in raw_views(views)}
     number = raw_generation(views)
     return SpaceInfo(
@@ -43,12 +44,20 @@ def raw_info(views: Sequence[ViewRecord], active: bool, created: str) -> SpaceIn
         cross_view=False,
         dim=dims,
         trained_items=0,
-        created=created,
+        created=tx.created(),
         generations=(number,),
+        thresholds=tuple(
+            one
+            for view in raw_views(views)
+            for one in tx.spaces.thresholds(RAW, view.revision)
+            if one.view == view.name
+        ),
     )
 
 
-def space_info(used: Generation, generations: Sequence[Generation], active: bool) -> SpaceInfo:
+def space_info(
+    used: Generation, generations: Sequence[Generation], active: bool, thresholds: tuple[Threshold, ...] = ()
+) -> SpaceInfo:
     """Return the description of a space by the generation in use; ``generations`` are all that it has."""
     counts = used.summary.get("constraints")
     return SpaceInfo.from_json(
@@ -59,6 +68,7 @@ def space_info(used: Generation, generations: Sequence[Generation], active: bool
         created=used.created,
         generations=tuple(one.generation for one in generations),
         constraints=counts and ConstraintCounts(**counts),
+        thresholds=thresholds,
     )
 
 
@@ -85,8 +95,8 @@ def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
     for name, number in tx.spaces.in_use().items():
         generations = tx.spaces.generations(name)
         used = next(one for one in generations if one.generation == number)
-        infos.append(space_info(used, generations, name == active))
-    return (*infos, raw_info(tx.views.all(), active in ("", RAW), tx.created()))
+        infos.append(space_info(used, generations, name == active, tx.spaces.thresholds(name, number)))
+    return (*infos, raw_info(tx, active in ("", RAW)))
 
 
 def find_space_info(tx: Transaction, name: str) -> SpaceInfo:

@@ -39,6 +39,7 @@ class Shown(NamedTuple):
             text=self.text,
             source=self.source,
             scores=scores,
+            probability=None,
             stored=self,
         )
         return hit

@@ -165,6 +165,19 @@ snapshots = sa.Table(
     sa.Column("sequence", sa.BigInteger, nullable=False),
 )
 
+# Distances up to which two items are the same, by generation of a space; of the raw views, by revision of the view.
+thresholds = sa.Table(
+    "thresholds",
+    metadata,
+    sa.Column("space", sa.Text, primary_key=True),
+    sa.Column("generation", sa.Integer, primary_key=True),
+    sa.Column("view", sa.Text, primary_key=True),
+    sa.Column("target", sa.Text, primary_key=True),
+    sa.Column("threshold", sa.JSON, nullable=False),
+    # Fingerprints of the pairs that it was calibrated on.
+    sa.Column("pairs", sa.LargeBinary, nullable=False),
+)
+
 # Labels in a notion of similarity, beside the item's own.
 notion_labels = sa.Table(
     "notion_labels",

@@ -1,13 +1,14 @@
 """Spaces in the catalog: generations beside each other, one of them in use."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.catalog import bulk
-from engine.catalog.schema import generations, snapshots, spaces
+from engine.catalog.schema import generations, snapshots, spaces, thresholds
+from engine.info import Threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,31 @@ class Spaces:
         new = {"space": space, "generation": generation, "target": target, "token": token, "sequence": sequence}
         self._connection.execute(sa.insert(snapshots).values(new))
 
+    def thresholds(self, space: str, generation: int) -> tuple[Threshold, ...]:
+        """Return the thresholds of a generation, in the order of views and targets.
+
+        The generation of the raw views, of which each has its own, is the revision of the threshold's view.
+        """
+        query = sa.select(thresholds.c.threshold).where(*_thresholds(space, generation))
+        found = self._connection.scalars(query.order_by(thresholds.c.view, thresholds.c.target))
+        return tuple(Threshold(**{name: _tuple(one) for name, one in tree.items()}) for tree in found)
+
+    def put_threshold(self, space: str, generation: int, threshold: Threshold, pairs: bytes) -> None:
+        """Store the threshold of a view and target in place of an earlier one, with fingerprints of its pairs."""
+        place = {"space": space, "generation": generation, "view": threshold.view, "target": threshold.target}
+        gone = [thresholds.c[name] == value for name, value in place.items()]
+        self._connection.execute(sa.delete(thresholds).where(*gone))
+        self._connection.execute(sa.insert(thresholds).values(**place, threshold=asdict(threshold), pairs=pairs))
+
+    def calibrating_pairs(self, space: str, generation: int, view: str, target: str) -> bytes:
+        """Return the fingerprints of the pairs that a threshold was calibrated on; none without a threshold."""
+        at = (thresholds.c.view == view, thresholds.c.target == target)
+        return self._connection.scalar(sa.select(thresholds.c.pairs).where(*_thresholds(space, generation), *at)) or b""
+
+    def delete_thresholds(self, space: str, view: str) -> None:
+        """Delete the thresholds of a view in every generation of a space."""
+        self._connection.execute(sa.delete(thresholds).where(thresholds.c.space == space, thresholds.c.view == view))
+
     def add(self, new: Generation, state: bytes) -> None:
         """Store a generation; it is not in use yet."""
         if new.space not in self.in_use():
@@ -97,11 +123,19 @@ class Spaces:
 
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a generation of a space; by default the space with all of them."""
-        for table in (generations, snapshots):
+        for table in (generations, snapshots, thresholds):
             gone = sa.delete(table).where(table.c.space == space)
             self._connection.execute(gone if generation is None else gone.where(table.c.generation == generation))
         if generation is None:
             self._connection.execute(sa.delete(spaces).where(spaces.c.name == space))
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _thresholds(space: str, generation: int) -> tuple["sa.ColumnElement[bool]", ...]:
+    return thresholds.c.space == space, thresholds.c.generation == generation
 
 
 def _snapshot(space: str, generation: int, target: str) -> tuple["sa.ColumnElement[bool]", ...]:

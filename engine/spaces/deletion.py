@@ -78,6 +78,7 @@ def delete_view(tx: Transaction, name: str) -> None:
             f"crossview delete {tx.name()} --space {next(iter(used))}"
         )
     tx.rows.remove_view(view)
+    tx.spaces.delete_thresholds(RAW, name)  # a later view of the name is another one
     tx.views.delete(view)
     tx.next_sequence()
 

@@ -52,6 +52,11 @@ def check_request(request: SearchRequest) -> None:
     check_queries(request.queries, request.k, request.listing)
     check_weights(request)
     check_scores(request)
+    if request.probabilities and (request.weights or request.moved or request.listing):
+        raise InvalidInputError(
+            "how probable it is that two are the same is told by their distance in one target: leave out weights, more "
+            "and less, and give a query"
+        )
     if request.filter:
         check_filter(request.filter)
 
@@ -103,7 +108,21 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
         found = (_weighted if request.weights else _by_target)(version, indexed, request, probes, asked.own, only)
         for number, apart in zip(numbers, found, strict=True):
             lists[number] = [HitList(number, name, hits) for name, hits in apart]
-    return in_order(request, [one for number in range(len(request.queries)) for one in lists[number]])
+    ordered = in_order(request, [one for number in range(len(request.queries)) for one in lists[number]])
+    if request.probabilities:
+        _add_probabilities(version, indexed.space, request, ordered)
+    return ordered
+
+
+def _add_probabilities(version: Version, space: Space, request: SearchRequest, found: Sequence[HitList]) -> None:
+    """Write into fresh hits how probable it is that they and their query are the same.
+
+    Raises NotReadyError where no threshold of the query's view and a hit's target is known.
+    """
+    for one in found:
+        view = request.queries[one.query].view
+        for hit in one.hits:
+            vars(hit)["probability"] = version.threshold(space, view, hit.target).probability(hit.distance)
 
 
 def _weighted(
@@ -233,7 +252,7 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
     if limit < 1:
         raise InvalidInputError(f"limit must be at least 1, not {limit}")
     space.check_revisions(tx.views.all())
-    chosen, record = _target_of(space, view, target), joined_view(tx, view)
+    chosen, record = target_of(space, view, target), joined_view(tx, view)
     if not after and not len(record.ids(tx)):
         raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index some first")
     size = max(1, min(limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
@@ -252,7 +271,7 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
     )
 
 
-def _target_of(space: Space, view: str, name: str) -> Target:
+def target_of(space: Space, view: str, name: str) -> Target:
     """Return the target of a name, by default the view itself."""
     if name:
         return space.targets_for(view, [name])[0]

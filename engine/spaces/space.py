@@ -230,6 +230,10 @@ class Space(SpaceDescription):
                 f"which is now at {view.revision}: train it again"
             )
 
+    def own_generation(self, view: str) -> int:
+        """Return the number under which is kept what belongs to this generation: of the raw views each has its own."""
+        return self.revisions[view] if self.name == RAW else self.generation
+
     def summary(self) -> dict[str, Any]:
         """Return what the catalog states of a generation without reading its state, as JSON values."""
         return self.to_json() | {

@@ -10,10 +10,13 @@ from engine.catalog.description import RAW, no_space
 from engine.catalog.item_pages import ItemPages, Shown
 from engine.catalog.joined import JoinedView, joined_view
 from engine.catalog.views import ViewRecord
+from engine.errors import NotReadyError
+from engine.info import Threshold
 from engine.query import Filter
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import Identity
+from engine.spaces.space import Space
 from engine.spaces.target import Target
 from index.base import Selection
 
@@ -108,6 +111,31 @@ class Version:
             with self.read() as tx:
                 raise no_space(tx, space)
         return self.identities[space]
+
+    def threshold(self, space: Space, view: str, target: str) -> Threshold:
+        """Return up to which distance a query of a view and what it finds in a target are the same.
+
+        Raises NotReadyError where nothing has told yet.
+        """
+        place = (space.name, space.own_generation(view), view, target)
+        if place not in self._thresholds:
+            with self.read() as tx:
+                found = tx.spaces.thresholds(*place[:2])
+            for one in found:
+                self._thresholds[*place[:2], one.view, one.target] = one
+        if place not in self._thresholds:
+            option = "" if view == target else f" --target {target}"
+            raise NotReadyError(
+                f"generation {space.generation} of space {space.name!r} knows no distance up to which a query of view "
+                f"{view!r} and an item in {target!r} are the same: calibrate it, by labels or --pairs FILE.csv, with: "
+                f"crossview calibrate {self.collection} --space {space.name} --view {view}{option}"
+            )
+        return self._thresholds[place]
+
+    @cached_property
+    def _thresholds(self) -> dict[tuple[str, int, str, str], Threshold]:
+        """What ``threshold`` has read."""
+        return {}
 
     def selection(self, only: Filter, space: IndexedSpace, target: Target) -> Selection:
         """Return what passes a filter of the vectors of a target."""

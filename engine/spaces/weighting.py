@@ -31,6 +31,8 @@ def check_weights(request: SearchRequest) -> None:
         raise InvalidInputError("every weight is 0: give at least one notion a positive one")
     if request.targets:
         raise InvalidInputError("weights name the notions to search by: leave the targets out")
+    if request.probabilities:
+        raise InvalidInputError("only distances in one target are calibrated: leave the weights or probabilities out")
     if request.merge is False:
         raise InvalidInputError("weights make one list of all notions, which cannot be grouped by target")
 

@@ -43,11 +43,11 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     measured: dict[str, Figures] = {
         space.name: {("", view, metric, None): _agreement(space, view, raw, classes, comparisons)} for space in spaces
     }
-    overlaps = tuple(_overlap(space, comparisons, keys) for space in spaces)
+    overlaps = tuple(overlap_of(space, comparisons, keys) for space in spaces)
     return Evaluation(
         rows=rows(view, measured),
         queries=0,
-        protocol="; ".join([_protocol(comparisons, len(given), view), *map(_sentence, overlaps)]),
+        protocol="; ".join([_protocol(comparisons, len(given), view), *map(overlap_sentence, overlaps)]),
         codebook=codebooks(tx, {view}, set(keys), "compared items"),
         seconds=time.monotonic() - began,
         differences=differences(view, measured),
@@ -124,7 +124,8 @@ def _distances(
     return found
 
 
-def _overlap(space: Space, comparisons: Comparisons, keys: Sequence[str]) -> Overlap:
+def overlap_of(space: Space, comparisons: Comparisons, keys: Sequence[str]) -> Overlap:
+    """Return how many comparisons of sorted keys a space has seen in training."""
     trained = np.array([key in space.training_keys for key in keys], bool)
     learned: set[tuple[str, ...]] = set()
     if space.constraints is not None and space.constraints.comparisons.kind == comparisons.kind:
@@ -153,7 +154,8 @@ def _protocol(comparisons: Comparisons, given: int, view: str) -> str:
     return f"{what}, equal distances counting half{left_out}; standard errors take them as independent"
 
 
-def _sentence(overlap: Overlap) -> str:
+def overlap_sentence(overlap: Overlap) -> str:
+    """Return an overlap in words."""
     return (
         f"{overlap.space}: {overlap.trained_items} name items that it was trained on, "
         f"and {overlap.learned_from} were learned from"

@@ -1,6 +1,6 @@
 """Estimates: the mean of a measure over queries or comparisons, its standard error, and differences of spaces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,8 @@ from engine.evaluation import EvaluationDifference, EvaluationRow
 Values = NDArray[np.float64]
 _DRAWS = 1_000
 """Bootstrap samples of a median."""
+_DRAWS_OF_PAIRS = 300
+"""Those of a statistic of pairs, which takes longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +105,47 @@ def _difference_of_medians(columns: Values) -> float:
     return float(first - second)
 
 
+@dataclass(frozen=True, eq=False)
+class OfPairs:
+    """A statistic of the distances of similar and of other pairs; with a baseline, less that of other distances."""
+
+    statistic: Callable[[Values, Values], float]
+    """Takes the distances of similar pairs, and of others."""
+    similar: Values
+    """(n, m): distances of similar pairs; with a baseline m = 2, the second ones are subtracted."""
+    others: Values
+    """(l, m), likewise."""
+
+    @property
+    def value(self) -> float:
+        """The statistic, less that of the baseline."""
+        return self._of(self.similar, self.others)
+
+    @property
+    def standard_error(self) -> float | None:
+        """That over bootstrap samples of either kind of pairs, drawn with a fixed seed; None for a single one."""
+        if min(len(self.similar), len(self.others)) < 2:
+            return None
+        random = np.random.default_rng(0)
+        draws = [
+            self._of(*(kind[random.integers(len(kind), size=len(kind))] for kind in (self.similar, self.others)))
+            for _ in range(_DRAWS_OF_PAIRS)
+        ]
+        return float(np.std(draws, ddof=1))
+
+    def less(self, other: "OfPairs") -> "OfPairs":
+        """Return the paired difference to the statistic of other distances of the same pairs."""
+        return replace(
+            self,
+            similar=np.hstack([self.similar[:, :1], other.similar[:, :1]]),
+            others=np.hstack([self.others[:, :1], other.others[:, :1]]),
+        )
+
+    def _of(self, similar: Values, others: Values) -> float:
+        first, *baseline = (self.statistic(one, other) for one, other in zip(similar.T, others.T, strict=True))
+        return float(first - sum(baseline))
+
+
 def over_splits(splits: Sequence["Figures"], overlap: float) -> "Figures":
     """Return the means of figures over splits, of which ``overlap`` is as in ``Sample``; those of one as they are."""
     if len(splits) == 1:
@@ -143,7 +186,7 @@ def _share_below(values: Values, others: Values, weights: Values) -> Values:
 Key = tuple[str, str, str, int | None]
 """Database, view of the items to find, metric, k."""
 Figures = Mapping[Key, Any]
-"""Of one space: an ``Estimate``, or a ``Median``, of each figure."""
+"""Of one space: an ``Estimate``, a ``Median`` or an ``OfPairs`` of each figure."""
 
 
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
@@ -167,7 +210,7 @@ def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationD
     )
 
 
-def _figure(view: str, key: Key, one: Estimate | Median) -> dict[str, Any]:
+def _figure(view: str, key: Key, one: Estimate | Median | OfPairs) -> dict[str, Any]:
     database, target, metric, k = key
     figure = {"query_view": view, "database_view": target, "database": database, "metric": metric, "k": k}
     return figure | {"value": one.value, "standard_error": one.standard_error}

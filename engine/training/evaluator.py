@@ -16,6 +16,7 @@ from engine.progress import Progress
 from engine.spaces.parts import parts_of
 from engine.spaces.pipeline import build
 from engine.spaces.space import Space
+from engine.training.agreement import agree
 from engine.training.codebooks import codebooks
 from engine.training.databases import check_database, chosen_databases, contents, described
 from engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
@@ -28,6 +29,7 @@ from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.targets import NO_LABEL, notion_of, target_views
 from engine.training.taxonomy import measured_by
+from engine.training.verification import verify
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +55,21 @@ class _Plan:
         return list(dict.fromkeys(chain.from_iterable(self.targets.values())))
 
 
+def evaluated(
+    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
+) -> Evaluation:
+    """Measure spaces by pairs, comparisons or retrieval, as is asked; see ``Collection.evaluate``."""
+    if request.pairs is not None:
+        return verify(tx, spaces, request, request.pairs)
+    if request.constraints is not None:
+        return agree(tx, spaces, request.view, request.constraints)
+    return evaluate(tx, spaces, request, progress)
+
+
 def evaluate(
     tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
 ) -> Evaluation:
-    """Measure spaces on the same queries and databases; see ``Collection.evaluate``."""
+    """Measure retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
     plan = _planned(tx, spaces, request)
     measured: dict[str, Figures] = {}

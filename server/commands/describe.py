@@ -174,6 +174,8 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
         yield f"{space.rerank} codes found for each hit are ordered by their float vectors"
     if space.constraints is not None:
         yield space.constraints.sentence()
+    for threshold in space.thresholds:
+        yield threshold.sentence()
     if space.tuning is not None:
         yield tuning(space.tuning)
 

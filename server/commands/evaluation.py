@@ -59,6 +59,10 @@ class EvaluationOptions:
         Path | None, typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed.")
     ] = None
     taxonomy: TaxonomyOption = None
+    pairs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Measure how pairs are told, the same or not; no labels are needed."),
+    ] = None
     database: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +120,7 @@ class EvaluationOptions:
             max_queries=self.max_queries,
             constraints=read_constraints(self.constraints),
             taxonomy=read_tree(self.taxonomy),
+            pairs=read_constraints(self.pairs),
         )
 
 
@@ -158,7 +163,7 @@ def evaluate(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Measure retrieval on items held out of training, or agreement with comparisons.
+    """Measure retrieval on items held out of training, agreement with comparisons, or how pairs are told.
 
     Several spaces are measured on the same queries; raw is the views themselves. Without labels it is measured how soon
     items find their own other view.

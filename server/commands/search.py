@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
-COLUMNS = ("query", "rank", "key", "distance", "target", "labels", "attributes", "text", "source", "scores")
+_HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability")
+COLUMNS = ("query", "rank", *_HIT)
 """Of the CSV: the query's position, the rank in its list, and the hit."""
 
 
@@ -55,6 +56,9 @@ class SearchOptions:
             help="Search by several notions of similarity at once, each weighted: --weight head=2 --weight wing=1.",
         ),
     ] = None
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Show how probable it is that a hit and the query are the same.")
+    ] = False
     sheet: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
@@ -83,6 +87,7 @@ class SearchOptions:
             merge=True if self.merge else False if self.group_by else None,
             weights=self._weights(),
             **scores.fields(),
+            probabilities=self.probabilities,
         )
 
     def _weights(self) -> dict[str, float]:
@@ -155,11 +160,12 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
         merged = ["target"] if not hit_list.target else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
+        probable = [">probability"] if any(hit.probability is not None for hit in hit_list.hits) else []
         shown = options.shown(request.axes, hit_list.hits)
-        scores = [f">{name}" for name in shown]
-        rows = table(">rank", ">distance", "key", "labels", *scores, *merged, *texts, *sources, title=title)
+        columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources]
+        rows = table(">rank", ">distance", *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
-            cells = score_cells(hit.scores, shown)
-            rows.add_row(str(rank), f"{hit.distance:.5g}", hit.key, ", ".join(hit.labels), *cells, *more)
+            likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit.scores, shown)
+            rows.add_row(str(rank), f"{hit.distance:.5g}", *likely, hit.key, ", ".join(hit.labels), *cells, *more)
         show(rows)

@@ -1464,6 +1464,44 @@ class ActivateSpaceRequest(_message.Message):
 Global___ActivateSpaceRequest: _TypeAlias = ActivateSpaceRequest  # noqa: Y015
 
 @_typing.final
+class CalibrateSpaceRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    space: _builtins.str
+    """Short name of the space; empty: the active one; "raw": the views themselves."""
+    view: _builtins.str
+    """The view that the first item of a pair is described by."""
+    target: _builtins.str
+    """Where the second one is; empty: the view itself."""
+    @_builtins.property
+    def pairs(self) -> Global___Comparisons:
+        """Pairs, with `similar`; unset: those of items that share a label are the same, those of others are not."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        space: _builtins.str = ...,
+        view: _builtins.str = ...,
+        target: _builtins.str = ...,
+        pairs: Global___Comparisons | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pairs", b"pairs"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pairs", b"pairs", "parent", b"parent", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CalibrateSpaceRequest: _TypeAlias = CalibrateSpaceRequest  # noqa: Y015
+
+@_typing.final
 class GetSpaceRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1541,6 +1579,7 @@ class EvaluateRequest(_message.Message):
     GROUP_BY_FIELD_NUMBER: _builtins.int
     MAX_QUERIES_FIELD_NUMBER: _builtins.int
     TAXONOMY_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name of the collection."""
@@ -1599,6 +1638,10 @@ class EvaluateRequest(_message.Message):
     def taxonomy(self) -> Global___Taxonomy:
         """A tree of the labels, by which wrong votes are measured, too; unset: that of the first space trained with one."""
 
+    @_builtins.property
+    def pairs(self) -> Global___Comparisons:
+        """Set: measure how well distances tell these pairs, the same from different ones, instead of retrieval by labels."""
+
     def __init__(
         self,
         *,
@@ -1618,11 +1661,12 @@ class EvaluateRequest(_message.Message):
         group_by: Global___Grouping | None = ...,
         max_queries: _builtins.int | None = ...,
         taxonomy: Global___Taxonomy | None = ...,
+        pairs: Global___Comparisons | None = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "taxonomy", b"taxonomy", "test_size", b"test_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -1658,7 +1702,8 @@ class Evaluation(_message.Message):
         k over their share of the database; by a taxonomy "hierarchical_accuracy", where a vote for a sibling class counts
         half, and "lca_loss", the mean height of the lowest common ancestor of vote and class over that of the tree; by items "recall", the share of queries that find their own item among the
         first k, and "median_rank"; with constraints "order", the share of triplets or quadruplets that distances
-        satisfy, or "auc", the area under the ROC curve of pairs.
+        satisfy, or "auc", the area under the ROC curve of pairs. With pairs "accuracy" at the threshold, "auc",
+        "equal_error_rate", and "true_accept_rate_0.1" and "true_accept_rate_0.01", at these false accept rates.
         """
         k: _builtins.int
         """Unset where the metric has none."""

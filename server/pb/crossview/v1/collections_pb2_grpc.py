@@ -157,6 +157,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ListSpacesRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.ListSpacesResponse.FromString,
                 _registered_method=True)
+        self.CalibrateSpace = channel.unary_unary(
+                '/crossview.v1.CollectionService/CalibrateSpace',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.CalibrateSpaceRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_types__pb2.Threshold.FromString,
+                _registered_method=True)
         self.Evaluate = channel.unary_unary(
                 '/crossview.v1.CollectionService/Evaluate',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.EvaluateRequest.SerializeToString,
@@ -350,6 +355,14 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CalibrateSpace(self, request, context):
+        """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
+        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Evaluate(self, request, context):
         """Measures retrieval on items that the space was not trained on.
         """
@@ -501,6 +514,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.ListSpaces,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.ListSpacesRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.ListSpacesResponse.SerializeToString,
+            ),
+            'CalibrateSpace': grpc.unary_unary_rpc_method_handler(
+                    servicer.CalibrateSpace,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.CalibrateSpaceRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_types__pb2.Threshold.SerializeToString,
             ),
             'Evaluate': grpc.unary_unary_rpc_method_handler(
                     servicer.Evaluate,
@@ -1172,6 +1190,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/ListSpaces',
             crossview_dot_v1_dot_collections__pb2.ListSpacesRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.ListSpacesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CalibrateSpace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/CalibrateSpace',
+            crossview_dot_v1_dot_collections__pb2.CalibrateSpaceRequest.SerializeToString,
+            crossview_dot_v1_dot_types__pb2.Threshold.FromString,
             options,
             channel_credentials,
             insecure,

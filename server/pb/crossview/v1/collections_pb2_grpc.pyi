@@ -89,6 +89,10 @@ class CollectionServiceStub:
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]
+    CalibrateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]
+    """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
+    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+    """
     Evaluate: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]
     """Measures retrieval on items that the space was not trained on."""
     DeleteSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteSpaceRequest, _empty_pb2.Empty]
@@ -159,6 +163,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     ListSpaces: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]  # type: ignore[assignment]
+    CalibrateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]  # type: ignore[assignment]
+    """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
+    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+    """
     Evaluate: _aio.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]  # type: ignore[assignment]
     """Measures retrieval on items that the space was not trained on."""
     DeleteSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteSpaceRequest, _empty_pb2.Empty]  # type: ignore[assignment]
@@ -370,6 +378,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListSpacesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListSpacesResponse, _abc.Awaitable[_collections_pb2.ListSpacesResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def CalibrateSpace(
+        self,
+        request: _collections_pb2.CalibrateSpaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_types_pb2.Threshold, _abc.Awaitable[_types_pb2.Threshold]]:
+        """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
+        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+        """
 
     @_abc_1.abstractmethod
     def Evaluate(

@@ -182,6 +182,7 @@ class SearchRequest(_message.Message):
     AT_LEAST_FIELD_NUMBER: _builtins.int
     AT_MOST_FIELD_NUMBER: _builtins.int
     SORT_BY_FIELD_NUMBER: _builtins.int
+    PROBABILITIES_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -197,6 +198,10 @@ class SearchRequest(_message.Message):
     sort_by: _builtins.str
     """An axis: every list is in the order of these scores, the greatest first; of "-natural" the least. Queries without
     an input then list the first k of all items.
+    """
+    probabilities: _builtins.bool
+    """Whether hits carry how probable it is that they and the query are the same; FAILED_PRECONDITION where CalibrateSpace
+    has set no threshold for the query's view and the target.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -260,10 +265,11 @@ class SearchRequest(_message.Message):
         at_least: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         at_most: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         sort_by: _builtins.str = ...,
+        probabilities: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "collection", b"collection", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "collection", b"collection", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
@@ -309,6 +315,7 @@ class Hit(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
+    PROBABILITY_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -322,6 +329,8 @@ class Hit(_message.Message):
     """First characters of the item's text, at most 200."""
     source: _builtins.str
     """Path of the item's file, where it has one."""
+    probability: _builtins.float
+    """Of being the same as the query, if as many pairs are the same as not; unset where it was not asked for."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -342,12 +351,15 @@ class Hit(_message.Message):
         text: _builtins.str = ...,
         scores: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         source: _builtins.str = ...,
+        probability: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_probability", b"_probability", "attributes", b"attributes", "probability", b"probability"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_probability", b"_probability", "attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__probability: _TypeAlias = _typing.Literal["probability"]  # noqa: Y015
+    _WhichOneofArgType__probability: _TypeAlias = _typing.Literal["_probability", b"_probability"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__probability) -> _WhichOneofReturnType__probability | None: ...
 
 Global___Hit: _TypeAlias = Hit  # noqa: Y015
 
@@ -661,3 +673,115 @@ class SuggestLabelsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SuggestLabelsResponse: _TypeAlias = SuggestLabelsResponse  # noqa: Y015
+
+@_typing.final
+class SamePair(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_FIELD_NUMBER: _builtins.int
+    SECOND_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def first(self) -> Global___Query:
+        """It is matched against the second as against an item that a search finds."""
+
+    @_builtins.property
+    def second(self) -> Global___Query: ...
+    def __init__(
+        self,
+        *,
+        first: Global___Query | None = ...,
+        second: Global___Query | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "second", b"second"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "second", b"second"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SamePair: _TypeAlias = SamePair  # noqa: Y015
+
+@_typing.final
+class SameRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Resource name."""
+    target: _builtins.str
+    """Empty: the only target of the second query's view."""
+    space: _builtins.str
+    """Short name of the space; empty: the active one; "raw": the views themselves."""
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___SamePair]:
+        """At least one."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        pairs: _abc.Iterable[Global___SamePair] | None = ...,
+        target: _builtins.str = ...,
+        space: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "pairs", b"pairs", "space", b"space", "target", b"target"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SameRequest: _TypeAlias = SameRequest  # noqa: Y015
+
+@_typing.final
+class Verdict(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SAME_FIELD_NUMBER: _builtins.int
+    DISTANCE_FIELD_NUMBER: _builtins.int
+    THRESHOLD_FIELD_NUMBER: _builtins.int
+    PROBABILITY_FIELD_NUMBER: _builtins.int
+    same: _builtins.bool
+    """Whether the distance is at most the threshold."""
+    distance: _builtins.float
+    threshold: _builtins.float
+    probability: _builtins.float
+    """Of being the same, if as many pairs are the same as not."""
+    def __init__(
+        self,
+        *,
+        same: _builtins.bool = ...,
+        distance: _builtins.float = ...,
+        threshold: _builtins.float = ...,
+        probability: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["distance", b"distance", "probability", b"probability", "same", b"same", "threshold", b"threshold"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Verdict: _TypeAlias = Verdict  # noqa: Y015
+
+@_typing.final
+class SameResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___Verdict]:
+        """Pair by pair."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___Verdict] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SameResponse: _TypeAlias = SameResponse  # noqa: Y015

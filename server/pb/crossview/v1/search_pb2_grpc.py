@@ -55,6 +55,11 @@ class SearchServiceStub:
                 request_serializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsResponse.FromString,
                 _registered_method=True)
+        self.Same = channel.unary_unary(
+                '/crossview.v1.SearchService/Same',
+                request_serializer=crossview_dot_v1_dot_search__pb2.SameRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_search__pb2.SameResponse.FromString,
+                _registered_method=True)
 
 
 class SearchServiceServicer:
@@ -92,6 +97,14 @@ class SearchServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Same(self, request, context):
+        """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
+        FAILED_PRECONDITION where CalibrateSpace has set none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SearchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -114,6 +127,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     servicer.SuggestLabels,
                     request_deserializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_search__pb2.SuggestLabelsResponse.SerializeToString,
+            ),
+            'Same': grpc.unary_unary_rpc_method_handler(
+                    servicer.Same,
+                    request_deserializer=crossview_dot_v1_dot_search__pb2.SameRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_search__pb2.SameResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -225,6 +243,33 @@ class SearchService:
             '/crossview.v1.SearchService/SuggestLabels',
             crossview_dot_v1_dot_search__pb2.SuggestLabelsRequest.SerializeToString,
             crossview_dot_v1_dot_search__pb2.SuggestLabelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Same(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.SearchService/Same',
+            crossview_dot_v1_dot_search__pb2.SameRequest.SerializeToString,
+            crossview_dot_v1_dot_search__pb2.SameResponse.FromString,
             options,
             channel_credentials,
             insecure,

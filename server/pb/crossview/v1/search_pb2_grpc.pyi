@@ -46,6 +46,10 @@ class SearchServiceStub:
     """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
     is right. Nothing is written: UpdateItems accepts them.
     """
+    Same: _grpc.UnaryUnaryMultiCallable[_search_pb2.SameRequest, _search_pb2.SameResponse]
+    """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
+    FAILED_PRECONDITION where CalibrateSpace has set none.
+    """
 
 @_typing.type_check_only
 class SearchServiceAsyncStub(SearchServiceStub):
@@ -64,6 +68,10 @@ class SearchServiceAsyncStub(SearchServiceStub):
     SuggestLabels: _aio.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]  # type: ignore[assignment]
     """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
     is right. Nothing is written: UpdateItems accepts them.
+    """
+    Same: _aio.UnaryUnaryMultiCallable[_search_pb2.SameRequest, _search_pb2.SameResponse]  # type: ignore[assignment]
+    """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
+    FAILED_PRECONDITION where CalibrateSpace has set none.
     """
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -104,6 +112,16 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_search_pb2.SuggestLabelsResponse, _abc.Awaitable[_search_pb2.SuggestLabelsResponse]]:
         """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
         is right. Nothing is written: UpdateItems accepts them.
+        """
+
+    @_abc_1.abstractmethod
+    def Same(
+        self,
+        request: _search_pb2.SameRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_search_pb2.SameResponse, _abc.Awaitable[_search_pb2.SameResponse]]:
+        """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
+        FAILED_PRECONDITION where CalibrateSpace has set none.
         """
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

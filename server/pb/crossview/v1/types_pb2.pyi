@@ -347,6 +347,7 @@ class Space(_message.Message):
     NOTES_FIELD_NUMBER: _builtins.int
     AXES_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    THRESHOLDS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -409,6 +410,10 @@ class Space(_message.Message):
         names.
         """
 
+    @_builtins.property
+    def thresholds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Threshold]:
+        """Distances up to which two items are the same, of this generation."""
+
     def __init__(
         self,
         *,
@@ -435,14 +440,88 @@ class Space(_message.Message):
         notes: _abc.Iterable[_builtins.str] | None = ...,
         axes: _abc.Iterable[_builtins.str] | None = ...,
         request_id: _builtins.str = ...,
+        thresholds: _abc.Iterable[Global___Threshold] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Space: _TypeAlias = Space  # noqa: Y015
+
+@_typing.final
+class Threshold(_message.Message):
+    """The distance up to which two items are the same, for queries of a view in a target of one generation of a space."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VIEW_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    DISTANCE_FIELD_NUMBER: _builtins.int
+    DISTANCES_FIELD_NUMBER: _builtins.int
+    PROBABILITIES_FIELD_NUMBER: _builtins.int
+    ERROR_RATE_FIELD_NUMBER: _builtins.int
+    STANDARD_ERROR_FIELD_NUMBER: _builtins.int
+    SIMILAR_FIELD_NUMBER: _builtins.int
+    DISSIMILAR_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    view: _builtins.str
+    """The view that the first item is described by."""
+    target: _builtins.str
+    """Where the second one is."""
+    distance: _builtins.float
+    """The largest at which two items are the same."""
+    error_rate: _builtins.float
+    """Mean of the shares of similar and of dissimilar pairs that are taken for the other, by thresholds that other pairs
+    set, and its standard error; unset where the pairs are too few.
+    """
+    standard_error: _builtins.float
+    similar: _builtins.int
+    """Pairs that it was calibrated on."""
+    dissimilar: _builtins.int
+    protocol: _builtins.str
+    """What these are, in a sentence."""
+    @_builtins.property
+    def distances(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Ascending, at which `probabilities` are known; between them these are linear."""
+
+    @_builtins.property
+    def probabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Of being the same, if as many pairs are the same as not; at least .5 exactly up to the threshold."""
+
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        view: _builtins.str = ...,
+        target: _builtins.str = ...,
+        distance: _builtins.float = ...,
+        distances: _abc.Iterable[_builtins.float] | None = ...,
+        probabilities: _abc.Iterable[_builtins.float] | None = ...,
+        error_rate: _builtins.float | None = ...,
+        standard_error: _builtins.float | None = ...,
+        similar: _builtins.int = ...,
+        dissimilar: _builtins.int = ...,
+        protocol: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate", "_standard_error", b"_standard_error", "create_time", b"create_time", "error_rate", b"error_rate", "standard_error", b"standard_error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate", "_standard_error", b"_standard_error", "create_time", b"create_time", "dissimilar", b"dissimilar", "distance", b"distance", "distances", b"distances", "error_rate", b"error_rate", "probabilities", b"probabilities", "protocol", b"protocol", "similar", b"similar", "standard_error", b"standard_error", "target", b"target", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error_rate: _TypeAlias = _typing.Literal["error_rate"]  # noqa: Y015
+    _WhichOneofArgType__error_rate: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate"]  # noqa: Y015
+    _WhichOneofReturnType__standard_error: _TypeAlias = _typing.Literal["standard_error"]  # noqa: Y015
+    _WhichOneofArgType__standard_error: _TypeAlias = _typing.Literal["_standard_error", b"_standard_error"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error_rate) -> _WhichOneofReturnType__error_rate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__standard_error) -> _WhichOneofReturnType__standard_error | None: ...
+
+Global___Threshold: _TypeAlias = Threshold  # noqa: Y015
 
 @_typing.final
 class ConstraintCounts(_message.Message):

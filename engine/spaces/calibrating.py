@@ -1,0 +1,68 @@
+"""Calibration of a space's distances: pairs of items that are the same or not set the threshold of a target."""
+
+import numpy as np
+
+from engine.catalog.catalog import Transaction, now
+from engine.catalog.description import RAW
+from engine.errors import NotReadyError
+from engine.info import Threshold
+from engine.query import CalibrationRequest
+from engine.spaces.item_pairs import ItemPairs, distances, labelled_pairs, stated_pairs
+from engine.spaces.search import target_of
+from engine.spaces.space import Space
+from engine.spaces.thresholds import error_rate, fitted, wrong_by_others
+
+
+def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Threshold, bytes]:
+    """Return the threshold that pairs set, and the fingerprints of these; see ``Collection.calibrate``."""
+    space.check_revisions(tx.views.all())
+    view = request.view
+    if request.target:
+        (target,) = space.targets_for(view, [request.target])
+    else:
+        target = target_of(space, view, "")
+    if request.pairs is None:
+        pairs = labelled_pairs(tx, space, view, target)
+    else:
+        pairs = stated_pairs(tx, view, target, request.pairs)
+    found = distances(tx, space, view, target, pairs)
+    cut = fitted(found, pairs.similar)
+    rate, standard_error = error_rate(wrong_by_others(found, pairs.similar, pairs.items), pairs.similar)
+    similar = int(pairs.similar.sum())
+    threshold = Threshold(
+        view=view,
+        target=str(target),
+        distance=cut.distance,
+        distances=tuple(cut.distances.tolist()),
+        probabilities=tuple(cut.probabilities.tolist()),
+        error_rate=rate,
+        standard_error=standard_error,
+        similar=similar,
+        dissimilar=len(pairs) - similar,
+        protocol=_protocol(tx, space, pairs),
+        created=now(),
+    )
+    return threshold, b"".join(pairs.fingerprints(tx.items.keys()))
+
+
+def put_threshold(tx: Transaction, space: Space, threshold: Threshold, pairs: bytes) -> None:
+    """Keep a threshold with a space; NotReadyError where this was deleted, or trained on other rows, meanwhile."""
+    space.check_revisions(tx.views.all())
+    if space.name != RAW and space.generation not in [one.generation for one in tx.spaces.generations(space.name)]:
+        raise NotReadyError(
+            f"generation {space.generation} of space {space.name!r} was deleted meanwhile: calibrate another one"
+        )
+    tx.spaces.put_threshold(space.name, space.own_generation(threshold.view), threshold, pairs)
+    tx.next_sequence()
+
+
+def _protocol(tx: Transaction, space: Space, pairs: ItemPairs) -> str:
+    """Return what a threshold was calibrated on, in a sentence."""
+    similar, keys = int(pairs.similar.sum()), tx.items.keys()
+    trained = np.array([keys[item] in space.training_keys for item in np.unique(pairs.items).tolist()], bool)
+    named = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)
+    share = f", {int(named.sum())} of them of items that the space was trained on" if named.any() else ""
+    return (
+        f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what}{share}; either kind "
+        "counts as one half, and the error rate is that of pairs none of whose items set their threshold"
+    )

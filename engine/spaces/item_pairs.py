@@ -1,0 +1,162 @@
+"""Pairs of items, alike or not: as people stated them, or by labels; and their distances in a space."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.joined import joined_view
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError, NotReadyError
+from engine.spaces.pair_distances import pair_distances
+from engine.spaces.space import Space
+from engine.spaces.target import Target
+
+MOST_ITEMS = 1_000
+"""Labelled items that pairs are drawn of; of more, a random sample."""
+MOST_PAIRS = 5_000
+"""Pairs of either kind that are drawn of them."""
+FINGERPRINT = 8
+"""Bytes of what a pair is known by."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPairs:
+    """Pairs of items that have the views that they are compared in."""
+
+    items: NDArray[np.int64]
+    """(n, 2) ids: of one that asks, and of one that is found."""
+    similar: NDArray[np.bool_]
+    """(n,)"""
+    what: str
+    """What they are, in words."""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def take(self, chosen: NDArray[np.bool_]) -> "ItemPairs":
+        """Return the chosen pairs, (n,)."""
+        return replace(self, items=self.items[chosen], similar=self.similar[chosen])
+
+    def both_kinds(self) -> bool:
+        """Return whether there are similar and dissimilar ones."""
+        return bool(self.similar.any()) and not self.similar.all()
+
+    def fingerprints(self, keys: Mapping[int, str]) -> list[bytes]:
+        """Return what each pair is known by, whichever of its items is named first."""
+        named = ("\0".join(sorted((keys[one], keys[other]))) for one, other in self.items.tolist())
+        return [blake2b(name.encode(), digest_size=FINGERPRINT).digest() for name in named]
+
+
+def distances(tx: Transaction, space: Space, view: str, target: Target, pairs: ItemPairs) -> NDArray[np.float64]:
+    """Return the distance of every pair, (n,): of the row of a view of its first item to the second in the target."""
+    found = [
+        joined_view(tx, name).rows(tx, np.unique(column).tolist())
+        for name, column in ((view, pairs.items[:, 0]), (target.view, pairs.items[:, 1]))
+    ]
+    places = np.stack([np.searchsorted(one.ids, column) for one, column in zip(found, pairs.items.T, strict=True)], 1)
+    return pair_distances(space, target, (view, found[0].rows), found[1].rows, places)
+
+
+def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparisons) -> ItemPairs:
+    """Return the pairs that somebody stated, those in the notion of the target where they are in notions.
+
+    Raises NotFoundError for an unknown item, InvalidInputError for comparisons that are no plain pairs, or all of one
+    kind, NotReadyError where none has the views.
+    """
+    known = tx.items.ids_of(given.keys)
+    given.check(known)
+    comparisons = given.comparisons
+    if comparisons.similar is None:
+        raise InvalidInputError(
+            f"{comparisons.kind} state of no pair that it is the same: give pairs, with the columns key_a,key_b,similar"
+        )
+    if comparisons.weights is not None:
+        raise InvalidInputError("every pair counts the same here: leave the column weight out")
+    items = np.array([known[key] for key in given.keys], np.int64)[comparisons.items]
+    chosen, notion = _having(tx, view, target, items), ""
+    if given.notions:
+        if target.name not in given.notions:
+            raise InvalidInputError(
+                f"the pairs are in the notions {', '.join(given.notions)}, and {str(target)!r} is none of them"
+            )
+        chosen &= given.notion_codes == given.notions.index(target.name)
+        notion = f" in the notion {target.name!r}"
+    if not chosen.any():
+        raise NotReadyError(f"none of the {len(given)} pairs is of items with {_views(view, target)}: index them first")
+    lacking = len(given) - int(chosen.sum())
+    what = f"stated pairs{notion}" + (f" ({lacking} of {len(given)} are not of it, or lack a row)" if lacking else "")
+    return check_kinds(ItemPairs(items, comparisons.similar, what).take(chosen))
+
+
+def check_kinds(pairs: ItemPairs) -> ItemPairs:
+    """Return pairs; InvalidInputError where they are all of one kind."""
+    if not pairs.both_kinds():
+        kind, other = ("similar", "dissimilar") if len(pairs) and pairs.similar.all() else ("dissimilar", "similar")
+        raise InvalidInputError(
+            f"all of the {len(pairs)} pairs that can be used are {kind}: add pairs whose column similar says that they "
+            f"are {other}"
+        )
+    return pairs
+
+
+def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, seed: int = 0) -> ItemPairs:
+    """Return as many pairs of items that share a label as of others, of items that the space was not trained on.
+
+    Where these give none of one kind, of all labelled items. Raises NotReadyError where no labels tell.
+    """
+    labels: Mapping[int, Sequence[str]] = tx.items.labels()
+    if in_notions := {item: found.get(target.name, ()) for item, found in tx.items.notion_labels().items()}:
+        own = {item: found for item, found in in_notions.items() if found}
+        labels = own or labels
+    keys = tx.items.keys()
+    able = np.intersect1d(joined_view(tx, view).ids(tx), joined_view(tx, target.view).ids(tx)).tolist()
+    labelled = [item for item in able if item in labels]
+    unseen = [item for item in labelled if keys[item] not in space.training_keys]
+    what, trained = f"labelled items with {_views(view, target)}", len(unseen) < len(labelled)
+    free = f"{what} that space {space.name!r} was not trained on" if trained else what
+    for chosen, which in ((unseen, free), (labelled, what)):
+        found = _drawn(chosen, labels, np.random.default_rng(seed))
+        if found.both_kinds():
+            warning = _TRAINED if trained and chosen is labelled else ""
+            return replace(found, what=f"pairs of {which}{warning}")
+    raise NotReadyError(
+        f"the {len(labelled)} {what} give no pairs of the same and of different labels: label more, or give pairs by "
+        "--pairs FILE.csv"
+    )
+
+
+_TRAINED = ", some of which it was trained on, so that new items are told less well: train with --holdout 0.2"
+
+
+def _drawn(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:
+    """Return as many similar as other pairs of items, each pair once and in either order."""
+    ids = np.sort(generator.permutation(np.array(items, np.int64))[:MOST_ITEMS])
+    columns: dict[str, int] = {}
+    named = [[columns.setdefault(label, len(columns)) for label in labels[item]] for item in ids.tolist()]
+    ends = np.cumsum([0, *map(len, named)])
+    places = np.fromiter(chain.from_iterable(named), np.intp, ends[-1])
+    members = csr_array((np.ones(len(places), np.int32), places, ends), shape=(len(ids), max(1, len(columns))))
+    shared = (members @ members.T).toarray() > 0
+    upper = np.triu(np.ones_like(shared), 1)
+    kinds = [np.argwhere(upper & (shared == similar)) for similar in (True, False)]
+    count = min(MOST_PAIRS, *map(len, kinds))
+    drawn = np.concatenate([generator.permutation(found)[:count] for found in kinds])
+    swapped = generator.random(len(drawn)) < 0.5
+    drawn[swapped] = drawn[swapped, ::-1]
+    return ItemPairs(ids[drawn], np.arange(len(drawn)) < count, "")
+
+
+def _having(tx: Transaction, view: str, target: Target, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which pairs have the rows that they are compared by, (n,)."""
+    able = [np.isin(items[:, side], joined_view(tx, name).ids(tx)) for side, name in enumerate((view, target.view))]
+    return np.asarray(able[0] & able[1])
+
+
+def _views(view: str, target: Target) -> str:
+    return f"view {view!r}" if view == target.view else f"views {view!r} and {target.view!r}"

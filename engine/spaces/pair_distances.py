@@ -1,0 +1,47 @@
+"""Distances of pairs: of one item as a query to another one as it is found."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.cancellation import checkpoint
+from engine.spaces.space import Space, Vectors
+from engine.spaces.target import Target
+
+_VALUES_AT_ONCE = 1 << 21
+"""Of the vectors whose distances are computed at a time, in float64."""
+
+
+def pair_distances(
+    space: Space,
+    target: Target,
+    first: tuple[str, NDArray[np.float32]],
+    second: NDArray[np.float32],
+    pairs: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the distance of every pair, (n,), as a search in the target finds it.
+
+    ``first`` is a view and rows of it, (m, d), which ask; ``second`` are rows of the target's view, (l, e), which are
+    found; ``pairs``, (n, 2), are positions of one in either. Euclidean, not squared, or the number of differing bits.
+
+    Raises what ``Space.probe`` does.
+    """
+    asking = space.probe(*first, [str(target)])[target]
+    found = space.probe(target.view, second, [str(target)], items=True)[target]
+    distances, at_once = np.empty(len(pairs)), max(1, _VALUES_AT_ONCE // max(1, asking.shape[1]))
+    for start in range(0, len(pairs), at_once):
+        checkpoint()
+        ones, others = pairs[start : start + at_once].T
+        distances[start : start + at_once] = _between(target, asking[ones], found[others])
+    return distances
+
+
+def _between(target: Target, ones: Vectors, others: Vectors) -> NDArray[np.float64]:
+    """Return the distances of vectors of a target, (n, w) each, row by row."""
+    if target.codes and not target.floats:
+        differing: NDArray[np.float64] = np.bitwise_count(np.bitwise_xor(ones, others)).sum(axis=1, dtype=np.float64)
+        return differing
+    if target.floats:  # they stand behind the code
+        ones, others = (
+            np.ascontiguousarray(vectors[:, target.code_bytes :]).view(np.float32) for vectors in (ones, others)
+        )
+    return np.asarray(np.linalg.norm(ones.astype(np.float64) - others, axis=1))

@@ -1,0 +1,165 @@
+"""Verification: how well the distances of spaces tell pairs of the same from pairs of different items."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError
+from engine.evaluation import Evaluation, EvaluationRequest
+from engine.info import Threshold
+from engine.learners.comparisons import Comparisons
+from engine.spaces.item_pairs import FINGERPRINT, ItemPairs, check_kinds, distances, stated_pairs
+from engine.spaces.search import target_of
+from engine.spaces.space import Space
+from engine.spaces.target import Target
+from engine.training.agreement import overlap_of, overlap_sentence
+from engine.training.codebooks import codebooks
+from engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
+
+FALSE_ACCEPT_RATES = (0.1, 0.01)
+"""At which the true accept rate is measured."""
+Values = NDArray[np.float64]
+
+
+def verify(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, given: ItemComparisons) -> Evaluation:
+    """Measure spaces by pairs, those none of whose items any space was trained on; see ``Collection.evaluate``.
+
+    By all pairs where those would be of one kind, which the protocol says.
+    """
+    began, view, keys = time.monotonic(), request.view, tx.items.keys()
+    for space in spaces:
+        space.check_revisions(tx.views.all())
+    targets = [_target(space, request) for space in spaces]
+    if len({target.view for target in targets}) > 1:
+        raise InvalidInputError("the spaces have targets of that name in several views: name one in full")
+    pairs = stated_pairs(tx, view, targets[0], given)
+    pairs, note = _unseen(pairs, spaces, keys)
+    measured: dict[str, Figures] = {}
+    notes = []
+    for space, target in zip(spaces, targets, strict=True):
+        found = distances(tx, space, view, target, pairs)
+        figures = _figures(found, pairs.similar)
+        correct, sentence = _correct(tx, space, (view, str(target)), pairs, found)
+        if correct is not None:
+            figures = {"accuracy": correct, **figures}
+        notes.append(f"{space.name}: {sentence}")
+        name = request.targets[0] if request.targets else target.view
+        measured[space.name] = {("", name, metric, None): one for metric, one in figures.items()}
+    ids = np.unique(pairs.items)
+    named = sorted(keys[item] for item in ids.tolist())
+    comparisons = _comparisons(pairs, keys, named)
+    overlaps = tuple(overlap_of(space, comparisons, named) for space in spaces)
+    return Evaluation(
+        rows=rows(view, measured),
+        queries=0,
+        protocol="; ".join([_protocol(pairs, note), *notes, *map(overlap_sentence, overlaps)]),
+        codebook=codebooks(tx, {view, targets[0].view}, set(named), "compared items"),
+        seconds=time.monotonic() - began,
+        differences=differences(view, measured),
+        overlaps=overlaps,
+        comparisons=len(pairs),
+    )
+
+
+def equal_error_rate(similar: Values, others: Values) -> float:
+    """Return the share of either kind of pairs, (n,) and (m,) distances, that is taken for the other where both agree.
+
+    Between the thresholds at which the shares change it is linear.
+    """
+    steps = np.unique(np.concatenate([similar, others]))
+    rejected = 1 - np.concatenate([[0.0], np.searchsorted(np.sort(similar), steps, "right") / len(similar)])
+    accepted = np.concatenate([[0.0], np.searchsorted(np.sort(others), steps, "right") / len(others)])
+    place = int(np.argmax(accepted >= rejected))  # at the last step everything is accepted
+    before, after = rejected[place - 1] - accepted[place - 1], accepted[place] - rejected[place]
+    return float(accepted[place - 1] + (accepted[place] - accepted[place - 1]) * before / (before + after))
+
+
+def true_accept_rate(similar: Values, others: Values, false_accept_rate: float) -> float:
+    """Return the largest share of (n,) similar pairs below a distance that at most a share of (m,) others are below."""
+    ascending = np.sort(others)
+    allowed = int(np.floor(false_accept_rate * len(others) + 1e-9))
+    if allowed >= len(ascending):
+        return 1.0
+    return float(np.mean(similar < ascending[allowed]))
+
+
+def _target(space: Space, request: EvaluationRequest) -> Target:
+    if request.targets:
+        return space.targets_for(request.view, request.targets)[0]
+    return target_of(space, request.view, "")
+
+
+def _unseen(pairs: ItemPairs, spaces: Sequence[Space], keys: Mapping[int, str]) -> tuple[ItemPairs, str]:
+    """Return the pairs of items that no space was trained on, and what was left out; all where these do not do."""
+    trained = frozenset[str]().union(*(space.training_keys for space in spaces))
+    seen = np.array([keys[item] in trained for item in np.unique(pairs.items).tolist()], bool)
+    free = np.asarray(np.isin(pairs.items, np.unique(pairs.items)[~seen]).all(axis=1))
+    if free.all():
+        return pairs, ""
+    found = pairs.take(free)
+    if not found.both_kinds():
+        return check_kinds(pairs), "the others are of one kind, so pairs of items that were trained on are among them"
+    return found, f"{len(pairs) - len(found)} pairs of items that were trained on are left out"
+
+
+def _figures(found: Values, similar: NDArray[np.bool_]) -> dict[str, Estimate | OfPairs]:
+    kinds = found[similar][:, None], found[~similar][:, None]
+    figures: dict[str, Estimate | OfPairs] = {
+        "auc": area_under_curve(found, similar),
+        "equal_error_rate": OfPairs(equal_error_rate, *kinds),
+    }
+    for rate in FALSE_ACCEPT_RATES:
+        figures[f"true_accept_rate_{rate:g}"] = OfPairs(_TrueAcceptRate(rate), *kinds)
+    return figures
+
+
+class _TrueAcceptRate:
+    """The true accept rate at a false accept rate."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+
+    def __call__(self, similar: Values, others: Values) -> float:
+        return true_accept_rate(similar, others, self._rate)
+
+
+def _correct(
+    tx: Transaction, space: Space, place: tuple[str, str], pairs: ItemPairs, found: Values
+) -> tuple[Estimate | None, str]:
+    """Return how many pairs the threshold of a view and target is right on, and what it is, in a sentence.
+
+    Pairs that set it do not count.
+    """
+    generation = space.own_generation(place[0])
+    known: Sequence[Threshold] = [
+        one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place
+    ]
+    if not known:
+        return None, "it has no threshold: calibrate it with: crossview calibrate"
+    prints = tx.spaces.calibrating_pairs(space.name, generation, *place)
+    used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
+    set_it = np.array([one in used for one in pairs.fingerprints(tx.items.keys())], bool)
+    right = ((found <= known[0].distance) == pairs.similar).astype(np.float64)
+    count, sentence = int(set_it.sum()), f"accuracy is that at its threshold, {known[0].distance:.5g}"
+    if set_it.all():
+        return None, f"every pair has set its threshold, {known[0].distance:.5g}, so they do not tell its accuracy"
+    if count:
+        sentence += f", without the {count} pairs that set it"
+    return Estimate([Sample(np.where(set_it, np.nan, right))]), sentence
+
+
+def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], named: Sequence[str]) -> Comparisons:
+    """Return pairs by the positions of their keys in a list."""
+    places = {key: place for place, key in enumerate(named)}
+    positions = np.array([[places[keys[item]] for item in pair] for pair in pairs.items.tolist()], np.int64)
+    return Comparisons(positions, pairs.similar)
+
+
+def _protocol(pairs: ItemPairs, note: str) -> str:
+    similar = int(pairs.similar.sum())
+    what = f"{similar} similar and {len(pairs) - similar} dissimilar {pairs.what}"
+    return "; ".join(part for part in (what, note, "standard errors take pairs as independent") if part)

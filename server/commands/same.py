@@ -1,0 +1,165 @@
+"""The commands calibrate and same: whether two items are the same."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from server.commands.common import JsonOption, NameArgument, print_json, print_result, show, table
+from server.commands.connection import HERE, ConnectionOptions
+from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.evaluation import read_constraints
+
+if TYPE_CHECKING:
+    from engine.query import Query, Verdict
+    from server.backend import CollectionBackend
+
+COLUMNS = ("a", "b", "same", "distance", "threshold", "probability")
+"""Of the CSV."""
+_PAIRS_AT_ONCE = 1_000
+_Names = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """In which distances items are compared."""
+
+    view: Annotated[str, typer.Option(help="The view that both are described by; color+gist joins two.")]
+    target: Annotated[
+        str,
+        typer.Option(metavar="TARGET", help="Where the second is: a view or a notion (else the view)."),
+    ] = ""
+    space: Annotated[str, typer.Option(metavar="SPACE", help="The space (else the active one).")] = ""
+
+
+def calibrate(
+    name: NameArgument,
+    place: PlaceOptions,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Pairs, key_a,key_b,similar (else equal labels are the same)."),
+    ] = None,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn up to which distance two items are the same.
+
+    The threshold is kept with the generation that answers. Its error rate is that of pairs that did not set it.
+    """
+    from engine.query import CalibrationRequest
+
+    request = CalibrationRequest(view=place.view, target=place.target, space=place.space, pairs=read_constraints(pairs))
+    with connection.collection(name) as collection:
+        made = collection.calibrate(request)
+    print_result(made, made.sentence(), as_json)
+
+
+def same(
+    name: NameArgument,
+    place: PlaceOptions,
+    inputs: Annotated[
+        list[str] | None, typer.Argument(metavar="[A B]", help="Pictures, or items of the collection.")
+    ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Many pairs of items, key_a,key_b on each line.")
+    ] = None,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Tell whether two items are the same, by a threshold on their distance.
+
+    The threshold is that of calibrate. The probability is that where as many pairs are the same as not.
+    """
+    check_format(as_json, as_csv)
+    given = _pairs(inputs or [], pairs)
+    with connection.collection(name) as collection:
+        verdicts = list(_verdicts(collection, place, given, pairs is None))
+    if as_json:
+        print_json({"results": [_named(*one) for one in zip(given, verdicts, strict=True)]})
+    elif as_csv:
+        print_csv(COLUMNS, (_cells(*one) for one in zip(given, verdicts, strict=True)))
+    elif pairs is None:
+        typer.echo(_sentence(verdicts[0]))
+    else:
+        _print(given, verdicts)
+
+
+def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
+    """The two inputs, or the pairs of a file, which may also say which are similar."""
+    if (len(inputs) != 2) if path is None else bool(inputs):
+        raise typer.BadParameter("give two pictures or items, A and B, or --pairs FILE.csv")
+    if path is None:
+        return [(inputs[0], inputs[1])]
+    from engine.ingest.comparison_files import read_comparisons, read_pairs
+
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+        header = [cell.strip().lower() for cell in next(csv.reader(file), [])]
+    if "similar" not in header:
+        return [(one.first, one.second) for one in read_pairs(path)]
+    found = read_comparisons(path)
+    return [(found.keys[first], found.keys[second]) for first, second in found.comparisons.items.tolist()]
+
+
+def _verdicts(
+    collection: "CollectionBackend", place: PlaceOptions, given: _Names, pictures: bool
+) -> Iterator["Verdict"]:
+    """Yields whether the two of each pair are the same; an input that is no key may be a picture file."""
+    from engine.query import Filter, Query, SameRequest
+
+    second = _view_of(collection, place)
+
+    def query(one: str, view: str, known: set[str]) -> "Query":
+        if pictures and one not in known and Path(one).is_file():
+            return Query(view, image=Path(one).read_bytes())
+        return Query(view, key=one)
+
+    for start in range(0, len(given), _PAIRS_AT_ONCE):
+        some = given[start : start + _PAIRS_AT_ONCE]
+        known: set[str] = set()
+        if pictures:
+            keys = tuple({key for pair in some for key in pair})
+            known = {item.key for item in collection.items(Filter(keys=keys), limit=len(keys))}
+        queries = [(query(one, place.view, known), query(other, second, known)) for one, other in some]
+        yield from collection.same(SameRequest(queries, target=place.target, space=place.space))
+
+
+def _view_of(collection: "CollectionBackend", place: PlaceOptions) -> str:
+    """The view of the target: a notion that is named alone is of the view that is asked by."""
+    named = place.target.partition(":")[0]
+    known = {view.name for view in collection.views()} if named else set()
+    return named if named and set(named.split("+")) <= known else place.view
+
+
+def _named(pair: tuple[str, str], verdict: "Verdict") -> dict[str, Any]:
+    return {"a": pair[0], "b": pair[1], **asdict(verdict)}
+
+
+def _cells(pair: tuple[str, str], verdict: "Verdict") -> tuple[Any, ...]:
+    """A line of the CSV: 1 or 0, as in files of pairs, says whether they are the same."""
+    return tuple(int(value) if isinstance(value, bool) else value for value in _named(pair, verdict).values())
+
+
+def _sentence(verdict: "Verdict") -> str:
+    relation = "at most" if verdict.same else "above"
+    return (
+        f"{_word(verdict)}: distance {verdict.distance:.5g}, {relation} the threshold {verdict.threshold:.5g}; "
+        f"the same with probability {verdict.probability:.3f}"
+    )
+
+
+def _word(verdict: "Verdict") -> str:
+    return "same" if verdict.same else "different"
+
+
+def _print(given: _Names, verdicts: "Sequence[Verdict]") -> None:
+    rows = table("a", "b", "", ">distance", ">threshold", ">probability")
+    for pair, verdict in zip(given, verdicts, strict=True):
+        numbers = f"{verdict.distance:.5g}", f"{verdict.threshold:.5g}", f"{verdict.probability:.3f}"
+        rows.add_row(*pair, _word(verdict), *numbers)
+    show(rows)
+    count = sum(verdict.same for verdict in verdicts)
+    typer.echo(f"{count} of {len(verdicts)} pairs are the same")

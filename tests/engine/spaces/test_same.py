@@ -1,0 +1,251 @@
+"""Whether two items are the same: distances are those of searches, thresholds belong to generations."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.collection import Collection
+from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from engine.evaluation import EvaluationRequest
+from engine.home import Home
+from engine.item import NewItem
+from engine.learners.comparisons import Comparisons
+from engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
+from engine.recipe import Recipe
+
+CLASSES, EACH = 6, 12
+
+
+@pytest.fixture
+def made(home: Home):
+    """Six classes of twelve, in two views with noise."""
+    generator = np.random.default_rng(0)
+    centres = {"a": generator.normal(size=(CLASSES, 8)), "b": generator.normal(size=(CLASSES, 5))}
+    with home.create("same", ["a=vectors:dim=8", "b=vectors:dim=5"]) as opened:
+        opened.import_items(
+            [
+                NewItem(
+                    f"{kind}/{number:02}",
+                    labels=(str(kind),),
+                    rows={
+                        view: rows[kind] + generator.normal(size=rows.shape[1]) * 0.5 for view, rows in centres.items()
+                    },
+                )
+                for kind in range(CLASSES)
+                for number in range(EACH)
+            ]
+        )
+        yield opened
+
+
+def stated(pairs: list[tuple[str, str, bool]], notions: list[str] | None = None) -> ItemComparisons:
+    keys = sorted({key for one in pairs for key in one[:2]})
+    items = np.array([[keys.index(first), keys.index(second)] for first, second, _ in pairs])
+    similar = np.array([alike for *_, alike in pairs])
+    return ItemComparisons(
+        tuple(keys), Comparisons(items, similar, notions=None if notions is None else np.array(notions))
+    )
+
+
+def some_pairs(first: int = 0, count: int = 10) -> ItemComparisons:
+    """Of the items with these numbers in each class."""
+    numbers = range(first, first + count - 1)
+    alike = [(f"{kind}/{n:02}", f"{kind}/{n + 1:02}", True) for kind in range(CLASSES) for n in numbers]
+    different = [
+        (f"{kind}/{n:02}", f"{(kind + 1) % CLASSES}/{n:02}", False) for kind in range(CLASSES) for n in numbers
+    ]
+    return stated(alike + different)
+
+
+def verdict(collection: Collection, first: str, second: str, view: str = "a", target: str = "", space: str = ""):
+    other = target.partition(":")[0] or view
+    pair = Query(view, key=first), Query(other, key=second)
+    return collection.same(SameRequest([pair], target=target, space=space))[0]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "view", "target"),
+    [
+        (None, "a", "a"),
+        (Recipe(spec="fantope", views=("a",), dim=4), "a", "a"),
+        (Recipe(spec="cca", views=("a", "b"), dim=3), "a", "b"),
+        (Recipe(spec="posteriors,dot", views=("a", "b")), "a", "b"),
+        (Recipe(spec="itq", views=("a",), settings={"n_bits": 8}), "a", "a"),
+        (Recipe(spec="itq", views=("a",), settings={"n_bits": 8}, rerank=4), "a", "a"),
+    ],
+    ids=["raw", "metric", "across views", "queries apart", "codes", "reranked codes"],
+)
+def test_distances_are_those_of_searches(made, recipe, view, target):
+    """And so are the probabilities of hits; they fall with the distance, and are one half at the threshold."""
+    if recipe is not None:
+        made.train(recipe, space="one")
+    threshold = made.calibrate(CalibrationRequest(view=view, target=target))
+    asked = SearchRequest([Query(view, key="0/03")], targets=[target], k=70, probabilities=True)
+    (found,) = made.search(asked)
+    verdicts = {hit.key: verdict(made, "0/03", hit.key, view, target) for hit in found.hits}
+    assert [hit.distance for hit in found.hits] == pytest.approx(
+        [verdicts[hit.key].distance for hit in found.hits], 1e-4
+    )
+    assert [hit.probability for hit in found.hits] == pytest.approx(
+        [verdicts[hit.key].probability for hit in found.hits], abs=1e-2
+    )
+    assert all(one.same == (one.distance <= threshold.distance) for one in verdicts.values())
+    assert {one.threshold for one in verdicts.values()} == {threshold.distance}
+    own = [verdicts[hit.key].same for hit in found.hits if hit.labels == ("0",)]
+    assert np.mean(own) > np.mean([verdicts[hit.key].same for hit in found.hits if hit.labels != ("0",)])
+
+
+def test_hits_have_no_probability_that_nobody_asked_for(made):
+    made.calibrate(CalibrationRequest(view="a"))
+    (found,) = made.search(SearchRequest([Query("a", key="0/03")], targets=["a"]))
+    assert {hit.probability for hit in found.hits} == {None}
+
+
+def test_labels_that_were_held_out_calibrate(made):
+    """Where there are any; else all, and the protocol says so."""
+    made.train(Recipe(spec="fantope", views=("a",), holdout=0.5), space="half")
+    held_out = made.calibrate(CalibrationRequest(view="a", space="half"))
+    assert "that space 'half' was not trained on" in held_out.protocol
+    assert "of items that the space was trained on" not in held_out.protocol
+    made.train(Recipe(spec="fantope", views=("a",)), space="all")
+    assert "train with --holdout" in made.calibrate(CalibrationRequest(view="a", space="all")).protocol
+
+
+def test_a_threshold_belongs_to_a_generation(made, home):
+    """The next has none, the last has its own again; nothing is lost by closing, a copy has it, deletion takes it."""
+    made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
+    first = made.calibrate(CalibrationRequest(view="a"))
+    made.train(Recipe(spec="fantope", views=("a",), dim=2), space="m")
+    with pytest.raises(NotReadyError, match="crossview calibrate same --space m --view a"):
+        verdict(made, "0/00", "0/01")
+    second = made.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))
+    assert made.space("m").thresholds == (second,)
+    made.activate("m", 1)
+    assert made.space("m").thresholds == (first,)
+    assert verdict(made, "0/00", "0/01").threshold == first.distance
+    home.backup("same", home.path / "copy")
+    home.restore("again", home.path / "copy")
+    with home.open("again") as again, home.open("same") as reopened:
+        for one in (again, reopened):
+            assert verdict(one, "0/00", "0/01").threshold == first.distance
+        reopened.activate("m", 2)
+        assert verdict(made, "0/00", "0/01").threshold == second.distance
+    made.delete_space("m", 1)
+    made.delete_space("m")
+    made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
+    assert made.space("m").thresholds == ()
+
+
+def test_raw_views_keep_theirs_while_others_come_and_go(made):
+    """Another view changes nothing; a deleted view takes its threshold along."""
+    kept = made.calibrate(CalibrationRequest(view="a", space="raw"))
+    made.calibrate(CalibrationRequest(view="b", space="raw"))
+    made.add_view("c=vectors:dim=2")
+    assert {one.view for one in made.space("raw").thresholds} == {"a", "b"}
+    made.delete_view("b")
+    made.add_view("b=vectors:dim=5")
+    assert made.space("raw").thresholds == (kept,)
+    assert verdict(made, "0/00", "0/00", space="raw").same
+
+
+def test_notions_are_calibrated_each(made):
+    """By the pairs that are in the notion."""
+    keys = [item.key for item in made.items(limit=100)]
+    triplets = [
+        (anchor, near, far)
+        for anchor in keys[::3]
+        for near, far in zip(keys[1::7], keys[5::7], strict=False)
+        if anchor[0] == near[0] != far[0] and anchor != near
+    ]
+    names = sorted(set(keys))
+    items = np.array([[names.index(key) for key in one] for one in triplets])
+    notions = np.array(["x" if number % 2 else "y" for number in range(len(items))])
+    given = ItemComparisons(tuple(names), Comparisons(items, notions=notions))
+    made.train(Recipe(spec="joint:2", views=("a",), constraints=given), space="notions")
+    with pytest.raises(InvalidInputError, match="several metrics of view 'a'"):
+        made.calibrate(CalibrationRequest(view="a"))
+    pairs = [("0/00", "0/01", True), ("1/00", "1/01", True), ("0/00", "1/00", False), ("2/00", "1/00", False)]
+    threshold = made.calibrate(CalibrationRequest(view="a", target="x", pairs=stated(pairs, ["x", "y", "x", "x"])))
+    assert (threshold.target, threshold.similar, threshold.dissimilar) == ("a:x", 1, 2)
+    with pytest.raises(InvalidInputError, match="are in the notions x, and 'a:y' is none of them"):
+        made.calibrate(CalibrationRequest(view="a", target="y", pairs=stated(pairs, ["x"] * 4)))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "error", "message"),
+    [
+        ([("0/00", "0/01", True)], InvalidInputError, "all of the 1 pairs that can be used are similar"),
+        ([("0/00", "1/01", False)], InvalidInputError, "all of the 1 pairs that can be used are dissimilar"),
+        ([("0/00", "nobody", True), ("0/00", "1/00", False)], NotFoundError, "there is no item 'nobody'"),
+        ([("0/00", "0/00", True), ("0/00", "1/00", False)], InvalidInputError, "'0/00' is compared with itself"),
+        (
+            [("0/00", "0/01", True), ("0/01", "0/00", False)],
+            InvalidInputError,
+            "similar by constraint 1 and dissimilar",
+        ),
+        ([("none", "0/00", True), ("none", "1/00", False)], NotReadyError, "none of the 2 pairs is of items"),
+    ],
+)
+def test_pairs_that_cannot_calibrate_are_refused(made, pairs, error, message):
+    """In words that say which; nothing is stored."""
+    made.import_items([NewItem("none", rows={"b": [0, 0, 0, 0, 1]})])
+    for ask in (
+        lambda given: made.calibrate(CalibrationRequest(view="a", pairs=given)),
+        lambda given: made.evaluate(EvaluationRequest(view="a", pairs=given)),
+    ):
+        with pytest.raises(error, match=message):
+            ask(stated(pairs))
+    assert made.space("raw").thresholds == ()
+
+
+def test_what_cannot_be_told_is_refused(made):
+    """An unknown item, a vector of NaN, a picture that is none, another view than the target's, weights."""
+    made.calibrate(CalibrationRequest(view="a"))
+    known = Query("a", key="0/00")
+    for other, error in (
+        (Query("a", key="nobody"), NotFoundError),
+        (Query("a", vector=[float("nan")] * 8), InvalidInputError),
+        (Query("a", image=b"no picture"), InvalidInputError),
+        (Query("b", key="0/00"), NotReadyError),
+        (Query("c", key="0/00"), NotFoundError),
+    ):
+        with pytest.raises(error):
+            made.same(SameRequest([(known, other)], space="raw"))
+    with pytest.raises(InvalidInputError):
+        made.same(SameRequest([(known, Query("b", key="0/00"))], target="a"))
+    with pytest.raises(InvalidInputError, match="at least one"):
+        made.same(SameRequest([]))
+    with pytest.raises(NotReadyError, match="crossview calibrate same --space raw --view b"):
+        made.search(SearchRequest([Query("b", key="0/00")], targets=["b"], probabilities=True))
+
+
+def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
+    """And an item is the same as itself."""
+    with home.create("bare", ["a=vectors:dim=2"]) as made:
+        made.import_items([NewItem(str(number), rows={"a": [number, number % 2]}) for number in range(6)])
+        with pytest.raises(NotReadyError, match=r"give pairs by --pairs FILE\.csv"):
+            made.calibrate(CalibrationRequest(view="a"))
+        made.calibrate(CalibrationRequest(view="a", pairs=stated([("0", "2", True), ("0", "3", False)])))
+        one = verdict(made, "4", "4")
+        assert (one.same, one.distance) == (True, 0.0)
+
+
+def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made, monkeypatch):
+    """What was calibrated is the generation that was measured, not the one that answers by then."""
+    made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
+    import engine.spaces.calibrating as calibrating
+
+    real = calibrating.calibrated
+
+    def slowly(*arguments):
+        found = real(*arguments)
+        made.train(Recipe(spec="fantope", views=("a",), dim=2), space="m")
+        return found
+
+    monkeypatch.setattr(calibrating, "calibrated", slowly)
+    threshold = made.calibrate(CalibrationRequest(view="a"))
+    assert made.space("m").thresholds == ()
+    made.activate("m", 1)
+    assert made.space("m").thresholds == (threshold,)

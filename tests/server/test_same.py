@@ -1,0 +1,217 @@
+"""Same or different from the command line, here and over gRPC: thresholds are learned, kept, shown and used."""
+
+import asyncio
+import csv
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from terminal import BACKENDS, BOTH, done, fill_rows, reached, run, told
+
+from engine.home import Home
+from engine.item import NewItem
+from engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
+from server.async_client import AsyncClient
+from server.client import Client
+
+COLOR = ("--view", "color")
+TRAIN = ("--learner", "fantope", "--views", "color", "--set", "n_constraints=100", "--set", "max_iter=20")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Twelve cats and twelve dogs."""
+    made = Home(tmp_path / "home")
+    fill_rows(made, 12)
+    return made
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
+    """The options by which commands reach it."""
+    with reached(home, request.param) as options:
+        yield options
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """Of animals that follow each other, and of cats and dogs."""
+    lines = [f"{a}/{n},{a}/{n + 1},1" for a in ("cat", "dog") for n in range(11)]
+    lines += [f"cat/{n},dog/{(n * 5 + k) % 12},0" for n in range(12) for k in range(2)]
+    path = tmp_path / "pairs.csv"
+    path.write_text("key_a,key_b,similar\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_two_items_are_the_same_or_not(where: list[str], pairs: Path) -> None:
+    """By a threshold that pairs set, which is told with its error rate and what it rests on."""
+    text = done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
+    assert "the same up to a distance of" in text
+    assert "calibrated on 22 similar and 24 dissimilar stated pairs" in text
+    assert done("same", "rows", "cat/3", "cat/9", *COLOR, *where).startswith("same: distance")
+    assert done("same", "rows", "cat/3", "dog/9", *COLOR, *where).startswith("different: distance")
+    (raw,) = told("show", "rows", *where)["spaces"]
+    (threshold,) = raw["thresholds"]
+    assert (threshold["similar"], threshold["dissimilar"], threshold["error_rate"]) == (22, 24, 0.0)
+    (verdict,) = told("same", "rows", "cat/3", "dog/9", *COLOR, *where)["results"]
+    assert verdict["same"] is False
+    assert verdict["threshold"] == threshold["distance"] < verdict["distance"]
+    assert verdict["probability"] < 0.5
+
+
+def test_many_pairs_are_told_from_a_file(where: list[str], pairs: Path, tmp_path: Path) -> None:
+    """With a column that says which are similar or without one; an item is the same as itself."""
+    done("calibrate", "rows", *COLOR, *where)
+    bare = tmp_path / "bare.csv"
+    bare.write_text("key_a,key_b\ncat/1,cat/1\ncat/1,dog/1\n")
+    lines = list(csv.DictReader(done("same", "rows", "--pairs", bare, *COLOR, "--csv", *where).splitlines()))
+    assert [(line["a"], line["b"], line["same"]) for line in lines] == [
+        ("cat/1", "cat/1", "1"),
+        ("cat/1", "dog/1", "0"),
+    ]
+    assert "22 of 46 pairs are the same" in done("same", "rows", "--pairs", pairs, *COLOR, *where)
+
+
+def test_hits_carry_probabilities(where: list[str]) -> None:
+    """Where they are asked for."""
+    done("calibrate", "rows", *COLOR, *where)
+    ask = ("search", "rows", "--key", "cat/1", *COLOR, "--targets", "color", "-k", 20, *where)
+    plain, (found,) = told(*ask)["results"][0]["hits"], told(*ask, "--probabilities")["results"]
+    assert {hit["probability"] for hit in plain} == {None}
+    cats = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["cat"]]
+    dogs = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["dog"]]
+    assert all(cats)
+    assert not any(dogs)
+    assert "probability" in done(*ask, "--probabilities")
+    assert "probability" not in done(*ask)
+
+
+def test_pairs_measure_spaces(where: list[str], pairs: Path) -> None:
+    """Side by side, in a table, JSON and CSV."""
+    done("train", "rows", *TRAIN, "--holdout", 0.5, *where)
+    ask = ("evaluate", "rows", *COLOR, "--space", "raw,fantope", "--pairs", pairs, *where)
+    found = told(*ask)
+    assert {row["metric"] for row in found["rows"]} == {
+        *("auc", "equal_error_rate", "true_accept_rate_0.1", "true_accept_rate_0.01")
+    }
+    assert 0 < found["comparisons"] < 46
+    assert "true_accept_rate_0.01" in done(*ask)
+    assert len(list(csv.DictReader(done(*ask, "--csv").splitlines()))) == 8
+
+
+def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> None:
+    """The command that is named works."""
+    result = run("same", "rows", "cat/1", "cat/2", *COLOR, *where)
+    assert result.exit_code == 1
+    command = result.stderr.strip().partition("with: crossview ")[2]
+    assert command == "calibrate rows --space raw --view color"
+    done(*command.split(), *where)
+    assert done("same", "rows", "cat/1", "cat/2", *COLOR, *where).startswith("same")
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_thresholds_survive(home: Home, tmp_path: Path, pairs: Path, backend: str) -> None:
+    """A restart, going back a generation, a copy that is restored."""
+    with reached(home, backend) as where:
+        done("train", "rows", *TRAIN, "--dim", 2, *where)
+        done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
+        first = told("same", "rows", "cat/1", "cat/2", *COLOR, *where)
+        done("train", "rows", *TRAIN, "--dim", 3, *where)
+        assert run("same", "rows", "cat/1", "cat/2", *COLOR, *where).exit_code == 1
+        done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
+        second = told("same", "rows", "cat/1", "cat/2", *COLOR, *where)
+        assert first["results"][0]["threshold"] != second["results"][0]["threshold"]
+    with reached(home, backend) as where:
+        assert told("same", "rows", "cat/1", "cat/2", *COLOR, *where) == second
+        done("activate", "rows", "fantope", "--generation", 1, *where)
+        assert told("same", "rows", "cat/1", "cat/2", *COLOR, *where) == first
+    done("backup", "rows", tmp_path / "copy", "--home", home.path)
+    done("restore", "again", tmp_path / "copy", "--home", home.path)
+    with reached(home, backend) as where:
+        assert told("same", "again", "cat/1", "cat/2", *COLOR, *where) == first
+
+
+def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> None:
+    """Value for value, but for the time."""
+    found = []
+    for backend in BOTH:
+        other = Home(shutil.copytree(home.path, tmp_path / backend))
+        with reached(other, backend) as where:
+            threshold = told("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
+            del threshold["created"]
+            verdicts = told("same", "rows", "--pairs", pairs, *COLOR, *where)
+            found.append((threshold, verdicts))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_pictures_are_compared_with_items(home: Home, pictures: Path, tmp_path: Path, backend: str) -> None:
+    """An input that is no key is a file; one that cannot be read is named."""
+    files = sorted(pictures.glob("*/*.jpg"))
+    with home.create("drawn", ("color",)) as made:
+        made.import_items(
+            [NewItem(path.name, image=path.read_bytes(), labels=(path.parent.name,)) for path in files]
+        )  # fmt: skip
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(files[0].read_bytes()[:100])
+    with reached(home, backend) as where:
+        done("calibrate", "drawn", *COLOR, *where)
+        (verdict,) = told("same", "drawn", files[0], files[0].name, *COLOR, *where)["results"]
+        assert verdict["same"]
+        assert verdict["distance"] == pytest.approx(0, abs=1e-3)
+        for other, message in ((broken, "error: query 1: "), (tmp_path / "missing.jpg", "error: no item '/")):
+            result = run("same", "drawn", files[0], other, *COLOR, *where)
+            assert result.exit_code == 1
+            assert result.stderr.startswith(message)
+
+
+def test_what_makes_no_sense_is_refused(where: list[str], tmp_path: Path) -> None:
+    """In a line each."""
+    done("calibrate", "rows", *COLOR, *where)
+    one_kind, triplets = tmp_path / "one.csv", tmp_path / "triplets.csv"
+    one_kind.write_text("key_a,key_b,similar\ncat/1,cat/2,1\n")
+    triplets.write_text("anchor,near,far\ncat/1,cat/2,dog/1\n")
+    for arguments, message in (
+        (("same", "rows", "cat/1", "nobody", *COLOR), "no item 'nobody' in collection 'rows'"),
+        (("same", "rows", "cat/1", "cat/2", "--view", "gist"), "calibrate it"),
+        (("calibrate", "rows", *COLOR, "--pairs", one_kind), "are similar: add pairs"),
+        (("evaluate", "rows", *COLOR, "--pairs", one_kind), "are similar: add pairs"),
+        (("calibrate", "rows", *COLOR, "--pairs", triplets), "give pairs, with the columns key_a,key_b,similar"),
+        (("calibrate", "rows", *COLOR, "--space", "none"), "no space 'none'"),
+        (("calibrate", "rows", "--view", "none"), "none"),
+        (("same", "rows", "--pairs", tmp_path / "missing.csv", *COLOR), "missing.csv"),
+    ):
+        result = run(*arguments, *where)
+        assert result.exit_code == 1, arguments
+        assert message in result.stderr
+    assert run("same", "rows", "cat/1", *COLOR, *where).exit_code == 2
+
+
+def test_the_python_clients_tell_it_too(home: Home) -> None:
+    """Of vectors, which are no items; and of many pairs in one request."""
+    request = SameRequest(
+        [
+            (Query("color", key=f"cat/{n}"), Query("color", key=f"{other}/1"))
+            for n in range(12)
+            for other in ("cat", "dog")
+        ]
+    )
+    with reached(home, "remote") as (_, address):
+        with Client(address) as client:
+            rows = client.open("rows")
+            threshold = rows.calibrate(CalibrationRequest(view="color"))
+            assert rows.space("raw").thresholds == (threshold,)
+            verdicts = rows.same(request)
+            assert [one.same for one in verdicts] == [True, False] * 12
+            vector = [1.0] + [0.0] * 63
+            (verdict,) = rows.same(SameRequest([(Query("color", vector=vector), Query("color", vector=vector))]))
+            assert (verdict.same, verdict.distance) == (True, 0.0)
+            streamed = rows.search_stream([SearchRequest([Query("color", key="cat/1")], probabilities=True)])
+            assert all(hit.probability is not None for found in streamed for hit in found[0].hits)
+
+        async def asked() -> object:
+            async with AsyncClient(address) as client:
+                return await client.collection("rows").same(request)
+
+        assert asyncio.run(asked()) == verdicts
