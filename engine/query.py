@@ -15,8 +15,8 @@ INPUTS = ("image", "text", "vector", "key")
 EVERY_AXIS = "all"
 """In place of names of axes: all that do not move."""
 AMOUNT = 2.0
-"""Standard deviations that a query is moved by where nobody says how far. On photographs of eight scenes it is the
-least of 1, 1.5, 2 and 3 that brings what is asked to the first 20 hits for four queries of five in every attribute."""
+"""Standard deviations that a query is moved by where nobody says how far: on photographs of eight scenes, of 1, 1.5, 2
+and 3, the least for which the first 20 hits have more of each attribute for four queries of five."""
 TEXT_SHOWN = 200
 """Characters of an item's text that a hit shows."""
 

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import crossview
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,10 +34,6 @@ from engine.home import Home
 from engine.item import NewItem
 from engine.query import AMOUNT, EVERY_AXIS, HitList, Query, SearchRequest
 from engine.recipe import Recipe
-from server.backend import CollectionBackend
-from server.client import Client
-from server.listen import RunningServer
-from server.settings import ServerSettings
 
 TRAIN, HITS = 30, 20
 AMOUNTS = (0.5, 1.0, 1.5, 3.0)

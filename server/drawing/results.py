@@ -29,7 +29,8 @@ def strips(
         query = queries[hit_list.query]
         labels, tile = _query_tile(collection, query, truth)
         hits = [_hit_tile(collection, hit, labels, pictures) for hit in hit_list.hits]
-        rows.append(Strip(f"{query.view} query -> {hit_list.target or 'merged'} database", tile, hits))
+        asked = f"{query.view} query" if query.inputs() else "every item"
+        rows.append(Strip(f"{asked} -> {hit_list.target or 'merged'} database", tile, hits))
     return rows
 
 
@@ -39,6 +40,8 @@ def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set
         labels = set(item.labels)
         return labels, Tile(thumbnail_of(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
     labels = {truth} if truth else set()
+    if not query.inputs():
+        return labels, Tile(None, "every item")
     if query.text is not None:
         return labels, Tile(None, truth or "text", text=query.text)
     return labels, Tile(query.image, truth or ("vector" if query.image is None else ""))

@@ -10,6 +10,10 @@ from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner
 from terminal import BACKENDS, done, reached, run, told
 
 from engine.home import Home
+from engine.query import Query, SearchRequest
+from server.convert_search import from_search_request
+from server.search_service import SearchService
+from server.settings import ServerSettings
 
 WIDTH = dict(zip(CLASSES, LEVELS["width"], strict=True))
 SEARCH = ("search", "animals", "--view", "view")
@@ -135,3 +139,24 @@ def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: P
     refused = run("train", "animals", "--views", "view", "--orderings", path, "--learner", "cca", *where)
     assert refused.exit_code != 0
     assert "--orderings is for the learner attributes" in refused.output
+
+
+def test_a_search_by_scores_is_never_answered_with_another() -> None:
+    """Searches that wait are joined only where they ask the same."""
+    alike = SearchService(None, ServerSettings(home=Path())).alike
+    query = Query("view", key="ant/00")
+    assert alike(from_search_request(SearchRequest([query]))) is not None
+    for asked in (
+        {"more": {"width": 1.0}},
+        {"less": {"width": 1.0}},
+        {"hold": ("width",)},
+        {"at_least": {"width": 1.0}},
+        {"at_most": {"width": 1.0}},
+        {"sort_by": "width"},
+    ):
+        assert alike(from_search_request(SearchRequest([query], **asked))) is None
+
+
+def test_a_sheet_shows_what_is_listed(where: list[str], tmp_path: Path) -> None:
+    done(*SEARCH, "--sort-by", "width", "--sheet", tmp_path / "sheet.png", *where)
+    assert (tmp_path / "sheet.png").read_bytes().startswith(b"\x89PNG")
