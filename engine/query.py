@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
 
-INPUTS = ("image", "text", "vector", "key")
+INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""
 EVERY_AXIS = "all"
 """In place of names of axes: all that do not move."""
@@ -23,7 +23,7 @@ TEXT_SHOWN = 200
 
 @dataclass(frozen=True)
 class Query:
-    """One query: exactly one of ``image``, ``text``, ``vector`` and ``key``, described by ``view``.
+    """One query: exactly one of ``image``, ``text``, ``vector``, ``key`` and ``label``, described by ``view``.
 
     It has none of them in a request that sorts by a score, which then lists items.
     """
@@ -39,10 +39,13 @@ class Query:
     """An item of the collection; its stored row is the query, and it is left out of its own hits."""
     text: str | None = None
     """Words, for a view that is computed from texts."""
+    label: str | None = None
+    """A class, in a space of attributes: where its training items lie on average, or where one without items does by
+    what orderings say of it."""
 
     def inputs(self) -> tuple[str, ...]:
         """Return which kinds of input are given."""
-        given = self.image, self.text, self.vector, self.key
+        given = self.image, self.text, self.vector, self.key, self.label
         return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 

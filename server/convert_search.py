@@ -64,7 +64,7 @@ def from_suggest_request(request: SuggestRequest) -> search_pb2.SuggestLabelsReq
 def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
     """Raises InvalidInputError where the query has no input, unless items are listed."""
     if message.WhichOneof("input") is None and not listing:
-        raise InvalidInputError("a query needs an input: one of image, text, vector and key")
+        raise InvalidInputError("a query needs an input: one of image, text, vector, key and label")
     return to_value(Query, message, vector=to_row(message.vector) if message.HasField("vector") else None)
 
 
@@ -72,7 +72,7 @@ def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
     """Raises InvalidInputError where the query has not exactly one input, or where items are listed, none."""
     if len(query.inputs()) != (0 if listing else 1):
         given = " and ".join(query.inputs()) or "none"
-        raise InvalidInputError(f"a query needs exactly one of image, text, vector and key, not {given}")
+        raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {given}")
     return to_message(search_pb2.Query, query, vector=None if query.vector is None else from_row(query.vector))
 
 

@@ -20,15 +20,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import crossview
 import numpy as np
 from numpy.typing import NDArray
 
+import crossview
 from benchmarks.frame.benchmark import Benchmark, positive, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, cache_folder, run_trials
 from benchmarks.more_less import report
 from benchmarks.more_less.orderings import ATTRIBUTES, ranks_of, ranks_of_classes
 from benchmarks.photographs import photographs
+from benchmarks.serve.process import serving
 from engine.collection import Collection
 from engine.home import Home
 from engine.item import NewItem
@@ -190,7 +191,7 @@ def time_searches(gist: Rows, labels: NDArray[np.str_], items: int, seed: int) -
         with filled(home, gist, labels, training_items(labels, generator)) as collection:
             _add_many(collection, gist, items, generator)
             found = _times("in process", collection, gist, seed)
-        with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:
+        with serving(home.path) as server, crossview.connect(server.address) as client:
             return found + _times("over gRPC", client.open(NAME), gist, seed)
 
 
@@ -205,7 +206,7 @@ def _add_many(collection: Collection, gist: Rows, items: int, generator: np.rand
         collection.put_vectors(VIEW, keys, np.maximum(rows, 0).astype(np.float32))
 
 
-def _times(where: str, collection: CollectionBackend, gist: Rows, seed: int) -> list[dict[str, Any]]:
+def _times(where: str, collection: Any, gist: Rows, seed: int) -> list[dict[str, Any]]:
     asked = np.random.default_rng(seed).integers(len(gist), size=SEARCHES + WARM)
     found = []
     for name, options in TIMED.items():

@@ -101,6 +101,18 @@ class Chain(MultiViewLearner):
             return super().assign(X, category, view)
         return self.steps[-1].assign(self._before_last(X, view), category, view)
 
+    def place_of_class(self, name: str, view: int = 0) -> NDArray[Any]:
+        """Returns where a class lies among embeddings of a view, (D,), as the last step tells.
+
+        Raises:
+            ValueError: for a class that it does not know, or where it knows no places of classes.
+        """
+        place = getattr(self.steps[-1], "place_of_class", None) if self.steps else None
+        if place is None:
+            raise ValueError("its learner knows no places of classes: train one that does, such as attributes")
+        found: NDArray[Any] = place(name, view)
+        return found
+
     def codes_and_vectors(self, X: ArrayLike, view: int, queries: bool = False) -> tuple[Rows, Rows]:
         """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and the vectors they stand for, (n, D).
 

@@ -1,7 +1,7 @@
 """One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits; and the embeddings alone."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from engine.catalog.catalog import Transaction
@@ -44,7 +44,8 @@ def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -
         raise InvalidInputError("a search needs at least one query")
     for number, query in enumerate(queries):
         if len(query.inputs()) != (0 if listing else 1):
-            raise InvalidInputError(f"query {number}: give exactly one of an image, a text, a vector and an item key")
+            inputs = "an image, a text, a vector, an item key and a label"
+            raise InvalidInputError(f"query {number}: give exactly one of {inputs}")
 
 
 def check_request(request: SearchRequest) -> None:
@@ -102,10 +103,8 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     if request.listing:
         return _listed(version, indexed, request, only)
     lists: dict[int, list[HitList]] = {}
-    for view, numbers in by_view(request.queries).items():
-        asked = query_rows(version, loaded, view, request.queries, numbers)
-        probes = indexed.space.probe(view, asked.rows, request.names)
-        found = (_weighted if request.weights else _by_target)(version, indexed, request, probes, asked.own, only)
+    for numbers, probes, own in _probes(version, indexed.space, loaded, request.queries, request.names):
+        found = (_weighted if request.weights else _by_target)(version, indexed, request, probes, own, only)
         for number, apart in zip(numbers, found, strict=True):
             lists[number] = [HitList(number, name, hits) for name, hits in apart]
     ordered = in_order(request, [one for number in range(len(request.queries)) for one in lists[number]])
@@ -123,6 +122,21 @@ def _add_probabilities(version: Version, space: Space, request: SearchRequest, f
         view = request.queries[one.query].view
         for hit in one.hits:
             vars(hit)["probability"] = version.threshold(space, view, hit.target).probability(hit.distance)
+
+
+def _probes(
+    version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], names: Sequence[str]
+) -> Iterator[tuple[list[int], Probes, Own]]:
+    """Yield the vectors of queries that are described alike by target, with the queries' numbers and own items."""
+    for view, numbers in by_view(queries).items():
+        by_class = [number for number in numbers if queries[number].label is not None]
+        others = [number for number in numbers if queries[number].label is None] if by_class else numbers
+        if by_class:
+            labels = [queries[number].label or "" for number in by_class]
+            yield by_class, space.probe_classes(view, labels, names), [None] * len(labels)
+        if others:
+            asked = query_rows(version, loaded, view, queries, others)
+            yield others, space.probe(view, asked.rows, names), asked.own
 
 
 def _weighted(
@@ -238,9 +252,8 @@ def embed(
     """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
     space.check_revisions(version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
-    for view, numbers in by_view(queries).items():
-        rows = query_rows(version, loaded, view, queries, numbers).rows
-        for target, vectors in space.probe(view, rows, targets).items():
+    for numbers, probes, _ in _probes(version, space, loaded, queries, targets):
+        for target, vectors in probes.items():
             bits = target.dim if target.codes else 0
             for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
                 found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))

@@ -90,6 +90,21 @@ class Space(SpaceDescription):
         """Return the axes of a target, where it has some."""
         return Axes(self.axes, self.scales[self.views.index(target.view)])
 
+    def probe_classes(self, view: str, classes: Sequence[str], names: Sequence[str] = ()) -> dict[Target, Vectors]:
+        """Return, by target, where classes lie among its vectors, (n, D), also those that orderings alone describe.
+
+        Raises what ``targets_for`` does, and InvalidInputError for a class that the learner does not know.
+        """
+        try:
+            return {
+                target: np.stack(
+                    [self.pipeline.place_of_class(one, self.views.index(target.view)) for one in classes]
+                ).astype(np.float32)
+                for target in self.targets_for(view, names)
+            }
+        except ValueError as error:
+            raise InvalidInputError(f"space {self.name!r} cannot be searched by a class: {error}") from error
+
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """What queries can be matched against, in the order of the views."""

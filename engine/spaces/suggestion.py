@@ -16,6 +16,8 @@ from engine.spaces.voting import Voters
 def check_request(request: SuggestRequest) -> None:
     """Raise InvalidInputError for what no collection could answer."""
     check_queries(request.queries, request.k)
+    if any(query.label is not None for query in request.queries):
+        raise InvalidInputError("labels are suggested for items, pictures, texts and vectors, not for a label")
     if not 0 <= request.min_share <= 1:
         raise InvalidInputError(f"min_share must be a probability, from 0 to 1, not {request.min_share:g}")
 

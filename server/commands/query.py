@@ -31,10 +31,21 @@ class QueryOptions:
     vector: Annotated[
         Path | None, typer.Option(metavar="FILE.npy", help="Search by feature rows of the view: shape (d,) or (n, d).")
     ] = None
+    by_label: Annotated[
+        str | None,
+        typer.Option(
+            "--by-label",
+            metavar="LABEL",
+            help="Search by a class, in a space of attributes; also one without items that orderings describe.",
+        ),
+    ] = None
 
     def given(self) -> bool:
         """Whether there is any query."""
-        return any(one is not None for one in (self.image, self.text, self.key, self.vector))
+        return any(one is not None for one in self._inputs())
+
+    def _inputs(self) -> tuple[object, ...]:
+        return self.image, self.text, self.key, self.vector, self.by_label
 
     def queries(self, listing: bool = False) -> "list[Query]":
         """The queries, of which exactly one must be given; feature rows are a query each. A ``listing`` needs none."""
@@ -42,14 +53,16 @@ class QueryOptions:
             from engine.query import Query
 
             return [Query(self.view)]
-        if sum(one is not None for one in (self.image, self.text, self.key, self.vector)) != 1:
-            raise typer.BadParameter("give exactly one of IMAGE, --text WORDS, --key KEY and --vector FILE.npy")
+        if sum(one is not None for one in self._inputs()) != 1:
+            raise typer.BadParameter(
+                "give exactly one of IMAGE, --text WORDS, --key KEY, --vector FILE.npy and --by-label LABEL"
+            )
         from engine.query import Query
 
         if self.vector is not None:
             return [Query(self.view, vector=row) for row in _rows(self.vector)]
         image = None if self.image is None else self.image.read_bytes()
-        return [Query(self.view, image=image, text=self.text, key=self.key)]
+        return [Query(self.view, image=image, text=self.text, key=self.key, label=self.by_label)]
 
 
 def _rows(path: Path) -> "Sequence[Sequence[float]]":

@@ -39,6 +39,8 @@ def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set
         item = collection.item(query.key)
         labels = set(item.labels)
         return labels, Tile(thumbnail_of(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
+    if query.label is not None:
+        return {query.label}, Tile(None, query.label)
     labels = {truth} if truth else set()
     if not query.inputs():
         return labels, Tile(None, "every item")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner
+from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner, rows
 from terminal import BACKENDS, done, reached, run, told
 
 from engine.home import Home
@@ -139,6 +139,30 @@ def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: P
     refused = run("train", "animals", "--views", "view", "--orderings", path, "--learner", "cca", *where)
     assert refused.exit_code != 0
     assert "--orderings is for the learner attributes" in refused.output
+
+
+def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
+    where: list[str], tmp_path: Path
+) -> None:
+    """Items of a class that came without labels are found by where the others' order places it."""
+    for label in CLASSES:
+        assert {hit["labels"][0] for hit in hits(where, "--by-label", label)} == {label}
+    assert "there are: ant, bee, cat, dog, elk" in run(*SEARCH, "--by-label", "fox", *where).output
+    assert "no places of classes" in run(*SEARCH, "--by-label", "ant", "--space", "raw", *where).output
+    for label in ("bee", "dog", "elk"):
+        name, first = f"no-{label}", CLASSES.index(label) * EACH
+        done("create", name, "--views", "view=vectors:dim=6", *where)
+        for part in ("labelled", "unlabelled"):
+            chosen = [at for at in range(len(CLASSES) * EACH) if (first <= at < first + EACH) == (part == "unlabelled")]
+            np.savez(tmp_path / "rows.npz", keys=[key(at) for at in chosen], vectors=rows()[chosen])
+            done("index", name, "--view", "view", "--vectors", tmp_path / "rows.npz", *where)
+            if part == "labelled":
+                table = "".join(f"{key(at)},{key(at).partition('/')[0]}\n" for at in chosen)
+                (tmp_path / "labels.csv").write_text("key,label\n" + table)
+                done("label", name, "--from", tmp_path / "labels.csv", *where)
+                done("train", name, *learner(), *where)
+        (found,) = told("search", name, "--view", "view", "--by-label", label, "-k", 10, *where)["results"]
+        assert np.mean([hit["key"].startswith(label) for hit in found["hits"]]) > 0.6  # by chance a fifth
 
 
 def test_a_search_by_scores_is_never_answered_with_another() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from engine.learners.attributes.described import place_between
 from engine.learners.attributes.ordering import LocalLoss, Ordering
 from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
@@ -35,7 +36,8 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     Args:
         C: weight of the pairs.
         orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
-            equal ones mean as much. Classes are matched by their text. None: every class is an attribute of its own,
+            equal ones mean as much. Classes are matched by their text; those without rows are described by their
+            numbers alone. None: every class is an attribute of its own,
             which it has and the others have not.
         names: of the attributes, in their order; None: the classes' where each is an attribute, else they have none.
         tol: a solution's gradient is at most this share of that at zero.
@@ -44,6 +46,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     Attributes:
         classes_: (K,) the classes.
         orderings_: (K, m) their numbers.
+        places_: list of (K, m) arrays, one per view: the classes' mean scores, NaN where none of a class has the view.
         names_: (m,) the names of the attributes, or none.
 
     Raises:
@@ -73,7 +76,26 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         span = Span.of(rows - mean)
         scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
         directions = [direction(span.rows / scale, values[codes], self.C, self.tol) for values in self.orderings_.T]
-        return {"weights_": span.lifted(np.array(directions)) / scale, "means_": mean}
+        scores = span.rows @ np.array(directions).T / scale
+        places = np.full(self.orderings_.shape, np.nan)
+        for code in np.unique(codes):
+            places[code] = scores[codes == code].mean(axis=0)
+        return {"weights_": span.lifted(np.array(directions)) / scale, "means_": mean, "places_": places}
+
+    def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
+        """Returns the mean scores of a class in a view, (m,), those expected of one that orderings alone describe.
+
+        Raises:
+            ValueError: for a class that neither rows nor orderings are of; it names those that some are of.
+        """
+        numbers = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
+        numbers |= {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
+        if name not in numbers:
+            raise ValueError(f"there is no class {name!r}; there are: {', '.join(numbers)}")
+        places = self.places_[view]
+        known = np.isfinite(places).all(axis=1)
+        own = np.flatnonzero((self.classes_.astype(str) == name) & known)
+        return places[own[0]] if len(own) else place_between(numbers[name], self.orderings_[known], places[known])
 
     def _checked_names(self) -> tuple[str, ...]:
         count = self.orderings_.shape[1]
@@ -91,7 +113,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         if missing:
             raise ValueError(f"orderings have no numbers for: {', '.join(missing)}; give them for every class")
         found = [known[str(name)] for name in self.classes_]
-        if any(values.shape != found[0].shape or values.ndim != 1 or not values.size for values in found):
+        if any(values.shape != found[0].shape or values.ndim != 1 or not values.size for values in known.values()):
             raise ValueError("orderings must have equally many numbers for every class, one per attribute")
         table = np.array(found)
         if not np.isfinite(table).all():

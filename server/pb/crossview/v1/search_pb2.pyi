@@ -30,6 +30,7 @@ class Query(_message.Message):
     VECTOR_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     """The query view, as which the input is described before it is projected. "color+gist" joins several: wherever a view
     is named, their rows beside each other.
@@ -40,6 +41,10 @@ class Query(_message.Message):
     """Key of an item of the collection: its stored row is the query, and it is not among its own hits."""
     text: _builtins.str
     """A text, for a text view; INVALID_ARGUMENT where the view's vocabulary has none of its words."""
+    label: _builtins.str
+    """A class, in a space of attributes: where its training items lie on average, or where one without items does by
+    what orderings say of it.
+    """
     @_builtins.property
     def vector(self) -> _types_pb2.Vector:
         """A feature row of the query view."""
@@ -52,12 +57,13 @@ class Query(_message.Message):
         vector: _types_pb2.Vector | None = ...,
         key: _builtins.str = ...,
         text: _builtins.str = ...,
+        label: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "text", b"text", "vector", b"vector"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "label", b"label", "text", b"text", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "text", b"text", "vector", b"vector", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "label", b"label", "text", b"text", "vector", b"vector", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["image", "vector", "key", "text"]  # noqa: Y015
+    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["image", "vector", "key", "text", "label"]  # noqa: Y015
     _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
 
