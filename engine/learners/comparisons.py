@@ -134,11 +134,17 @@ class Taxonomy:
         return found
 
     @cached_property
+    def families(self) -> NDArray[np.int64]:
+        """A number for each leaf, (L,), that siblings share: leaves of one parent. On the first level none has any."""
+        parents = [("parent", self.parents[leaf]) if self.parents[leaf] else ("leaf", leaf) for leaf in self.leaves]
+        numbers = {parent: number for number, parent in enumerate(dict.fromkeys(parents))}
+        return np.array([numbers[parent] for parent in parents], np.int64)
+
+    @cached_property
     def siblings(self) -> NDArray[np.bool_]:
-        """Which leaves are siblings, (L, L): two of one parent. Those on the first level have none."""
-        parents = np.array([self.parents[leaf] for leaf in self.leaves])
-        shared = (parents[:, None] == parents) & (parents != "")
-        return np.asarray(shared & ~np.eye(len(parents), dtype=bool))
+        """Which leaves are siblings, (L, L)."""
+        shared = self.families[:, None] == self.families
+        return np.asarray(shared & ~np.eye(len(shared), dtype=bool))
 
     def positions(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Returns the positions of classes among the leaves, (n,); -1 for what is none."""

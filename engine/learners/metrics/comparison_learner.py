@@ -59,13 +59,14 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
         if comparisons is None:
             if given.taxonomy is None:
                 return super()._fit_present(views, given, view)
-            present = given.mask[:, view]
-            return self._fit_relatives(views[view][present], given.classes[present], given.taxonomy, view)
+            leaves = given.taxonomy.positions(given.classes.astype(str).tolist()) >= 0
+            chosen = given.mask[:, view] & leaves
+            return self._fit_relatives(views[view][chosen], given.classes[chosen], given.taxonomy, view)
         present = given.mask[:, view]
         return self._fit_compared(views[view][present], comparisons.among(present, len(present)), view)
 
     def _fit_relatives(self, rows: Rows, labels: NDArray[Any], taxonomy: Taxonomy, view: int) -> dict[str, Any]:
-        """Fits quadruplets that a tree of classes gives, equally many of each kind."""
+        """Fits quadruplets that a tree of classes gives, equally many of each kind; all rows are of leaves."""
         sampling, generator = self._sampling, np.random.default_rng([self.random_state, view])
         relatives = Relatives(rows, labels, taxonomy, sampling.neighbors or NEIGHBORS)
         count = (sampling.n_constraints + 1) // 2

@@ -2,33 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.comparisons import Taxonomy
-from engine.learners.metrics.constraints import Constraints, quadruplets
+from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.descent import Descent, descend
 from engine.learners.metrics.fantope import Fantope, Form, Start
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.growing_subsets import scaled
+from engine.learners.metrics.hierarchy import Kinship
 from engine.learners.metrics.impostors import Impostors, Targets
 from engine.learners.metrics.objective import Loss, Objective
 from engine.learners.metrics.options import Bounds, Hierarchy, Sampling, Stopping
 from engine.learners.metrics.parameters import Parameters
 from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.relatives import Relatives
 from engine.learners.metrics.weighted_sum import WeightedSum
 from engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, group
-
-
-class _Tree(NamedTuple):
-    """What rows are to be near by their classes, and quadruplets of a tree of these, with the weight of each kind."""
-
-    targets: Targets
-    quadruplets: Sequence[tuple[float, Constraints]]
 
 
 class LMNN(Fantope):
@@ -41,9 +34,11 @@ class LMNN(Fantope):
     does. Law, Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M), as in
     :class:`~engine.learners.metrics.fantope.Fantope`.
 
-    From a tree of classes it learns the same, and quadruplets: rows of a class are to be nearer than rows of sibling
-    classes, and rows of siblings nearer than rows of other classes (Law, Thome and Cord, "Learning a Distance Metric
-    from Relative Comparisons between Quadruplets of Images", IJCV 2017, section 6.1), by the mean hinge of each kind.
+    From a tree of classes it learns the same, and by the mean hinge of quadruplets that rows of a class are nearer than
+    rows of sibling classes, and rows of siblings nearer than rows of other classes, cousins (Law, Thome and Cord,
+    "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images", IJCV 2017, section 6.1). Both
+    together ask that cousins are two margins beyond the target neighbours, which is looked at for all rows. What is of
+    no leaf is left out.
 
     From explicit triplets the loss is the mean over them, and the pairs that should be near are the target neighbours.
 
@@ -124,30 +119,21 @@ class LMNN(Fantope):
         return self._fit_rows(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors), None)
 
     def _fit_relatives(self, rows: Rows, labels: NDArray[Any], taxonomy: Taxonomy, view: int) -> dict[str, Any]:
-        how = cast(Hierarchy, group(self, "hierarchy"))
-        relatives = Relatives(rows, labels, taxonomy, how.near)
+        targets = Targets.nearest(rows, labels, self.n_neighbors)
         generator = np.random.default_rng([self.random_state, view])
-        drawn = (
-            (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
-            (how.cousins, relatives.siblings_and_cousins(how.n_quadruplets, generator)),
-        )
-        further = [(weight, quadruplets(items, self.margin)) for weight, items in drawn if weight and len(items)]
-        return self._fit_rows(rows, _Tree(Targets.nearest(rows, labels, self.n_neighbors), further), None)
+        how = cast(Hierarchy, group(self, "hierarchy"))
+        return self._fit_rows(rows, Kinship.drawn(rows, labels, taxonomy, targets, how, generator), None)
 
     def _objective(
         self,
         features: Differences,
-        constraints: "Constraints | Targets | _Tree",
+        constraints: Constraints | Targets | Kinship,
         regularizer: Regularizer,
         parameters: Parameters,
     ) -> Loss:
-        if isinstance(constraints, _Tree):
-            classes = self._objective(features, constraints.targets, regularizer, parameters)
-            further = [
-                (weight, Objective(features, kind, Regularizer(), parameters))
-                for weight, kind in constraints.quadruplets
-            ]
-            return WeightedSum(classes, further)
+        if isinstance(constraints, Kinship):
+            of_classes = self._objective(features, constraints.targets, regularizer, parameters)
+            return WeightedSum(of_classes, constraints.losses(features, parameters, self.margin))
         if isinstance(constraints, Targets):
             return Impostors(features, constraints, self.margin, regularizer, parameters, self.pull)
         near = np.unique(constraints.near, axis=0)

@@ -31,12 +31,15 @@ class Hierarchy:
     """How much a tree of classes counts beside the classes, where one is given.
 
     Attributes:
+        beyond: weight of cousins that are nearer to a row than twice the margin beyond its target neighbours: a margin
+            from the class to its siblings, and another from these to cousins. All rows are looked at, none is drawn.
         siblings: weight of quadruplets by which rows of a class are nearer than rows of sibling classes.
         cousins: weight of quadruplets by which rows of sibling classes are nearer than rows of other classes.
         n_quadruplets: how many of each are drawn for a view.
         near: the first two rows of a quadruplet are among so many nearest.
     """
 
+    beyond: Weight = 10.0
     siblings: Weight = 1.0
     cousins: Weight = 1.0
     n_quadruplets: Annotated[int, Between(1, 10_000_000)] = 20_000

@@ -119,10 +119,34 @@ def test_siblings_come_nearer_than_cousins(learner):
     assert order.agreement(unseen) < 0.8
 
 
+def test_items_of_no_leaf_are_left_out():
+    rows, labels = drawn(0)
+    tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "c": ""})
+    known = labels != "d"
+    learners = [LMNN().set_params(max_iter=10, n_quadruplets=500) for _ in range(2)]
+    learners[0].fit([rows], Supervision(classes=labels, taxonomy=tree))
+    learners[1].fit([rows[known]], Supervision(classes=labels[known], taxonomy=tree))
+    np.testing.assert_allclose(*(one.get_mahalanobis_matrix() for one in learners))
+
+
+@pytest.mark.parametrize("change", [{"beyond": 0.0}, {"siblings": 0.0, "cousins": 0.0}])
+def test_each_part_brings_siblings_nearer_than_cousins(change):
+    """Of the rows that are learned from, more often than the classes alone do."""
+    rows, labels = drawn(0)
+    tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
+    rng = np.random.default_rng(2)
+    first, sibling, cousin = (rng.choice(np.flatnonzero(labels == name), 2_000) for name in "abd")
+    order = Comparisons(np.column_stack([first, sibling, first, cousin]))
+    plain = LMNN().set_params(max_iter=50).fit(rows, labels)
+    given = Supervision(classes=labels, taxonomy=tree)
+    taught = LMNN().set_params(max_iter=50, **change).fit([rows], given)
+    assert order.agreement(taught.transform(rows)) > order.agreement(plain.transform(rows))
+
+
 def test_a_tree_of_weight_nothing_is_lmnn():
     rows, labels = drawn(0)
     tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
     plain = LMNN().set_params(max_iter=20).fit(rows, labels)
-    none = LMNN().set_params(max_iter=20, siblings=0.0, cousins=0.0)
+    none = LMNN().set_params(max_iter=20, beyond=0.0, siblings=0.0, cousins=0.0)
     none.fit([rows], Supervision(classes=labels, taxonomy=tree))
     np.testing.assert_allclose(none.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix())

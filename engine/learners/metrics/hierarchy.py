@@ -1,0 +1,65 @@
+"""What a tree of classes asks of a metric beside its classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.comparisons import Taxonomy
+from engine.learners.metrics.constraints import quadruplets
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.impostors import Impostors, Targets
+from engine.learners.metrics.objective import Loss, Objective
+from engine.learners.metrics.options import Hierarchy
+from engine.learners.metrics.parameters import Parameters
+from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.metrics.relatives import Relatives
+
+
+@dataclass(frozen=True)
+class Kinship:
+    """The target neighbours of rows, and what a tree of their classes adds.
+
+    Attributes:
+        targets: by the classes alone.
+        cousins: the same neighbours, whose impostors are cousins only.
+        beyond: weight of these.
+        quadruplets: those drawn, with the weight of each kind.
+    """
+
+    targets: Targets
+    cousins: Targets
+    beyond: float
+    quadruplets: Sequence[tuple[float, NDArray[np.int64]]]
+
+    @classmethod
+    def drawn(
+        cls,
+        rows: Rows,
+        labels: NDArray[np.generic],
+        taxonomy: Taxonomy,
+        targets: Targets,
+        how: Hierarchy,
+        generator: np.random.Generator,
+    ) -> "Kinship":
+        """Returns what a tree asks of rows, (n, d), of classes that are leaves, (n,); ValueError as ``Relatives``."""
+        relatives = Relatives(rows, labels, taxonomy, how.near)
+        kinds = (
+            (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
+            (how.cousins, relatives.siblings_and_cousins(how.n_quadruplets, generator)),
+        )
+        found = [(weight, items) for weight, items in kinds if weight and len(items)]
+        cousins = Targets(targets.neighbors, taxonomy.families[taxonomy.positions(labels.astype(str).tolist())])
+        return cls(targets, cousins, how.beyond, found)
+
+    def losses(self, features: Differences, parameters: Parameters, margin: float) -> list[tuple[float, Loss]]:
+        """Returns the losses that are added to that of the classes, with their weights."""
+        found: list[tuple[float, Loss]] = [
+            (weight, Objective(features, quadruplets(items, margin), Regularizer(), parameters))
+            for weight, items in self.quadruplets
+        ]
+        if self.beyond and len(np.unique(self.cousins.classes)) > 1:
+            found.append((self.beyond, Impostors(features, self.cousins, 2 * margin, Regularizer(), parameters)))
+        return found
