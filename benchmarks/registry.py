@@ -15,6 +15,7 @@ MODULES: Mapping[str, str] = {
     "more-less": "more_less.benchmark",
     "fantope-toy": "fantope_toy.benchmark",
     "isolet": "isolet.benchmark",
+    "taxonomy": "taxonomy.benchmark",
     "joint-poses": "joint.pose_curves",
     "joint-attributes": "joint.attributes",
     "joint-newview": "joint.newview",

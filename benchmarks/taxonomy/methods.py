@@ -1,0 +1,140 @@
+"""What the taxonomy benchmark compares: metrics, how their settings are chosen, and how they are judged."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.svm import LinearSVC
+
+from benchmarks.taxonomy.data import Rows, Sample, Trial
+from engine.learners.comparisons import Taxonomy
+from engine.learners.metrics.lmnn import LMNN
+from engine.learners.selection import search
+from engine.learners.supervision import Supervision
+from engine.training.measures import knn_votes, members, ranking
+from engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
+
+NEIGHBORS = 10
+PENALTIES = (1.0, 10.0, 100.0)
+"""Values of the C of the linear SVM, on rows of mean squared length 1."""
+NEAREST, SVM = f"{NEIGHBORS}-NN", "SVM"
+ACCURACY, HIERARCHICAL, LOSS = "accuracy", "hierarchical accuracy", "LCA loss"
+
+Labels = NDArray[np.str_]
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table.
+
+    Attributes:
+        fit: the (r, d) factor of the metric, given what is learned from, its tree and the settings.
+        grid: values of the settings, the likeliest first, which are chosen one after another.
+    """
+
+    fit: Callable[..., Rows]
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+def euclidean(sample: Sample, taxonomy: Taxonomy) -> Rows:
+    """The metric of the rows as they are."""
+    return np.eye(sample.rows.shape[1])
+
+
+def lmnn(form: str) -> Callable[..., Rows]:
+    """Returns what fits a metric by the classes alone."""
+
+    def fit(sample: Sample, taxonomy: Taxonomy, **settings: Any) -> Rows:
+        return LMNN(form=form).set_params(**settings).fit(sample.rows, sample.labels).weights_[0]  # type: ignore[arg-type]
+
+    return fit
+
+
+def quadruplets(form: str) -> Callable[..., Rows]:
+    """Returns what fits the same with the tree."""
+
+    def fit(sample: Sample, taxonomy: Taxonomy, *, drawn: float, **settings: Any) -> Rows:
+        learner = LMNN(form=form).set_params(siblings=drawn, cousins=drawn, **settings)  # type: ignore[arg-type]
+        return learner.fit([sample.rows], Supervision(classes=sample.labels, taxonomy=taxonomy)).weights_[0]
+
+    return fit
+
+
+EUCLIDEAN = "Euclidean"
+LMNN_DIAGONAL, LMNN_FULL = "LMNN, diagonal", "LMNN, full"
+QWISE_DIAGONAL, QWISE_FULL = "Qwise, diagonal", "Qwise, full"
+_LMNN: Mapping[str, Sequence[Any]] = {"n_neighbors": (5, 10), "max_iter": (25, 10, 60)}
+"""Few steps leave a metric near the Euclidean one that it starts from: how many is a weight like any other."""
+_QWISE: Mapping[str, Sequence[Any]] = {**_LMNN, "beyond": (10.0, 1.0, 0.0), "drawn": (0.0, 1.0)}
+METHODS: Mapping[str, Method] = {
+    EUCLIDEAN: Method(euclidean),
+    LMNN_DIAGONAL: Method(lmnn("diagonal"), _LMNN),
+    LMNN_FULL: Method(lmnn("factor"), _LMNN),
+    QWISE_DIAGONAL: Method(quadruplets("diagonal"), _QWISE),
+    QWISE_FULL: Method(quadruplets("factor"), _QWISE),
+}
+
+
+def measure(method: Method, trial: Trial) -> dict[str, Any]:
+    """Returns the test figures with the settings that do best in the folds of the training part, and those settings."""
+
+    def score(settings: dict[str, Any]) -> float:
+        found = []
+        for fold in trial.inner:
+            factor = method.fit(fold, trial.taxonomy, **settings)
+            found.append(judged(nearest(factor, fold), fold.query_labels, trial.taxonomy)[HIERARCHICAL])
+        return float(np.mean(found))
+
+    began = time.perf_counter()
+    settings, validated, tried = search(method.grid, score, exhaustive=False) if method.grid else ({}, None, [])
+    tuned = time.perf_counter()
+    factor = method.fit(trial.outer, trial.taxonomy, **settings)
+    seconds = time.perf_counter() - tuned
+    found = {NEAREST: nearest(factor, trial.outer), SVM: machine(method, settings, factor, trial)}
+    figures = {name: judged(votes, trial.outer.query_labels, trial.taxonomy) for name, votes in found.items()}
+    chosen = {"settings": settings, "validated": validated, "tried": len(tried)}
+    return {**figures, **chosen, "fit seconds": seconds, "tuning seconds": tuned - began}
+
+
+def nearest(factor: Rows, sample: Sample) -> Labels:
+    """Returns what the nearest rows by a metric vote for, of every query."""
+    classes = np.unique(sample.labels)
+    order = ranking(cdist(sample.queries @ factor.T, sample.rows @ factor.T))
+    return classes[knn_votes(order, members(sample.labels[:, None].tolist(), classes.tolist()), NEIGHBORS)]
+
+
+def machine(method: Method, settings: Settings, factor: Rows, trial: Trial) -> Labels:
+    """Returns what a linear SVM of rows under a metric predicts; its C is chosen in the same folds."""
+    folds = [(method.fit(fold, trial.taxonomy, **settings), fold) for fold in trial.inner]
+
+    def score(settings: dict[str, Any]) -> float:
+        found = [judged(_svm(*one, **settings), one[1].query_labels, trial.taxonomy)[HIERARCHICAL] for one in folds]
+        return float(np.mean(found))
+
+    best, _, _ = search({"penalty": PENALTIES}, score)
+    return _svm(factor, trial.outer, **best)
+
+
+def _svm(factor: Rows, sample: Sample, penalty: float) -> Labels:
+    rows, queries = sample.rows @ factor.T, sample.queries @ factor.T
+    scale = np.sqrt(np.mean(np.square(rows).sum(axis=1)))
+    learner = LinearSVC(C=penalty, dual=False, tol=1e-3, random_state=0).fit(rows / scale, sample.labels)
+    return np.asarray(learner.predict(queries / scale))
+
+
+def judged(predicted: Labels, labels: Labels, taxonomy: Taxonomy) -> dict[str, float]:
+    """Returns the means over the classes of what predictions are worth: accuracy, with the tree, and its loss."""
+    tables = costs(taxonomy, taxonomy.leaves)
+    pairs = taxonomy.positions(labels.tolist()), taxonomy.positions(predicted.tolist())
+    values = {
+        ACCURACY: predicted == labels,
+        HIERARCHICAL: 1 - tables[HIERARCHICAL_ACCURACY][pairs],
+        LOSS: tables[LCA_LOSS][pairs],
+    }
+    classes = [labels == name for name in np.unique(labels)]
+    return {name: float(np.mean([found[of].mean() for of in classes])) for name, found in values.items()}
