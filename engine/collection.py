@@ -26,7 +26,7 @@ from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, 
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
-from engine.spaces.same import SameOrDifferent
+from engine.training.same_or_different import SameOrDifferent
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import InvalidInputError
+
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
+    from engine.recipe import Grouping
 
 INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""
@@ -175,6 +178,15 @@ class CalibrationRequest:
     """Empty: the active space."""
     pairs: "ItemComparisons | None" = None
     """Which items are the same, and which are not; None: those that share a label are."""
+    refit: bool = False
+    """Whether the learner is fitted again without each fold of the items, whose pairs then tell how far apart items are
+    that nothing was learned from; else distances are those of the space as it is."""
+    group_by: "Grouping | None" = None
+    """With ``refit``: items that folds do not part; None: those of the space's own training."""
+
+    def __post_init__(self) -> None:
+        if self.group_by is not None and not self.refit:
+            raise InvalidInputError("groups of items are those of a refit: ask for --refit as well")
 
 
 @dataclass(frozen=True)

@@ -108,13 +108,14 @@ def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
 def to_calibration(message: pb.CalibrateSpaceRequest) -> CalibrationRequest:
     """What a space is calibrated by; raises InvalidInputError where the columns of pairs disagree."""
     pairs = to_comparisons(message.pairs) if message.HasField("pairs") else None
-    return to_value(CalibrationRequest, message, pairs=pairs)
+    group_by = to_grouping(message.group_by) if message.HasField("group_by") else None
+    return to_value(CalibrationRequest, message, pairs=pairs, group_by=group_by)
 
 
 def from_calibration(request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
     """The message of a calibration, for any collection."""
     pairs = None if request.pairs is None else from_comparisons(request.pairs)
-    return to_message(pb.CalibrateSpaceRequest, request, pairs=pairs)
+    return to_message(pb.CalibrateSpaceRequest, request, pairs=pairs, group_by=from_grouping(request.group_by))
 
 
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:

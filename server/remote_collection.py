@@ -277,8 +277,8 @@ class RemoteCollection:
         request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
         return to_space(self.connection.call(self._stub.ActivateSpace, request))
 
-    def calibrate(self, request: CalibrationRequest) -> Threshold:
-        """Learns up to which distance two items are the same."""
+    def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
+        """Learns up to which distance two items are the same; how far that is, the server does not tell."""
         message = from_calibration(request)
         message.parent = self.resource
         return to_threshold(self.connection.call(self._stub.CalibrateSpace, message))

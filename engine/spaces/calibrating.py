@@ -1,6 +1,7 @@
 """Calibration of a space's distances: pairs of items that are the same or not set the threshold of a target."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction, now
 from engine.catalog.description import RAW
@@ -10,28 +11,41 @@ from engine.query import CalibrationRequest
 from engine.spaces.item_pairs import ItemPairs, distances, labelled_pairs, stated_pairs
 from engine.spaces.search import target_of
 from engine.spaces.space import Space
+from engine.spaces.target import Target
 from engine.spaces.thresholds import error_rate, fitted, wrong_by_others
+
+HALVES = "either kind counts as one half, and the error rate is that of pairs none of whose items set their threshold"
 
 
 def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Threshold, bytes]:
     """Return the threshold that pairs set, and the fingerprints of these; see ``Collection.calibrate``."""
-    space.check_revisions(tx.views.all())
-    view = request.view
-    if request.target:
-        (target,) = space.targets_for(view, [request.target])
-    else:
-        target = target_of(space, view, "")
+    view, target = request.view, calibrated_target(tx, space, request)
     if request.pairs is None:
         pairs = labelled_pairs(tx, space, view, target)
     else:
         pairs = stated_pairs(tx, view, target, request.pairs)
     found = distances(tx, space, view, target, pairs)
+    return threshold_of(tx, (view, target), pairs, found, _protocol(tx, space, pairs))
+
+
+def calibrated_target(tx: Transaction, space: Space, request: CalibrationRequest) -> Target:
+    """Return the target that is calibrated; errors as those of ``Space.targets_for``."""
+    space.check_revisions(tx.views.all())
+    if request.target:
+        return space.targets_for(request.view, [request.target])[0]
+    return target_of(space, request.view, "")
+
+
+def threshold_of(
+    tx: Transaction, place: tuple[str, Target], pairs: ItemPairs, found: NDArray[np.float64], protocol: str
+) -> tuple[Threshold, bytes]:
+    """Return the threshold of a view and target that distances, (n,), of pairs set, and fingerprints of these."""
     cut = fitted(found, pairs.similar)
     rate, standard_error = error_rate(wrong_by_others(found, pairs.similar, pairs.items), pairs.similar)
     similar = int(pairs.similar.sum())
     threshold = Threshold(
-        view=view,
-        target=str(target),
+        view=place[0],
+        target=str(place[1]),
         distance=cut.distance,
         distances=tuple(cut.distances.tolist()),
         probabilities=tuple(cut.probabilities.tolist()),
@@ -39,7 +53,7 @@ def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> tu
         standard_error=standard_error,
         similar=similar,
         dissimilar=len(pairs) - similar,
-        protocol=_protocol(tx, space, pairs),
+        protocol=protocol,
         created=now(),
     )
     return threshold, b"".join(pairs.fingerprints(tx.items.keys()))
@@ -62,7 +76,4 @@ def _protocol(tx: Transaction, space: Space, pairs: ItemPairs) -> str:
     trained = np.array([keys[item] in space.training_keys for item in np.unique(pairs.items).tolist()], bool)
     named = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)
     share = f", {int(named.sum())} of them of items that the space was trained on" if named.any() else ""
-    return (
-        f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what}{share}; either kind "
-        "counts as one half, and the error rate is that of pairs none of whose items set their threshold"
-    )
+    return f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what}{share}; {HALVES}"

@@ -110,18 +110,14 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
 
     Where these give none of one kind, of all labelled items. Raises NotReadyError where no labels tell.
     """
-    labels: Mapping[int, Sequence[str]] = tx.items.labels()
-    if in_notions := {item: found.get(target.name, ()) for item, found in tx.items.notion_labels().items()}:
-        own = {item: found for item, found in in_notions.items() if found}
-        labels = own or labels
-    keys = tx.items.keys()
-    able = np.intersect1d(joined_view(tx, view).ids(tx), joined_view(tx, target.view).ids(tx)).tolist()
+    labels, keys = labels_for(tx, target), tx.items.keys()
+    able = having_both(tx, view, target).tolist()
     labelled = [item for item in able if item in labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     what, trained = f"labelled items with {_views(view, target)}", len(unseen) < len(labelled)
     free = f"{what} that space {space.name!r} was not trained on" if trained else what
     for chosen, which in ((unseen, free), (labelled, what)):
-        found = _drawn(chosen, labels, np.random.default_rng(seed))
+        found = drawn_pairs(chosen, labels, np.random.default_rng(seed))
         if found.both_kinds():
             warning = _TRAINED if trained and chosen is labelled else ""
             return replace(found, what=f"pairs of {which}{warning}")
@@ -134,7 +130,7 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
 _TRAINED = ", some of which it was trained on, so that new items are told less well: train with --holdout 0.2"
 
 
-def _drawn(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:
+def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:
     """Return as many similar as other pairs of items, each pair once and in either order."""
     ids = np.sort(generator.permutation(np.array(items, np.int64))[:MOST_ITEMS])
     columns: dict[str, int] = {}
@@ -150,6 +146,17 @@ def _drawn(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator:
     swapped = generator.random(len(drawn)) < 0.5
     drawn[swapped] = drawn[swapped, ::-1]
     return ItemPairs(ids[drawn], np.arange(len(drawn)) < count, "")
+
+
+def having_both(tx: Transaction, view: str, target: Target) -> NDArray[np.int64]:
+    """Return the ids, ascending, of the items that may be either of a pair."""
+    return np.intersect1d(joined_view(tx, view).ids(tx), joined_view(tx, target.view).ids(tx))
+
+
+def labels_for(tx: Transaction, target: Target) -> Mapping[int, Sequence[str]]:
+    """Return the labels by item that tell what is the same in a target: those in its notion, else the items' own."""
+    in_notion = {item: found[target.name] for item, found in tx.items.notion_labels().items() if found.get(target.name)}
+    return in_notion or tx.items.labels()
 
 
 def _having(tx: Transaction, view: str, target: Target, items: NDArray[np.int64]) -> NDArray[np.bool_]:

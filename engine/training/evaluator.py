@@ -8,13 +8,9 @@ from itertools import chain
 import numpy as np
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
 from engine.errors import NotFoundError, NotReadyError
 from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
-from engine.learners.chain import Chain
 from engine.progress import Progress
-from engine.spaces.parts import parts_of
-from engine.spaces.pipeline import build
 from engine.spaces.space import Space
 from engine.training.agreement import agree
 from engine.training.codebooks import codebooks
@@ -24,7 +20,7 @@ from engine.training.duplicates import duplicates, sentence
 from engine.training.estimate import Figures, differences, over_splits, rows
 from engine.training.examples import Examples, examples
 from engine.training.groups import groups_of
-from engine.training.learning import fit_added_views, learn
+from engine.training.refitting import refitted
 from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.targets import NO_LABEL, notion_of, target_views
@@ -168,17 +164,8 @@ def _trial(tx: Transaction, space: Space, plan: _Plan, division: Division, refit
         known = everything.of_ids(division.trained) if space.constraints is None else everything.without(held_out)
         training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
-        pipeline = _refitted(tx, space, training)
+        pipeline = refitted(tx, space, training)
     return Trial(space, pipeline, everything, division), "" if counts is None else counts.sentence()
-
-
-def _refitted(tx: Transaction, space: Space, training: Examples) -> Chain:
-    """Learn again what the space learned, from other items: first its first views together, then those added later."""
-    parts = [parts_of(joined_view(tx, name)) for name in space.views]
-    first = len(space.views) - len(space.added)
-    pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
-    pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
-    return fit_added_views(pipeline, training, parts[first:])
 
 
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:

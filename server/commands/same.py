@@ -11,7 +11,8 @@ import typer
 from server.commands.common import JsonOption, NameArgument, print_json, print_result, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.evaluation import read_constraints
+from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
+from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
     from engine.query import Query, Verdict
@@ -38,6 +39,11 @@ class PlaceOptions:
 def calibrate(
     name: NameArgument,
     place: PlaceOptions,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Fit the learner again without each fold of the items, whose pairs then tell."),
+    ] = False,
+    group_by: GroupByOption = None,
     pairs: Annotated[
         Path | None,
         typer.Option(metavar="FILE.csv", help="Pairs, key_a,key_b,similar (else equal labels are the same)."),
@@ -47,13 +53,21 @@ def calibrate(
 ) -> None:
     """Learn up to which distance two items are the same.
 
-    The threshold is kept with the generation that answers. Its error rate is that of pairs that did not set it.
+    The threshold is kept with the generation that answers. Its error rate is that of pairs that did not set it. A space
+    tells items apart that it learned from more easily than others: give pairs of others, or --refit.
     """
     from engine.query import CalibrationRequest
 
-    request = CalibrationRequest(view=place.view, target=place.target, space=place.space, pairs=read_constraints(pairs))
-    with connection.collection(name) as collection:
-        made = collection.calibrate(request)
+    request = CalibrationRequest(
+        view=place.view,
+        target=place.target,
+        space=place.space,
+        pairs=read_constraints(pairs),
+        refit=refit,
+        group_by=read_grouping(group_by),
+    )
+    with connection.collection(name) as collection, progress_bar(not as_json and refit) as progress:
+        made = collection.calibrate(request, progress=progress)
     print_result(made, made.sentence(), as_json)
 
 

@@ -110,6 +110,15 @@ def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> No
     assert done("same", "rows", "cat/1", "cat/2", *COLOR, *where).startswith("same")
 
 
+def test_a_space_calibrates_itself_without_each_fold(where: list[str], tmp_path: Path) -> None:
+    """Folds that do not part groups, by a file."""
+    done("train", "rows", *TRAIN, *where)
+    groups = tmp_path / "groups.csv"
+    groups.write_text("key,group\n" + "".join(f"{a}/{n},{n // 2}\n" for a in ("cat", "dog") for n in range(12)))
+    text = done("calibrate", "rows", *COLOR, "--refit", "--group-by", groups, *where)
+    assert "pairs of labelled items within 3 folds, which do not part items by" in text
+
+
 @pytest.mark.parametrize("backend", BOTH)
 def test_thresholds_survive(home: Home, tmp_path: Path, pairs: Path, backend: str) -> None:
     """A restart, going back a generation, a copy that is restored."""

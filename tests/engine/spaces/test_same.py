@@ -10,10 +10,10 @@ from engine.comparisons import ItemComparisons
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.home import Home
-from engine.item import NewItem
+from engine.item import ItemUpdate, NewItem
 from engine.learners.comparisons import Comparisons
 from engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
-from engine.recipe import Recipe
+from engine.recipe import Grouping, Recipe
 
 CLASSES, EACH = 6, 12
 
@@ -249,3 +249,28 @@ def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made,
     assert made.space("m").thresholds == ()
     made.activate("m", 1)
     assert made.space("m").thresholds == (threshold,)
+
+
+def test_folds_that_were_left_out_calibrate(made):
+    """A metric that fits its own pairs closely: without each fold the error is larger, and never that of its own."""
+    made.update_items([ItemUpdate(item.key, attributes={"class": item.labels[0]}) for item in made.items(limit=100)])
+    made.train(Recipe(spec="fantope", views=("a",), dim=4, constraints=some_pairs()), space="m")
+    own = made.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))
+    left_out = made.calibrate(CalibrationRequest(view="a", pairs=some_pairs(), refit=True))
+    assert "within 3 folds, at distances that the learner gives without the fold" in left_out.protocol
+    assert left_out.similar + left_out.dissimilar < own.similar + own.dissimilar
+    by_class = made.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))
+    assert "which do not part items by class" in by_class.protocol
+    assert by_class.distance != left_out.distance
+    assert made.space("m").thresholds == (by_class,)
+
+
+def test_what_cannot_be_refitted_is_refused(made):
+    """Raw views learn nothing; groups are those of a refit; pairs must lie within the folds."""
+    with pytest.raises(InvalidInputError, match="learns nothing"):
+        made.calibrate(CalibrationRequest(view="a", refit=True))
+    with pytest.raises(InvalidInputError, match="ask for --refit"):
+        CalibrationRequest(view="a", group_by=Grouping("class"))
+    made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
+    with pytest.raises(NotFoundError, match="attribute 'class'"):
+        made.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))

@@ -1472,6 +1472,8 @@ class CalibrateSpaceRequest(_message.Message):
     VIEW_FIELD_NUMBER: _builtins.int
     TARGET_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
+    REFIT_FIELD_NUMBER: _builtins.int
+    GROUP_BY_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1480,9 +1482,15 @@ class CalibrateSpaceRequest(_message.Message):
     """The view that the first item of a pair is described by."""
     target: _builtins.str
     """Where the second one is; empty: the view itself."""
+    refit: _builtins.bool
+    """Fit the learner again without each fold of the items, and go by the distances of the fold's pairs then."""
     @_builtins.property
     def pairs(self) -> Global___Comparisons:
         """Pairs, with `similar`; unset: those of items that share a label are the same, those of others are not."""
+
+    @_builtins.property
+    def group_by(self) -> Global___Grouping:
+        """With `refit`: items that folds do not part; unset: as in the space's own training."""
 
     def __init__(
         self,
@@ -1492,10 +1500,12 @@ class CalibrateSpaceRequest(_message.Message):
         view: _builtins.str = ...,
         target: _builtins.str = ...,
         pairs: Global___Comparisons | None = ...,
+        refit: _builtins.bool = ...,
+        group_by: Global___Grouping | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["pairs", b"pairs"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["group_by", b"group_by", "pairs", b"pairs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["pairs", b"pairs", "parent", b"parent", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_by", b"group_by", "pairs", b"pairs", "parent", b"parent", "refit", b"refit", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

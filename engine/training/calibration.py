@@ -1,0 +1,94 @@
+"""Calibration of a space by its own kind: learned again without each fold of the items, whose pairs then tell."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.errors import InvalidInputError, NotReadyError
+from engine.info import Threshold
+from engine.progress import Progress
+from engine.query import CalibrationRequest
+from engine.recipe import FOLDS
+from engine.spaces import calibrating
+from engine.spaces.item_pairs import (
+    ItemPairs,
+    check_kinds,
+    distances,
+    drawn_pairs,
+    having_both,
+    labels_for,
+    stated_pairs,
+)
+from engine.spaces.space import Space
+from engine.spaces.target import Target
+from engine.training.examples import Examples, examples
+from engine.training.groups import fold_groups, groups_of
+from engine.training.refitting import refitted
+from engine.training.supervision import with_supervision
+
+
+def calibrated(
+    tx: Transaction, space: Space, request: CalibrationRequest, progress: Progress | None = None
+) -> tuple[Threshold, bytes]:
+    """Return the threshold that pairs set, and the fingerprints of these; see ``Collection.calibrate``."""
+    if not request.refit:
+        return calibrating.calibrated(tx, space, request)
+    if not space.spec:
+        raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
+    target = calibrating.calibrated_target(tx, space, request)
+    items, fold_of = _divided(tx, space, request)
+    found, pairs = [], []
+    for fold in range(FOLDS):
+        if progress is not None:
+            progress("refitting", fold, FOLDS)
+        of_fold = _pairs(tx, request, target, items.ids[fold_of == fold], fold)
+        if not len(of_fold):
+            continue
+        without = items.take(fold_of != fold)
+        trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
+        learned = with_supervision(trained, space.pairs, space.constraints)
+        again = replace(space, pipeline=refitted(tx, space, learned))
+        of_again = calibrating.calibrated_target(tx, again, request)  # it may be wider or narrower
+        found.append(distances(tx, again, request.view, of_again, of_fold))
+        pairs.append(of_fold)
+    if not pairs:
+        raise NotReadyError(f"none of the pairs has both items in one of {FOLDS} folds: leave the refit out")
+    joined = ItemPairs(
+        np.concatenate([one.items for one in pairs]), np.concatenate([one.similar for one in pairs]), pairs[0].what
+    )
+    protocol = _protocol(check_kinds(joined), request)
+    return calibrating.threshold_of(tx, (request.view, target), joined, np.concatenate(found), protocol)
+
+
+def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Examples, NDArray[np.intp]]:
+    """Return the items of a space's views, and the fold of each, (n,), groups whole."""
+    items = examples(tx, space.views)
+    groups = groups_of(tx, items.ids, request.group_by or space.group_by)
+    if groups is None:
+        return items, np.random.default_rng(0).permutation(len(items)) % FOLDS
+    return items, fold_groups(groups, np.unique(items.classes(), return_inverse=True)[1], FOLDS, 0)
+
+
+def _pairs(
+    tx: Transaction, request: CalibrationRequest, target: Target, ids: NDArray[np.int64], seed: int
+) -> ItemPairs:
+    """Return the pairs of items of a fold: those that were stated, or by labels."""
+    if request.pairs is not None:
+        pairs = stated_pairs(tx, request.view, target, request.pairs)
+        return pairs.take(np.asarray(np.isin(pairs.items, ids).all(axis=1)))
+    labels = labels_for(tx, target)
+    able = having_both(tx, request.view, target)
+    chosen = [item for item in np.intersect1d(ids, able).tolist() if item in labels]
+    return replace(drawn_pairs(chosen, labels, np.random.default_rng(seed)), what="pairs of labelled items")
+
+
+def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
+    """Return what a threshold was calibrated on, in a sentence."""
+    similar = int(pairs.similar.sum())
+    groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
+    return (
+        f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what} within {FOLDS} folds"
+        f"{groups}, at distances that the learner gives without the fold; {calibrating.HALVES}"
+    )

@@ -1,0 +1,53 @@
+"""Same or different: the methods of a collection by which a space learns and says whether two items are the same."""
+
+from typing import TYPE_CHECKING
+
+from engine.catalog.contents import Contents
+from engine.info import Threshold
+from engine.progress import Progress
+from engine.query import CalibrationRequest, SameRequest, Verdict
+
+if TYPE_CHECKING:
+    from engine.spaces.loaded import LoadedSpaces
+    from engine.spaces.versions import Versions
+
+
+class SameOrDifferent(Contents):
+    """A collection that tells whether two items are the same."""
+
+    _loaded: "LoadedSpaces"
+
+    def _versions(self) -> "Versions":
+        raise NotImplementedError
+
+    def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
+        """Learn up to which distance two items are the same, and keep it with the generation that answers.
+
+        With ``refit`` distances are those of spaces that learned without the items, fold by fold.
+
+        Raises InvalidInputError (pairs of one kind only), NotFoundError (an item, a space), NotReadyError (no labels
+        to go by), BusyError, StorageError.
+        """
+        from engine.spaces.calibrating import put_threshold
+        from engine.training.calibration import calibrated
+
+        with self._read() as tx:
+            space = self._loaded.get(tx, request.space)
+            threshold, pairs = calibrated(tx, space, request, progress)
+        with self._writable.write() as tx:
+            put_threshold(tx, space, threshold, pairs)
+        return threshold
+
+    def same(self, request: SameRequest) -> list[Verdict]:
+        """Return whether the two of each pair are the same, by the threshold of the generation that answers.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
+        """
+        from engine.spaces.same import same
+        from engine.spaces.search import check_queries, no_targets
+
+        queries = [query for pair in request.pairs for query in pair]
+        check_queries(queries)
+        return self._versions().answered(
+            request.space, no_targets(queries), lambda version, one: same(version, one.space, self._loaded, request)
+        )
