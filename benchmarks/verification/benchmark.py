@@ -20,9 +20,9 @@ from benchmarks import peers
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.photographs import photographs
-from benchmarks.verification import methods, report
+from benchmarks.verification import methods, product, report
 from benchmarks.verification.data import FOLDS, KINSHIP, TRAIN_SHARE, Trial, kinship, unseen
-from benchmarks.verification.trial import COUNTS, ITERATIONS, MUS, Bench
+from benchmarks.verification.trial import COUNTS, ITERATED, ITERATIONS, MUS, THINNED, Bench
 
 CLASSES = ("merged20", "corel1k")
 
@@ -59,8 +59,13 @@ def run(task: Task) -> dict[str, Any]:
     began = time.perf_counter()
     trial = task.trial()
     bench = Bench.of(trial, task.options.variance)
-    euclidean, *others = [method for method in methods.METHODS if method.name != methods.ITML or peers.available()]
-    figures = Bench.of(trial, None).run([euclidean]) | bench.run(others)
+    wanted = [method for method in methods.METHODS if method.name in task.options.methods]
+    euclidean, others = ([one for one in wanted if (one.name == methods.EUCLID) == first] for first in (True, False))
+    figures = Bench.of(trial, None).run(euclidean)
+    figures |= bench.run([method for method in others if method.name != methods.ITML or peers.available()])
+    if trial.classes is not None and product.REFIT in task.options.methods:
+        chosen = figures[methods.FANTOPE]["settings"]
+        figures |= product.through_the_product(trial, chosen, task.options.variance)
     found = {"set": task.kind, "which": task.which, "trial": trial.name, "methods": figures}
     found |= {"columns": bench.outer.rows.shape[1]}
     found |= {"train": len(trial.outer.fit.alike), "test": len(trial.outer.check.alike)}
@@ -82,7 +87,7 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
             else:
                 photographs(options.data / kind, cache)
                 which = seeds_of(options)
-            curves = 0 if kind == KINSHIP else options.curves
+            curves = 0 if kind == KINSHIP or not {*ITERATED, *THINNED} <= {*options.methods} else options.curves
             tasks += [Task(options, cache, kind, one, place < curves) for place, one in enumerate(which)]
     except MissingDataError as error:
         message = f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
@@ -93,7 +98,7 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "seeds": list(seeds_of(options)),
-        **{name: getattr(options, name) for name in ("sets", "pairs", "variance")},
+        **{name: getattr(options, name) for name in ("sets", "methods", "pairs", "variance")},
         "upper": methods.UPPER,
         "lower": methods.LOWER,
         "share of classes in training": TRAIN_SHARE,
@@ -115,6 +120,14 @@ class _Anything(dict[str, Any]):
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="+", default=[*CLASSES, KINSHIP], choices=[*CLASSES, KINSHIP])
+    every = [*(method.name for method in methods.METHODS), product.REFIT]
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=every,
+        choices=every,
+        help="the Fantope and what others need among them",
+    )
     parser.add_argument("--kin", type=int, default=20, help="how many of kinfacew_I's 20 trials, a relation and a fold")
     parser.add_argument("--pairs", type=int, default=4_000, help="pairs to learn from, and to test on")
     parser.add_argument("--variance", type=float, default=0.9, help="share that the principal components keep")

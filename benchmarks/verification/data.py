@@ -44,9 +44,14 @@ class Split:
     """The views that are joined in the rows, as they are extracted; none where the rows are ready."""
 
     @property
+    def known_items(self) -> NDArray[np.int64]:
+        """The positions, ascending, of the rows that are learned from."""
+        return np.unique(self.fit.items)
+
+    @property
     def known(self) -> Rows:
         """The rows that are learned from."""
-        return self.rows[np.unique(self.fit.items)]
+        return self.rows[self.known_items]
 
     def reduced(self, variance: float | None = None) -> "Split":
         """Returns the split on the principal components of the known rows with a share of variance; None: on all.
@@ -65,6 +70,8 @@ class Trial:
     name: str
     outer: Split
     inner: Sequence[Split]
+    classes: NDArray[np.str_] | None = None
+    """(n,) of the rows; None where there are none."""
 
 
 def kinship(data: Path) -> list[Trial]:
@@ -115,7 +122,7 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
 
     outer = Split(rows, draw(known), draw(np.setdiff1d(classes, known)), parts)
     inner = [Split(rows, draw(np.setdiff1d(known, fold)), draw(fold), parts) for fold in np.array_split(known, FOLDS)]
-    return Trial(f"seed {seed}", outer, inner)
+    return Trial(f"seed {seed}", outer, inner, images.labels)
 
 
 def histograms(views: Sequence[Rows]) -> tuple[Part, ...]:

@@ -57,10 +57,10 @@ def reference(split: Split, rank: int | None = None) -> Fitted:
 
 
 def hinge(split: Split, rank: int, steps: int, **settings: Any) -> Fitted:
-    """Returns the metric of our learner; other settings are its own."""
+    """Returns the metric of our learner, which sees the known rows only; other settings are its own."""
     learner = Fantope().set_params(**{"n_components": rank, "mu": 0.0, "max_iter": steps, **settings})
-    bounds = constraints.pairs(split.fit.items, split.fit.alike, UPPER, LOWER)
-    learner.fit_constraints(split.rows, bounds)
+    items = np.searchsorted(split.known_items, split.fit.items)
+    learner.fit_constraints(split.known, constraints.pairs(items, split.fit.alike, UPPER, LOWER))
     return Fitted(learner.weights_[0], learner.steps_[0], learner.full_rank_[0])
 
 

@@ -1,7 +1,7 @@
 """The verification benchmark: its pairs are what it says, settings come from the training part, figures are written."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from scipy.spatial.distance import pdist
 from benchmarks.verification import benchmark as verification
 from benchmarks.verification import data as verification_data
 from benchmarks.verification import methods as verification_methods
+from benchmarks.verification import product
 from benchmarks.verification.data import Pairs, Split, Trial
-from benchmarks.verification.methods import logistic
+from benchmarks.verification.methods import hinge, logistic
 from benchmarks.verification.trial import Bench
 
 
@@ -157,6 +158,29 @@ def test_verifies_what_is_learned():
     assert found["rank"] <= 2
 
 
+def test_learns_from_known_rows_only():
+    """Whatever the rows are that no pair to learn from names, the metric is the same."""
+    split = separable()
+    split = replace(split, fit=Pairs(split.fit.items // 2, split.fit.alike))
+    others = split.rows.copy()
+    others[40:] *= 100
+    learned = [hinge(replace(split, rows=rows), rank=2, steps=20, mu=1.0).factor for rows in (split.rows, others)]
+    np.testing.assert_array_equal(*learned)
+
+
+def test_the_product_verifies_as_the_benchmark(images):
+    """The same metric from the same rows, so the same ranking of the same pairs; thresholds of unseen classes."""
+    trial = verification_data.unseen(images, images, 1000, 200)
+    bench = Bench.of(trial, 0.9)
+    (method,) = (m for m in verification_methods.METHODS if m.name == verification_methods.FANTOPE)
+    chosen = {"rank": 3, "steps": 50, "mu": 1.0}
+    expected = bench.tested(method, bench.validated(method, chosen))
+    found = product.through_the_product(trial, chosen, 0.9)
+    assert list(found) == [*product.NAMES]
+    assert found[product.REFIT]["auc"] == found[product.OWN]["auc"] == pytest.approx(expected["auc"], abs=0.01)
+    assert found[product.REFIT]["rank"] == expected["rank"]
+
+
 def test_writes_figures_of_every_method(images, tmp_path, monkeypatch):
     """Every set and method has its figures, the curves their points, and the report the paper's beside them."""
     kin(tmp_path / "kinfacew_I")
@@ -178,7 +202,8 @@ def test_writes_figures_of_every_method(images, tmp_path, monkeypatch):
     ]  # fmt: skip
     names = [method.name for method in verification_methods.METHODS if method.name != verification_methods.ITML]
     for trial in document["trials"]:
-        assert list(trial["methods"]) == names
+        classes = trial["set"] != "kinfacew_I"
+        assert list(trial["methods"]) == names + [*product.NAMES] * classes
         assert trial["methods"]["Fantope"]["rank"] <= 3
     assert [point["mu"] for point in document["trials"][0]["weights"]] == [0.0, 1.0]
     text = (tmp_path / "verification.md").read_text()

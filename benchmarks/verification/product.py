@@ -1,0 +1,128 @@
+"""The Fantope through the product: a collection is filled, trained by pairs, calibrated, and measured by others."""
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.verification import methods
+from benchmarks.verification.data import Pairs, Split, Trial
+from engine.collection import Collection
+from engine.comparisons import ItemComparisons
+from engine.evaluation import EvaluationRequest
+from engine.home import Home
+from engine.item import NewItem
+from engine.learners.chain import Chain
+from engine.learners.comparisons import Comparisons
+from engine.query import CalibrationRequest
+from engine.recipe import Grouping, Recipe
+from engine.spaces.parts import own_learners
+
+REFIT = f"{methods.FANTOPE}, through the product"
+OWN = f"{REFIT}, threshold of the pairs it learned from"
+ALL = f"{REFIT}, all items indexed before"
+NAMES = (REFIT, OWN, ALL)
+_CLASS = Grouping("class")
+
+
+def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float) -> dict[str, dict[str, Any]]:
+    """Returns the figures of the settings that were chosen for the Fantope, by a collection's own methods.
+
+    The collection holds the items of the training pairs when it learns from these, and the others are added then; or it
+    holds all before, so that the rows of the others, of which nothing is known, take part in the principal components
+    and the scale. Its threshold is that of the training pairs: at distances that the learner gives without the pairs'
+    classes, a third of them at a time, or at those of the metric that learned from them.
+    """
+    if trial.classes is None:
+        raise ValueError(f"{trial.name} has no classes to divide the pairs by")
+    split, views = trial.outer, {f"view{number}": rows for number, rows in enumerate(_ready(trial.outer))}
+    checked = np.setdiff1d(split.check.items, split.known_items)
+    figures = {}
+    for before, later, thresholds in (
+        (split.known_items, checked, {REFIT: True, OWN: False}),
+        (np.union1d(split.known_items, checked), checked[:0], {ALL: True}),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            dims = [f"{name}=vectors:dim={rows.shape[1]}" for name, rows in views.items()]
+            with Home(Path(folder)).create("verification", dims) as collection:
+                _add(collection, views, trial.classes, before)
+                began = time.perf_counter()
+                collection.train(_recipe(tuple(views), chosen, variance, _stated(split.fit)))
+                seconds = time.perf_counter() - began
+                _add(collection, views, trial.classes, later)
+                for name, refit in thresholds.items():
+                    figures[name] = _calibrated(collection, split, refit) | {"seconds": seconds}
+                    figures[name]["settings"] = dict(chosen)
+    return figures
+
+
+def _calibrated(collection: Collection, split: Split, refit: bool) -> dict[str, Any]:
+    """The figures of the test pairs at the threshold of the training pairs."""
+    (view,) = collection.space("fantope").views
+    began = time.perf_counter()
+    request = CalibrationRequest(view=view, pairs=_stated(split.fit), refit=refit, group_by=_CLASS if refit else None)
+    error = collection.calibrate(request).error_rate
+    tuning = time.perf_counter() - began
+    found = collection.evaluate(EvaluationRequest(view=view, pairs=_stated(split.check)))
+    values = {row.metric: row.value for row in found.rows}
+    return {
+        "accuracy": values["accuracy"],
+        "fixed": None,
+        "auc": values["auc"],
+        "equal error rate": values["equal_error_rate"],
+        "rank": collection.space("fantope").dim[view],
+        "full rank": None,
+        "taken": None,
+        "validation": None if error is None else 1 - error,
+        "tuning": tuning,
+    }
+
+
+def _ready(split: Split) -> list[NDArray[np.float32]]:
+    """The rows of each view after its own steps, which vectors from outside have none of."""
+    ends = np.cumsum([part.width for part in split.parts])[:-1]
+    columns = zip(split.parts, np.split(split.rows, ends, axis=1), strict=True)
+    return [
+        Chain(own_learners([[part]])).fit([rows]).transform(rows, view=0).astype(np.float32) for part, rows in columns
+    ]
+
+
+def _add(
+    collection: Collection,
+    views: Mapping[str, NDArray[np.float32]],
+    classes: NDArray[np.str_],
+    items: NDArray[np.int64],
+) -> None:
+    new = []
+    for item in items.tolist():
+        rows = {name: found[item] for name, found in views.items()}
+        new.append(NewItem(_key(item), rows=rows, attributes={"class": str(classes[item])}))
+    report = collection.import_items(new)
+    if report.failures:
+        raise ValueError(f"an item was refused: {report.failures[0]}")
+
+
+def _recipe(views: tuple[str, ...], chosen: Mapping[str, Any], variance: float, pairs: ItemComparisons) -> Recipe:
+    settings = {name: value for name, value in chosen.items() if name not in ("rank", "steps")}
+    settings |= {"max_iter": chosen["steps"], "upper": methods.UPPER, "lower": methods.LOWER}
+    return Recipe(
+        spec=f"pca:{variance},scale,fantope",
+        views=("+".join(views),),
+        dim=chosen["rank"],
+        settings=settings,
+        constraints=pairs,
+    )
+
+
+def _stated(pairs: Pairs) -> ItemComparisons:
+    names, places = np.unique(pairs.items, return_inverse=True)
+    comparisons = Comparisons(places.reshape(pairs.items.shape), pairs.alike)
+    return ItemComparisons(tuple(map(_key, names.tolist())), comparisons)
+
+
+def _key(item: int) -> str:
+    return f"item/{item:05}"
