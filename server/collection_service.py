@@ -164,6 +164,8 @@ class CollectionService(ItemWrites):
 
     def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Threshold:
         """The distance up to which two items are the same."""
+        if request.refit:
+            return self._wait_for(SubmitJobRequest(calibrate_space=request), types_pb2.Threshold())
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_threshold(collection.calibrate(to_calibration(request)))
 

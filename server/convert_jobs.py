@@ -8,11 +8,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from engine.evaluation import EvaluationRequest
 from engine.info import ViewInfo
+from engine.query import CalibrationRequest
 from engine.recipe import Recipe
 from server.convert import to_report
 from server.convert_evaluation import from_evaluation_request, to_evaluation
-from server.convert_info import to_space, to_time
-from server.convert_training import from_recipe
+from server.convert_info import to_space, to_threshold, to_time
+from server.convert_training import from_calibration, from_recipe
 from server.fields import to_value
 from server.job import Job, JobStep, Result
 from server.names import collection_name, parse_collection, parse_operation, space_name
@@ -39,6 +40,13 @@ def from_extension(
 def from_assignment(collection: str, space: str, label: str, activate: bool) -> pb.AssignLabelRequest:
     """The message by which a label gets a metric."""
     return pb.AssignLabelRequest(name=space_name(collection, space), label=label, activate=activate)
+
+
+def from_calibration_of(collection: str, request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
+    """The message of a calibration of a space of a collection."""
+    message = from_calibration(request)
+    message.parent = collection_name(collection)
+    return message
 
 
 def from_evaluation_of(collection: str, request: EvaluationRequest) -> pb.EvaluateRequest:
@@ -77,6 +85,9 @@ def _to_result(packed: Any) -> Result:
     space, evaluation, report = types_pb2.Space(), pb.Evaluation(), pb.ImportItemsResponse()
     if packed.Unpack(space):
         return to_space(space)
+    threshold = types_pb2.Threshold()
+    if packed.Unpack(threshold):
+        return to_threshold(threshold)
     if packed.Unpack(evaluation):
         return to_evaluation(evaluation)
     if packed.Unpack(report):

@@ -3,8 +3,15 @@
 from collections.abc import Sequence
 
 from engine.evaluation import EvaluationRequest
+from engine.query import CalibrationRequest
 from engine.recipe import Recipe
-from server.convert_jobs import from_assignment, from_evaluation_of, from_extension, from_training
+from server.convert_jobs import (
+    from_assignment,
+    from_calibration_of,
+    from_evaluation_of,
+    from_extension,
+    from_training,
+)
 from server.job import Job
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 from server.remote_jobs import RemoteJobs
@@ -43,6 +50,11 @@ class DetachedCollection:
         """Chooses the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
         return self._jobs.submit(SubmitJobRequest(assign_label=request, request_id=request_id))
+
+    def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Job:
+        """Learns up to which distance two items are the same."""
+        message = from_calibration_of(self.name, request)
+        return self._jobs.submit(SubmitJobRequest(calibrate_space=message, request_id=request_id))
 
     def evaluate(self, request: EvaluationRequest, *, request_id: str = "") -> Job:
         """Measures retrieval on items that the spaces were not trained on."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from engine.evaluation import Evaluation
-from engine.info import SpaceInfo, ViewInfo
+from engine.info import SpaceInfo, Threshold, ViewInfo
 from engine.item import ImportReport
 
-Result = SpaceInfo | Evaluation | ImportReport | tuple[ViewInfo, ...]
+Result = SpaceInfo | Threshold | Evaluation | ImportReport | tuple[ViewInfo, ...]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Job:
 
     id: str
     kind: str
-    """train, extend_space, assign_label, evaluate, fit_views or import_items."""
+    """train, extend_space, assign_label, calibrate_space, evaluate, fit_views or import_items."""
     collection: str
     state: str
     """waiting, running, done, failed or cancelled."""

@@ -55,7 +55,7 @@ from server.convert import (
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import to_evaluation
 from server.convert_info import to_collection, to_space, to_threshold
-from server.convert_jobs import from_assignment, from_evaluation_of, from_extension, from_training
+from server.convert_jobs import from_assignment, from_calibration_of, from_evaluation_of, from_extension, from_training
 from server.convert_search import (
     from_query,
     from_same_request,
@@ -66,7 +66,6 @@ from server.convert_search import (
     to_suggestions,
     to_verdicts,
 )
-from server.convert_training import from_calibration
 from server.detached import DetachedCollection
 from server.fields import to_value
 from server.names import collection_name, item_name, space_name
@@ -76,7 +75,14 @@ from server.remote_jobs import Follower, RemoteJobs
 from server.remote_questions import RemoteQuestions
 
 ROWS_AT_ONCE = 1_000
-_Long = TypeVar("_Long", pb.TrainRequest, pb.ExtendSpaceRequest, pb.AssignLabelRequest, pb.EvaluateRequest)
+_Long = TypeVar(
+    "_Long",
+    pb.TrainRequest,
+    pb.ExtendSpaceRequest,
+    pb.AssignLabelRequest,
+    pb.CalibrateSpaceRequest,
+    pb.EvaluateRequest,
+)
 _Response = TypeVar("_Response")
 
 
@@ -278,10 +284,9 @@ class RemoteCollection:
         return to_space(self.connection.call(self._stub.ActivateSpace, request))
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
-        """Learns up to which distance two items are the same; how far that is, the server does not tell."""
-        message = from_calibration(request)
-        message.parent = self.resource
-        return to_threshold(self.connection.call(self._stub.CalibrateSpace, message))
+        """Learns up to which distance two items are the same."""
+        message = from_calibration_of(self.name, request)
+        return to_threshold(self._carried_out(self._stub.CalibrateSpace, message, progress))
 
     def delete_space(self, space: str, generation: int | None = None) -> None:
         """Deletes a space, or one of its generations."""

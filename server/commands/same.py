@@ -12,6 +12,7 @@ from server.commands.common import JsonOption, NameArgument, print_json, print_r
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
+from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def calibrate(
         Path | None,
         typer.Option(metavar="FILE.csv", help="Pairs, key_a,key_b,similar (else equal labels are the same)."),
     ] = None,
+    detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -56,6 +58,7 @@ def calibrate(
     The threshold is kept with the generation that answers. Its error rate is that of pairs that did not set it. A space
     tells items apart that it learned from more easily than others: give pairs of others, or --refit.
     """
+    check_detached(detach, connection)
     from engine.query import CalibrationRequest
 
     request = CalibrationRequest(
@@ -66,6 +69,11 @@ def calibrate(
         refit=refit,
         group_by=read_grouping(group_by),
     )
+    if detach:
+        with connection.detached(name) as server:
+            job = server.calibrate(request)
+        print_detached(job, connection, as_json)
+        return
     with connection.collection(name) as collection, progress_bar(not as_json and refit) as progress:
         made = collection.calibrate(request, progress=progress)
     print_result(made, made.sentence(), as_json)

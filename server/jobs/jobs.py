@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.1
 """Between two looks at a job that another process may end."""
 _QUICK = ("assign_label",)
 """Kinds that learn nothing: they have a slot of their own, so as not to wait behind trainings."""
-_LONG = ("train", "extend_space", "evaluate", "fit_views", "import_items")
+_LONG = ("train", "extend_space", "calibrate_space", "evaluate", "fit_views", "import_items")
 _STOPPED = (
     "the server stopped before the job had ended. What it had not committed is undone; submit it again, under another "
     "request id"

@@ -9,8 +9,8 @@ from engine.collection import Collection
 from engine.progress import Progress
 from server.convert import from_report, readable_entries, to_new_item, to_picture
 from server.convert_evaluation import from_evaluation, to_evaluation_request
-from server.convert_info import from_space
-from server.convert_training import activates, to_recipe
+from server.convert_info import from_space, from_threshold
+from server.convert_training import activates, to_calibration, to_recipe
 from server.fields import to_message
 from server.jobs.operation import kind_of
 from server.names import parse_space
@@ -48,6 +48,10 @@ def _assign(collection: Collection, request: pb.AssignLabelRequest, job: str, pr
     return from_space(collection.name, collection.assign(space, request.label, activate=activate, request_id=job))
 
 
+def _calibrate(collection: Collection, request: pb.CalibrateSpaceRequest, job: str, progress: Progress) -> Message:
+    return from_threshold(collection.calibrate(to_calibration(request), progress=progress))
+
+
 def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, progress: Progress) -> Message:
     return from_evaluation(collection.evaluate(to_evaluation_request(request), progress=progress))
 
@@ -69,6 +73,7 @@ _WORK: Mapping[str, Callable[[Collection, Any, str, Progress], Message]] = {
     "train": _train,
     "extend_space": _extend,
     "assign_label": _assign,
+    "calibrate_space": _calibrate,
     "evaluate": _evaluate,
     "fit_views": _fit,
     "import_items": _import,

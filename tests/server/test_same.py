@@ -119,6 +119,16 @@ def test_a_space_calibrates_itself_without_each_fold(where: list[str], tmp_path:
     assert "pairs of labelled items within 3 folds, which do not part items by" in text
 
 
+def test_a_refit_may_be_a_job_that_nobody_waits_for(home: Home) -> None:
+    """Its result is the threshold."""
+    with reached(home, "remote") as where, Client(where[1]) as client:
+        done("train", "rows", *TRAIN, *where)
+        job = told("calibrate", "rows", *COLOR, "--refit", "--detach", *where)
+        found = client.jobs.wait(job["id"])
+        assert (found.kind, found.state) == ("calibrate_space", "done")
+        assert client.open("rows").space("fantope").thresholds == (found.result,)
+
+
 @pytest.mark.parametrize("backend", BOTH)
 def test_thresholds_survive(home: Home, tmp_path: Path, pairs: Path, backend: str) -> None:
     """A restart, going back a generation, a copy that is restored."""

@@ -1474,6 +1474,7 @@ class CalibrateSpaceRequest(_message.Message):
     PAIRS_FIELD_NUMBER: _builtins.int
     REFIT_FIELD_NUMBER: _builtins.int
     GROUP_BY_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1484,6 +1485,10 @@ class CalibrateSpaceRequest(_message.Message):
     """Where the second one is; empty: the view itself."""
     refit: _builtins.bool
     """Fit the learner again without each fold of the items, and go by the distances of the fold's pairs then."""
+    request_id: _builtins.str
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': with `refit`, repeated under the same id, it is not
+    carried out again, but its answer returned. It also names the request's operation, operations/{request_id}.
+    """
     @_builtins.property
     def pairs(self) -> Global___Comparisons:
         """Pairs, with `similar`; unset: those of items that share a label are the same, those of others are not."""
@@ -1502,10 +1507,11 @@ class CalibrateSpaceRequest(_message.Message):
         pairs: Global___Comparisons | None = ...,
         refit: _builtins.bool = ...,
         group_by: Global___Grouping | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["group_by", b"group_by", "pairs", b"pairs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_by", b"group_by", "pairs", b"pairs", "parent", b"parent", "refit", b"refit", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_by", b"group_by", "pairs", b"pairs", "parent", b"parent", "refit", b"refit", "request_id", b"request_id", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

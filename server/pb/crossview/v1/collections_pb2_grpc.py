@@ -357,7 +357,7 @@ class CollectionServiceServicer:
 
     def CalibrateSpace(self, request, context):
         """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -91,7 +91,7 @@ class CollectionServiceStub:
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]
     CalibrateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]
     """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
     """
     Evaluate: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]
     """Measures retrieval on items that the space was not trained on."""
@@ -165,7 +165,7 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListSpaces: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]  # type: ignore[assignment]
     CalibrateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]  # type: ignore[assignment]
     """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
     """
     Evaluate: _aio.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]  # type: ignore[assignment]
     """Measures retrieval on items that the space was not trained on."""
@@ -386,7 +386,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Threshold, _abc.Awaitable[_types_pb2.Threshold]]:
         """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given.
+        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
         """
 
     @_abc_1.abstractmethod

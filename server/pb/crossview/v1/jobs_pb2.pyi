@@ -31,6 +31,7 @@ class SubmitJobRequest(_message.Message):
     EVALUATE_FIELD_NUMBER: _builtins.int
     FIT_VIEWS_FIELD_NUMBER: _builtins.int
     IMPORT_ITEMS_FIELD_NUMBER: _builtins.int
+    CALIBRATE_SPACE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Names the job, as in TrainRequest. Requests that have an id of their own are submitted under that, where this is empty."""
@@ -48,6 +49,8 @@ class SubmitJobRequest(_message.Message):
 
     @_builtins.property
     def import_items(self) -> _collections_pb2.ImportItemsRequest: ...
+    @_builtins.property
+    def calibrate_space(self) -> _collections_pb2.CalibrateSpaceRequest: ...
     def __init__(
         self,
         *,
@@ -57,13 +60,14 @@ class SubmitJobRequest(_message.Message):
         evaluate: _collections_pb2.EvaluateRequest | None = ...,
         fit_views: _collections_pb2.FitViewsRequest | None = ...,
         import_items: _collections_pb2.ImportItemsRequest | None = ...,
+        calibrate_space: _collections_pb2.CalibrateSpaceRequest | None = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "request", b"request", "train", b"train"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "calibrate_space", b"calibrate_space", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "request", b"request", "train", b"train"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "request", b"request", "request_id", b"request_id", "train", b"train"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "calibrate_space", b"calibrate_space", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "request", b"request", "request_id", b"request_id", "train", b"train"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["train", "extend_space", "assign_label", "evaluate", "fit_views", "import_items"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["train", "extend_space", "assign_label", "evaluate", "fit_views", "import_items", "calibrate_space"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
