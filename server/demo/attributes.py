@@ -1,8 +1,6 @@
 """The demo of attributes: pictures that are more or less busy, warm and light, searched for more or less of these."""
 
 import colorsys
-import json
-import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -71,11 +69,9 @@ def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> N
         echo(f"{report.added} pictures in {report.seconds:.1f} s")
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
+        orderings = write_orderings(folder / "orderings.txt")
+        command(echo, f"train {NAME} --orderings {orderings} --views {VIEW} --server {address}")
         settings = {"orderings": {name: list(levels) for name, levels in CLASSES.items()}, "names": list(ATTRIBUTES)}
-        given = shlex.join(
-            part for name, value in settings.items() for part in ("--set", f"{name}={json.dumps(value)}")
-        )
-        command(echo, f"train {NAME} --learner attributes {given} --views {VIEW} --server {address}")
         space = collection.train(Recipe(spec="attributes", views=(VIEW,), settings=settings))
         echo(f"scores of {', '.join(space.axes)}")
         rows = _search(collection, folder / "queries", address, echo)
@@ -93,6 +89,19 @@ def write_moods(folder: Path, per_class: int, seed: int) -> int:
         for number in range(per_class):
             _drawn(levels, rng).save(folder / name / f"{name}-{number:02d}.jpg", quality=90)
     return per_class * len(CLASSES)
+
+
+def write_orderings(path: Path) -> Path:
+    """Writes how the classes are ordered by each attribute, and returns the file."""
+    lines = []
+    for at, attribute in enumerate(ATTRIBUTES):
+        groups: dict[int, list[str]] = {}
+        for name, levels in CLASSES.items():
+            groups.setdefault(levels[at], []).append(name)
+        chain = " < ".join(" ~ ".join(groups[level]) for level in sorted(groups))
+        lines.append(f"{attribute}: {chain}\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
 
 
 def _drawn(levels: tuple[int, int, int], rng: Rng) -> Image.Image:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.ingest.orderings_file import read_orderings
 from server.client import Client
-from server.demo.attributes import ATTRIBUTES, CLASSES, run_attributes, write_moods
+from server.demo.attributes import ATTRIBUTES, CLASSES, run_attributes, write_moods, write_orderings
 
 
 def test_pictures_are_as_light_as_their_class(tmp_path: Path) -> None:
@@ -15,6 +16,12 @@ def test_pictures_are_as_light_as_their_class(tmp_path: Path) -> None:
     light = {name: np.asarray(Image.open(tmp_path / name / f"{name}-00.jpg"), float).max(2).mean() for name in CLASSES}
     assert max(light, key=light.__getitem__) in ("snow", "sand")
     assert min(light, key=light.__getitem__) in ("night", "dusk")
+
+
+def test_the_orderings_are_those_of_the_classes(tmp_path: Path) -> None:
+    orderings = read_orderings(write_orderings(tmp_path / "orderings.txt"))
+    assert orderings.names == ATTRIBUTES
+    assert orderings.levels == CLASSES
 
 
 @pytest.mark.slow
