@@ -9,7 +9,8 @@ the collection afterwards. Of these some, drawn anew for each seed, are queries:
 least), and once more with all other attributes held. The amount is the product's own, 2 standard deviations, which was
 chosen on seeds from 100; others are measured beside it.
 
-Time is that of single searches among many items, each a photograph's GIST with noise, in process and over gRPC.
+Time is that of single searches among many items, each a photograph's GIST with noise, in process and over gRPC of a
+server in a process of its own.
 """
 
 import argparse
@@ -18,18 +19,18 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-import crossview
 from benchmarks.frame.benchmark import Benchmark, positive, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, cache_folder, run_trials
 from benchmarks.more_less import report
 from benchmarks.more_less.orderings import ATTRIBUTES, ranks_of, ranks_of_classes
 from benchmarks.photographs import photographs
 from benchmarks.serve.process import serving
+from crossview import connect
 from engine.collection import Collection
 from engine.home import Home
 from engine.item import NewItem
@@ -187,11 +188,11 @@ def time_searches(gist: Rows, labels: NDArray[np.str_], items: int, seed: int) -
     """Returns the seconds of single searches among so many items, in process and over gRPC."""
     generator = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder))
+        home = Home(Path(folder) / "home")
         with filled(home, gist, labels, training_items(labels, generator)) as collection:
             _add_many(collection, gist, items, generator)
             found = _times("in process", collection, gist, seed)
-        with serving(home.path) as server, crossview.connect(server.address) as client:
+        with serving(home.path) as server, connect(server.address) as client:
             return found + _times("over gRPC", client.open(NAME), gist, seed)
 
 
@@ -206,7 +207,14 @@ def _add_many(collection: Collection, gist: Rows, items: int, generator: np.rand
         collection.put_vectors(VIEW, keys, np.maximum(rows, 0).astype(np.float32))
 
 
-def _times(where: str, collection: Any, gist: Rows, seed: int) -> list[dict[str, Any]]:
+class Searched(Protocol):
+    """A collection, in process or of a server."""
+
+    def search(self, request: SearchRequest) -> list[HitList]:
+        """Returns the hits of every query."""
+
+
+def _times(where: str, collection: Searched, gist: Rows, seed: int) -> list[dict[str, Any]]:
     asked = np.random.default_rng(seed).integers(len(gist), size=SEARCHES + WARM)
     found = []
     for name, options in TIMED.items():
