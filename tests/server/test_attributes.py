@@ -165,6 +165,21 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
         assert np.mean([hit["key"].startswith(label) for hit in found["hits"]]) > 0.6  # by chance a fifth
 
 
+def test_a_view_added_later_has_scores_of_its_own(where: list[str], tmp_path: Path) -> None:
+    """On the scale of its own training items; and a query of one view may ask for more in the other."""
+    twice = [key(at) for at in range(len(CLASSES) * EACH)]
+    np.savez(tmp_path / "rows.npz", keys=twice, vectors=10 * rows()[:, ::-1] + 3)
+    done("index", "animals", "--view", "other", "--vectors", tmp_path / "rows.npz", *where)
+    done("train", "animals", "--extend", "attributes", "--views", "other", *where)
+    for target in ("view", "other"):
+        listed = hits(where, "--targets", target, "--sort-by", "width", "-k", 1000)
+        scores = [hit["scores"]["width"] for hit in listed]
+        assert (np.mean(scores), np.std(scores)) == pytest.approx((0, 1), abs=1e-5)
+        plain = hits(where, "--key", key(60), "--targets", target)
+        more = hits(where, "--key", key(60), "--targets", target, "--more", "width=1")
+        assert mean(more, "width") > mean(plain, "width")
+
+
 def test_a_search_by_scores_is_never_answered_with_another() -> None:
     """Searches that wait are joined only where they ask the same."""
     alike = SearchService(None, ServerSettings(home=Path())).alike
