@@ -25,7 +25,6 @@ NEAREST, SVM = f"{NEIGHBORS}-NN", "SVM"
 ACCURACY, HIERARCHICAL, LOSS = "accuracy", "hierarchical accuracy", "LCA loss"
 
 Labels = NDArray[np.str_]
-Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,21 @@ class Method:
     Attributes:
         fit: the (r, d) factor of the metric, given what is learned from, its tree and the settings.
         grid: values of the settings, the likeliest first, which are chosen one after another.
+        after: the method that the choice starts from: its chosen values come first, and settings that are not in the
+            grid keep them.
     """
 
     fit: Callable[..., Rows]
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    after: str = ""
+
+    def values(self, chosen: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+        """Returns what is tried, given the settings that were chosen for the method before."""
+        found: dict[str, Sequence[Any]] = {name: (value,) for name, value in chosen.items() if name not in self.grid}
+        for name, tried in self.grid.items():
+            first = chosen.get(name, tried[0])
+            found[name] = (first, *(value for value in tried if value != first))
+        return found
 
 
 def euclidean(sample: Sample, taxonomy: Taxonomy) -> Rows:
@@ -70,35 +80,39 @@ LMNN_DIAGONAL, LMNN_FULL = "LMNN, diagonal", "LMNN, full"
 QWISE_DIAGONAL, QWISE_FULL = "Qwise, diagonal", "Qwise, full"
 _LMNN: Mapping[str, Sequence[Any]] = {"n_neighbors": (5, 10), "max_iter": (25, 10, 60)}
 """Few steps leave a metric near the Euclidean one that it starts from: how many is a weight like any other."""
-_QWISE: Mapping[str, Sequence[Any]] = {**_LMNN, "beyond": (10.0, 1.0, 0.0), "drawn": (0.0, 1.0)}
+_QWISE: Mapping[str, Sequence[Any]] = {"beyond": (0.0, 10.0, 1.0), "drawn": (0.0, 1.0), "max_iter": (25, 10, 60)}
 METHODS: Mapping[str, Method] = {
     EUCLIDEAN: Method(euclidean),
     LMNN_DIAGONAL: Method(lmnn("diagonal"), _LMNN),
     LMNN_FULL: Method(lmnn("factor"), _LMNN),
-    QWISE_DIAGONAL: Method(quadruplets("diagonal"), _QWISE),
-    QWISE_FULL: Method(quadruplets("factor"), _QWISE),
+    QWISE_DIAGONAL: Method(quadruplets("diagonal"), _QWISE, LMNN_DIAGONAL),
+    QWISE_FULL: Method(quadruplets("factor"), _QWISE, LMNN_FULL),
 }
 
 
-def measure(method: Method, trial: Trial) -> dict[str, Any]:
-    """Returns the test figures with the settings that do best in the folds of the training part, and those settings."""
+def measure(method: Method, trial: Trial, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the test figures with the settings that do best in the folds of the training part, and those settings.
+
+    ``chosen`` are those of the method that the choice starts from.
+    """
+
+    factors: dict[str, list[Rows]] = {}  # of the folds, by settings
 
     def score(settings: dict[str, Any]) -> float:
-        found = []
-        for fold in trial.inner:
-            factor = method.fit(fold, trial.taxonomy, **settings)
-            found.append(judged(nearest(factor, fold), fold.query_labels, trial.taxonomy)[HIERARCHICAL])
-        return float(np.mean(found))
+        fitted = [method.fit(fold, trial.taxonomy, **settings) for fold in trial.inner]
+        factors[str(settings)] = fitted
+        return _mean(trial, [nearest(factor, fold) for factor, fold in zip(fitted, trial.inner, strict=True)])
 
     began = time.perf_counter()
-    settings, validated, tried = search(method.grid, score, exhaustive=False) if method.grid else ({}, None, [])
+    values = method.values(chosen)
+    settings, validated, tried = search(values, score, exhaustive=not values)
     tuned = time.perf_counter()
     factor = method.fit(trial.outer, trial.taxonomy, **settings)
     seconds = time.perf_counter() - tuned
-    found = {NEAREST: nearest(factor, trial.outer), SVM: machine(method, settings, factor, trial)}
+    found = {NEAREST: nearest(factor, trial.outer), SVM: machine(factor, factors[str(settings)], trial)}
     figures = {name: judged(votes, trial.outer.query_labels, trial.taxonomy) for name, votes in found.items()}
-    chosen = {"settings": settings, "validated": validated, "tried": len(tried)}
-    return {**figures, **chosen, "fit seconds": seconds, "tuning seconds": tuned - began}
+    selection = {"settings": settings, "validated": validated, "tried": len(tried)}
+    return {**figures, **selection, "fit seconds": seconds, "tuning seconds": tuned - began}
 
 
 def nearest(factor: Rows, sample: Sample) -> Labels:
@@ -108,13 +122,12 @@ def nearest(factor: Rows, sample: Sample) -> Labels:
     return classes[knn_votes(order, members(sample.labels[:, None].tolist(), classes.tolist()), NEIGHBORS)]
 
 
-def machine(method: Method, settings: Settings, factor: Rows, trial: Trial) -> Labels:
-    """Returns what a linear SVM of rows under a metric predicts; its C is chosen in the same folds."""
-    folds = [(method.fit(fold, trial.taxonomy, **settings), fold) for fold in trial.inner]
+def machine(factor: Rows, of_folds: Sequence[Rows], trial: Trial) -> Labels:
+    """Returns what a linear SVM of rows under a metric predicts; its C is chosen in the folds, under their metrics."""
 
     def score(settings: dict[str, Any]) -> float:
-        found = [judged(_svm(*one, **settings), one[1].query_labels, trial.taxonomy)[HIERARCHICAL] for one in folds]
-        return float(np.mean(found))
+        fitted = zip(of_folds, trial.inner, strict=True)
+        return _mean(trial, [_svm(one, fold, **settings) for one, fold in fitted])
 
     best, _, _ = search({"penalty": PENALTIES}, score)
     return _svm(factor, trial.outer, **best)
@@ -125,6 +138,12 @@ def _svm(factor: Rows, sample: Sample, penalty: float) -> Labels:
     scale = np.sqrt(np.mean(np.square(rows).sum(axis=1)))
     learner = LinearSVC(C=penalty, dual=False, tol=1e-3, random_state=0).fit(rows / scale, sample.labels)
     return np.asarray(learner.predict(queries / scale))
+
+
+def _mean(trial: Trial, predicted: Sequence[Labels]) -> float:
+    """Returns the mean hierarchical accuracy of predictions for the folds."""
+    found = zip(predicted, trial.inner, strict=True)
+    return float(np.mean([judged(one, fold.query_labels, trial.taxonomy)[HIERARCHICAL] for one, fold in found]))
 
 
 def judged(predicted: Labels, labels: Labels, taxonomy: Taxonomy) -> dict[str, float]:
