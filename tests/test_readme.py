@@ -66,6 +66,16 @@ def test_the_guide_of_attributes(tmp_path: Path) -> None:
     run([sys.executable, "-c", program + "assert len(busiest.hits) == 5"], tmp_path)
 
 
+def test_the_guide_of_class_trees(tmp_path: Path) -> None:
+    """The first lines run on drawn pictures, with the tree as it stands there; votes are measured by it."""
+    tree, lines = (blocks("docs/guides/taxonomies.md", language)[0] for language in ("text", "sh"))
+    (tmp_path / "kinds.txt").write_text(tree)
+    output = run(["bash", "-euc", lines], tmp_path)
+    assert "240 added" in output
+    assert output.count("hierarchical_accuracy") == 3
+    assert output.count("lca_loss") == 3
+
+
 def test_the_readme_is_short() -> None:
     """A reader sees all of it in a few minutes."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
