@@ -10,7 +10,7 @@ from engine.learners.comparisons import Comparisons, Taxonomy
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.supervision import Supervision
-from engine.recipe import Pair, Recipe
+from engine.recipe import Pair, Recipe, Tune
 from engine.training.measures import knn_votes, least_costs, members
 from engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
 
@@ -58,6 +58,17 @@ def test_a_space_keeps_the_tree_that_it_was_trained_with(animals, home, learner)
             row.metric == "lca_loss" for row in again.evaluate(EvaluationRequest(view="color", k=(5,), refit=True)).rows
         )
         again.extend(learner, ["gist"])
+
+
+def test_the_weights_of_a_tree_are_tuned_like_other_settings(animals):
+    """In folds that learn from the tree, too."""
+    settings = {"max_iter": 5, "n_quadruplets": 200}
+    tune = Tune({"beyond": (0.0, 10.0)}, "accuracy", 2)
+    recipe = Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings=settings, tune=tune)
+    made = animals.train(recipe)
+    assert made.tuning is not None
+    assert {trial.settings["beyond"] for trial in made.tuning.tried} == {0.0, 10.0}
+    assert all(not trial.error for trial in made.tuning.tried)
 
 
 def test_any_space_can_be_measured_by_a_tree(animals):
