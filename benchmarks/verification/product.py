@@ -26,7 +26,7 @@ REFIT = f"{methods.FANTOPE}, through the product"
 OWN = f"{REFIT}, threshold of the pairs it learned from"
 ALL = f"{REFIT}, all items indexed before"
 NAMES = (REFIT, OWN, ALL)
-_CLASS = Grouping("class")
+_FOLD = Grouping("fold")
 
 
 def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float) -> dict[str, dict[str, Any]]:
@@ -34,13 +34,13 @@ def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float
 
     The collection holds the items of the training pairs when it learns from these, and the others are added then; or it
     holds all before, so that the rows of the others, of which nothing is known, take part in the principal components
-    and the scale. Its threshold is that of the training pairs: at distances that the learner gives without the pairs'
-    classes, a third of them at a time, or at those of the metric that learned from them.
+    and the scale. Its threshold is that of the validation pairs, by which the settings were chosen: at distances that
+    the learner gives without their third of the classes. Or it is that of the training pairs, at distances of the
+    metric that learned from them.
     """
-    if trial.classes is None:
-        raise ValueError(f"{trial.name} has no classes to divide the pairs by")
     split, views = trial.outer, {f"view{number}": rows for number, rows in enumerate(_ready(trial.outer))}
-    checked = np.setdiff1d(split.check.items, split.known_items)
+    folds = _folds(trial)
+    checked = np.setdiff1d(np.concatenate([split.check.items, _pooled(trial).items]), split.known_items)
     figures = {}
     for before, later, thresholds in (
         (split.known_items, checked, {REFIT: True, OWN: False}),
@@ -49,25 +49,26 @@ def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float
         with tempfile.TemporaryDirectory() as folder:
             dims = [f"{name}=vectors:dim={rows.shape[1]}" for name, rows in views.items()]
             with Home(Path(folder)).create("verification", dims) as collection:
-                _add(collection, views, trial.classes, before)
+                _add(collection, views, folds, before)
                 began = time.perf_counter()
                 collection.train(_recipe(tuple(views), chosen, variance, _stated(split.fit)))
                 seconds = time.perf_counter() - began
-                _add(collection, views, trial.classes, later)
+                _add(collection, views, folds, later)
                 for name, refit in thresholds.items():
-                    figures[name] = _calibrated(collection, split, refit) | {"seconds": seconds}
+                    figures[name] = _calibrated(collection, trial, refit) | {"seconds": seconds}
                     figures[name]["settings"] = dict(chosen)
     return figures
 
 
-def _calibrated(collection: Collection, split: Split, refit: bool) -> dict[str, Any]:
-    """The figures of the test pairs at the threshold of the training pairs."""
+def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, Any]:
+    """The figures of the test pairs at the threshold of the validation pairs, or of the training pairs."""
     (view,) = collection.space("fantope").views
     began = time.perf_counter()
-    request = CalibrationRequest(view=view, pairs=_stated(split.fit), refit=refit, group_by=_CLASS if refit else None)
+    pairs = _pooled(trial) if refit else trial.outer.fit
+    request = CalibrationRequest(view=view, pairs=_stated(pairs), refit=refit, group_by=_FOLD if refit else None)
     error = collection.calibrate(request).error_rate
     tuning = time.perf_counter() - began
-    found = collection.evaluate(EvaluationRequest(view=view, pairs=_stated(split.check)))
+    found = collection.evaluate(EvaluationRequest(view=view, pairs=_stated(trial.outer.check)))
     values = {row.metric: row.value for row in found.rows}
     return {
         "accuracy": values["accuracy"],
@@ -82,6 +83,22 @@ def _calibrated(collection: Collection, split: Split, refit: bool) -> dict[str, 
     }
 
 
+def _pooled(trial: Trial) -> Pairs:
+    """The validation pairs of all inner splits."""
+    checks = [split.check for split in trial.inner]
+    return Pairs(np.concatenate([one.items for one in checks]), np.concatenate([one.alike for one in checks]))
+
+
+def _folds(trial: Trial) -> NDArray[np.int64]:
+    """The inner split whose validation pairs name each item, or another one of its class; -1 for those of the test."""
+    if trial.classes is None:
+        raise ValueError(f"{trial.name} has no classes to divide the pairs by")
+    folds = np.full(len(trial.classes), -1, np.int64)
+    for number, split in enumerate(trial.inner):
+        folds[np.isin(trial.classes, trial.classes[split.check.items])] = number
+    return folds
+
+
 def _ready(split: Split) -> list[NDArray[np.float32]]:
     """The rows of each view after its own steps, which vectors from outside have none of."""
     ends = np.cumsum([part.width for part in split.parts])[:-1]
@@ -94,13 +111,13 @@ def _ready(split: Split) -> list[NDArray[np.float32]]:
 def _add(
     collection: Collection,
     views: Mapping[str, NDArray[np.float32]],
-    classes: NDArray[np.str_],
+    folds: NDArray[np.int64],
     items: NDArray[np.int64],
 ) -> None:
     new = []
     for item in items.tolist():
         rows = {name: found[item] for name, found in views.items()}
-        new.append(NewItem(_key(item), rows=rows, attributes={"class": str(classes[item])}))
+        new.append(NewItem(_key(item), rows=rows, attributes={"fold": int(folds[item])}))
     report = collection.import_items(new)
     if report.failures:
         raise ValueError(f"an item was refused: {report.failures[0]}")

@@ -53,7 +53,8 @@ def markdown(document: Document) -> str:
         f"{100 * settings['share of classes in training']:.0f} % of the classes train and the others test, "
         f"{settings['pairs']:,} pairs each, half of one class; seeds {span(settings['seeds'])}. Settings are those "
         "that verify most of the validation pairs, whose classes are unseen there too, and so is the threshold "
-        '("at 1": D² at most (u + l) / 2 instead). Early stopping likewise chooses the steps among '
+        '("at 1": D² at most (u + l) / 2 instead). Through the product, distances of validation pairs are those of a '
+        "metric that learned from the training pairs without their classes. Early stopping chooses the steps so, among "
         f"{', '.join(map(str, methods.STEPS))}; else there are at most {methods.LONG[0]}. ± is the standard error over "
         "the trials; of kinfacew_I these are 4 relations x 5 "
         f"folds.{ran}"
