@@ -40,11 +40,8 @@ class Differences:
     def distances(self, factor: Rows, pairs: Pairs) -> Values:
         """Returns |L (x_i - x_j)|^2 of (n, 2) pairs, for a (r, d) factor L."""
         if 2 * len(pairs) < len(self.rows):
-            return self._blockwise(pairs, self.rows, lambda gaps: np.square(gaps @ factor.T).sum(axis=1))
-        if len(self.rows) ** 2 < _DENSE * len(pairs):
-            return self._among_all(pairs, factor)
-        embedded = _gathered(self.embedded(factor), len(pairs))
-        return self._blockwise(pairs, embedded, lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
+            return _blockwise(pairs, self.rows, lambda gaps: np.square(gaps @ factor.T).sum(axis=1))
+        return squared_lengths(self.embedded(factor), pairs)
 
     def embedded(self, factor: Rows) -> Rows:
         """Returns the (n, r) embeddings of all rows about their mean, which one metric is asked for several times."""
@@ -52,18 +49,9 @@ class Differences:
             self._latest = factor, self._centered @ factor.T.astype(self._centered.dtype)
         return self._latest[1]
 
-    def _among_all(self, pairs: Pairs, factor: Rows) -> Values:
-        """Returns the same of most pairs that there are, by the inner products of all rows."""
-        embedded = self.embedded(factor).astype(np.float64)  # the difference of products loses digits
-        products = embedded @ embedded.T
-        squares = products.diagonal()
-        first, second = pairs.T
-        found = squares[first] + squares[second] - 2 * products.ravel()[first * len(products) + second]
-        return np.asarray(np.maximum(found, 0.0))
-
     def forms(self, matrix: Rows, pairs: Pairs) -> Values:
         """Returns (x_i - x_j)^T M (x_i - x_j) of (n, 2) pairs, for any symmetric (d, d) matrix M."""
-        return self._blockwise(pairs, self.rows, lambda gaps: np.einsum("nr,nr->n", gaps @ matrix, gaps))
+        return _blockwise(pairs, self.rows, lambda gaps: np.einsum("nr,nr->n", gaps @ matrix, gaps))
 
     def scatter(self, pairs: Pairs, coefficients: Values) -> Rows:
         """Returns the (d, d) sum of c (x_i - x_j)(x_i - x_j)^T over (n, 2) pairs with (n,) coefficients c."""
@@ -116,13 +104,31 @@ class Differences:
         pulled -= 2 * (edges @ rows)
         return rows, pulled
 
-    def _blockwise(self, pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
-        found = np.empty(len(pairs))
-        for part in slices(len(pairs), rows.shape[1], _CACHE):
-            gaps = rows.take(pairs[part, 0], axis=0)
-            gaps -= rows.take(pairs[part, 1], axis=0)
-            found[part] = measure(gaps)
-        return found
+
+def squared_lengths(rows: Rows, pairs: Pairs) -> Values:
+    """Returns |x_i - x_j|^2 of (n, 2) pairs of (m, r) rows, of float32 numbers above 131,072 pairs."""
+    if len(rows) ** 2 < _DENSE * len(pairs):
+        return _among_all(rows.astype(np.float64), pairs)
+    return _blockwise(pairs, _gathered(rows, len(pairs)), lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
+
+
+def _among_all(rows: Rows, pairs: Pairs) -> Values:
+    """The same of most pairs that there are, by the inner products of all rows."""
+    rows = rows - rows.mean(axis=0)
+    products = rows @ rows.T
+    squares = products.diagonal()
+    first, second = pairs.T
+    found = squares[first] + squares[second] - 2 * products.ravel()[first * len(products) + second]
+    return np.asarray(np.maximum(found, 0.0))  # the difference of products loses digits
+
+
+def _blockwise(pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
+    found = np.empty(len(pairs))
+    for part in slices(len(pairs), rows.shape[1], _CACHE):
+        gaps = rows.take(pairs[part, 0], axis=0)
+        gaps -= rows.take(pairs[part, 1], axis=0)
+        found[part] = measure(gaps)
+    return found
 
 
 def _gathered(rows: Rows, pairs: int) -> Rows:
