@@ -13,6 +13,7 @@ from engine.learners.joint.joint import JointMetrics
 from engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from engine.learners.metrics.fantope import Fantope
 from engine.learners.metrics.lmnn import LMNN
+from engine.learners.metrics.qwise import QuadrupletWise
 from engine.learners.musl.musl import MuSL
 from engine.learners.npp.hybrid import Hybrid
 from engine.learners.npp.multi_npp import MultiNPP
@@ -49,6 +50,7 @@ __all__ = [
     "MultiTaskLMNN",
     "NPPHash",
     "PartialLeastSquares",
+    "QuadrupletWise",
     "RelativeAttributes",
     "Scale",
     "SemanticMatching",

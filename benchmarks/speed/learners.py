@@ -55,6 +55,8 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "attributes": {},
     "fantope": {},
     "lmnn": {},
+    "qwise": {},
+    "qwise diagonal": {"form": "diagonal"},
     "musl": {"random_state": 0},
     "npp-hash": {"random_state": 0},
     "multi-npp,itq": {"random_state": 0, "itq__random_state": 0},

@@ -62,6 +62,12 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "neighbors": (None, 50),
         "gamma": (0.0, 1e-3),
     },
+    "qwise": {
+        "form": ("full", "diagonal"),
+        "C": (100.0, 10.0, 1000.0),
+        "n_constraints": (10_000, 50_000),
+        "neighbors": (None, 50),
+    },
     "musl": {"n_metrics": (1, 3, 10, "class"), "alpha": (0.3, 1.0), "n_thresholds": (7,)},
     "pca": {"n_components": (*_DIMS, 10), "whiten": (False, True)},
 }

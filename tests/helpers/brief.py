@@ -12,6 +12,7 @@ BRIEF: dict[str, dict[str, Any]] = {
     "musl": {"n_bits": 8},
     "npp-hash": {"n_bits": 16, "max_iter": 3},
     "posteriors": {"scaling": "both"},
+    "qwise": {"max_iter": 5, "n_constraints": 200},
 }
 """By the names of the learners that take long; the others are as they are by default."""
 

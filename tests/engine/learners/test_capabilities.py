@@ -61,4 +61,4 @@ def test_a_chain_of_one_can_do_what_its_learner_can(name):
 
 def test_learners_of_comparisons_are_named():
     """Messages list them."""
-    assert learners_of_comparisons() == "fantope, lmnn, joint"
+    assert learners_of_comparisons() == "fantope, lmnn, qwise, joint"

@@ -1,0 +1,166 @@
+"""Quadruplet-wise metrics: full or diagonal, from quadruplets, triplets and pairs together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.metrics.comparison_learner import ComparisonLearner
+from engine.learners.metrics.constraints import Constraints
+from engine.learners.metrics.cutting_plane import cut
+from engine.learners.metrics.descent import Descent
+from engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
+from engine.learners.metrics.features import Differences
+from engine.learners.metrics.growing_subsets import descend_over_growing_subsets, scaled
+from engine.learners.metrics.learner import MetricLearner
+from engine.learners.metrics.newton import Newton, Step
+from engine.learners.metrics.objective import Objective
+from engine.learners.metrics.options import Bounds, Sampling, Stopping
+from engine.learners.metrics.parameters import Diagonal, Full, Metric
+from engine.learners.metrics.ranking import RankingRisk
+from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.settings import Positive, Seed, Steps, Tolerance
+from engine.learners.subspace.span import Span
+
+Loss = Literal["hinge", "huber", "structural"]
+_SMOOTHING = 1.0  # of the hinge at first, in squared distance
+_STAGES = 8  # hinges, each four times as sharp as the last, before the hinge itself: two in a hundred thousand of it
+
+
+@dataclass(eq=False, repr=False)
+class QuadrupletWise(MetricLearner):
+    """Learns one full or diagonal metric per view from quadruplets, triplets and pairs, as a convex problem.
+
+    Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV
+    2017): |M|^2 / 2 plus C times the weighted mean of what constraints lose, so that C means the same for any number
+    of them.
+
+    - "hinge", equation (11): by how much D(i, j) + margin exceeds D(k, l), and pairs their bounds.
+    - "huber", equation (28): the same, smoothed, for diagonal metrics. Pairs have no given bounds but ask to be half
+      their difference below or above a threshold b, which is learned with b^2 / 2 in the objective.
+    - "structural", equation (16): by how much the worst ranking of pairs does; each similar pair is compared with
+      each dissimilar one.
+
+    Args:
+        C: weight of the loss.
+        form: "full", M; or "diagonal", a weight for each column.
+        loss: "hinge", by descent; "huber", by Newton's method; "structural", by cutting planes; None: "huber" for
+            diagonal metrics, "hinge" for full ones, as in the paper.
+        sampling: which constraints ``fit`` draws; None: ``Sampling(constraints="quadruplets")``.
+        bounds: what they ask of distances; None: ``Bounds()``.
+        step: of Newton's method: "two-metric", which ends at the minimum; or "printed", the paper's Algorithm 2, which
+            need not where columns interact.
+        h: half the width of the quadratic part of the Huber loss, in squared distance.
+        max_iter: most steps, or cutting planes.
+        tol: stop when the objective is at most this share of it above the minimum; by descent, when ten steps lower
+            it by less than this share.
+        random_state: seeds the draws.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        threshold_: list, the distance, not squared, up to which a pair of each view is similar: the root of b; else as
+            of every metric.
+        objective_: list of the objectives reached.
+        gap_: list, by how much they are above the minimum at most; None where descent knows no bound.
+        steps_: list of the numbers of steps taken, or planes cut.
+        converged_: list, did the search stop by itself?
+        history_: list of arrays, the objective after every step; where there are many constraints, first over subsets.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, a Huber loss of a full metric, missing labels, fewer than
+            two classes, or none of two rows.
+    """
+
+    name = "qwise"
+    capabilities = replace(ComparisonLearner.capabilities, main_parameter="C")
+    groups: ClassVar[Mapping[str, Any]] = {"sampling": Sampling(constraints="quadruplets"), "bounds": Bounds()}
+    _stopping = Stopping()
+
+    objective_: list[float] = field(init=False)
+    gap_: list[float | None] = field(init=False)
+    steps_: list[int] = field(init=False)
+    converged_: list[bool] = field(init=False)
+    history_: list[NDArray[np.float64]] = field(init=False)
+
+    C: Positive = 100.0
+    form: Literal["full", "diagonal"] = "full"
+    loss: Loss | None = None
+    sampling: Sampling | None = None
+    bounds: Bounds | None = None
+    step: Step = "two-metric"
+    h: Positive = 0.05
+    max_iter: Steps = 500
+    tol: Tolerance = 1e-3
+    random_state: Seed = 0
+    view_slices: Sequence[int] | None = None
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
+        return self._sampling.similar != "knn"
+
+    @property
+    def n_iter_(self) -> int:
+        """The steps taken, of the view that took most."""
+        return max(self.steps_)
+
+    def _learn(
+        self, rows: Rows, constraints: Constraints, validation: Constraints | None
+    ) -> tuple[Rows, dict[str, Any]]:
+        loss = self.loss or ("huber" if self.form == "diagonal" else "hinge")
+        if loss == "huber" and self.form == "full":
+            raise ValueError('loss="huber" is for form="diagonal"; take the hinge or the structural loss for a full M')
+        if self.step == "printed" and loss != "huber":
+            raise ValueError(f'step="printed" is one of Newton\'s method, which loss="{loss}" is not minimised by')
+        Differences(rows).check(int(max(constraints.near.max(), constraints.far.max())))
+        # A full metric stays within the span of the rows, beyond which no constraint pulls and |M| only grows.
+        span = Span.of(rows) if self.form == "full" else Span(rows)
+        learn = {"hinge": self._by_descent, "huber": self._by_newton, "structural": self._by_planes}[loss]
+        metric, fitted = learn(span.rows, constraints)
+        factor = metric.factor
+        if factor is None or not len(factor):
+            factor = np.zeros((1, span.rows.shape[1]))
+        return span.lifted(factor), fitted
+
+    def _by_descent(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
+        features, parameters = Differences(rows), self._parameters()
+        objective = Objective(features, constraints, Regularizer(frobenius=1 / self.C), parameters)
+        start = scaled(objective, parameters.start(np.eye(rows.shape[1])) / 2**10)
+        how = Descent(max_iter=self.max_iter, tol=self.tol, smoothing=_SMOOTHING)
+        found = descend_over_growing_subsets(objective, start, how, stages=_STAGES)
+        history = self.C * np.array(found.history)
+        return found.metric, self._fitted(self.C * found.objective, None, found.steps, found.converged, history)
+
+    def _by_newton(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
+        bounds = self._bounds
+        problem = diagonal_problem(rows, constraints, self.C, (bounds.lower - bounds.upper) / 2)
+        how = Newton(step=self.step, h=self.h, max_iter=self.max_iter, tol=self.tol)
+        found = minimize_over_growing_subsets(problem, how)
+        fitted = self._fitted(found.objective, found.gap, found.steps, found.converged, np.array(found.history))
+        threshold = None if found.b is None else float(np.sqrt(found.b))
+        return Diagonal().place(found.w), fitted | {"threshold_": threshold}
+
+    def _by_planes(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
+        risk = RankingRisk.of(constraints)
+        found = cut(Differences(rows), risk, self._parameters(), self.C, tol=self.tol, max_iter=self.max_iter)
+        return found.metric, self._fitted(
+            found.objective, found.gap, found.steps, found.converged, np.array(found.history)
+        )
+
+    def _parameters(self) -> Full | Diagonal:
+        return Full() if self.form == "full" else Diagonal()
+
+    @staticmethod
+    def _fitted(
+        objective: float, gap: float | None, steps: int, converged: bool, history: NDArray[np.float64]
+    ) -> dict[str, Any]:
+        return {
+            "objective_": objective,
+            "gap_": gap,
+            "steps_": steps,
+            "converged_": converged,
+            "history_": history,
+        }
