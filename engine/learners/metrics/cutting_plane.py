@@ -135,17 +135,17 @@ class _Run:
 
         # Values of about 1 are what its tolerances are meant for.
         scale = max(self.best_value, float(np.finfo(float).tiny))
-        options: Any = {"ftol": 1e-12, "maxiter": 200}
-        found = minimize(
+        solve: Any = minimize  # whose stubs know no method's own options
+        found = solve(
             lambda shares: dual(shares)[0] / scale,
             self.shares,
             jac=lambda shares: dual(shares)[1] / scale,
             method="SLSQP",
             bounds=[(0.0, 1.0)] * len(offsets),
             constraints=LinearConstraint(np.ones((1, len(offsets))), -np.inf, 1.0),
-            options=options,
+            options={"ftol": 1e-12, "maxiter": 200},
         )
-        shares = np.clip(found.x, 0.0, 1.0)
+        shares: Values = np.clip(found.x, 0.0, 1.0)
         self.shares = shares / max(1.0, shares.sum())
         self.idle = np.where(self.shares > 1e-9, 0, self.idle + 1)
         return placed(self.shares), -dual(self.shares)[0]
