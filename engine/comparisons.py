@@ -1,7 +1,7 @@
 """Comparisons of items by key: which people found similar, or nearer to each other than others."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError, NotFoundError
-from engine.learners.comparisons import KINDS, Comparisons
+from engine.learners.comparisons import KINDS, AnyComparisons, Comparisons, MixedComparisons
 from features.vectors import MAX_VALUE
 
 SINGLE, GRID = "single", "grid"
@@ -103,9 +103,10 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class ItemComparisons:
-    """Pairs, triplets or quadruplets of items, all of one kind.
+    """Pairs, triplets or quadruplets of items, all of one kind but for ``others``.
 
-    Raises InvalidInputError for arrays whose sizes disagree, repeated keys, or positions that no key has.
+    Raises InvalidInputError for arrays whose sizes disagree, repeated keys, positions that no key has, or where only
+    some of the sets name notions.
     """
 
     keys: tuple[str, ...]
@@ -114,9 +115,11 @@ class ItemComparisons:
     """They name items by their positions in ``keys``."""
     lines: NDArray[np.int64] | None = None
     """Lines of the file that they were read from, (n,), for messages; None where there is none."""
+    others: tuple["ItemComparisons", ...] = ()
+    """Further sets, of other kinds or weights, to be learned from together with these."""
 
     def __post_init__(self) -> None:
-        items, count = self.comparisons.items, len(self)
+        items, count = self.comparisons.items, len(self.comparisons)
         if items.ndim != 2 or items.shape[1] not in KINDS or not count:
             raise InvalidInputError(f"constraints are {', '.join(KINDS.values())}, and at least one, not {items.shape}")
         columns = {name: getattr(self.comparisons, name) for name in (*_COLUMNS, "notions")} | {"lines": self.lines}
@@ -135,6 +138,26 @@ class ItemComparisons:
             raise InvalidInputError(f"constraints name items by their position among the {len(self.keys)} keys")
         for name in self.notions:
             check_notion(name)
+        if len({bool(one.notions) for one in self.sets}) > 1:
+            raise InvalidInputError(
+                "some constraints name the notion that they were made in and some do not: give a notion to all or none"
+            )
+
+    @property
+    def sets(self) -> tuple["ItemComparisons", ...]:
+        """The sets, each of one kind: this one and the others."""
+        return (self, *self.others)
+
+    @property
+    def kind(self) -> str:
+        """What they are called, such as "pairs and quadruplets"."""
+        return " and ".join(dict.fromkeys(one.comparisons.kind for one in self.sets))
+
+    def weighted(self, weight: float) -> Self:
+        """Return them with what each costs times a weight."""
+        own = self.comparisons.weights
+        weights = np.full(len(self.comparisons), float(weight)) if own is None else own * weight
+        return replace(self, comparisons=replace(self.comparisons, weights=weights))
 
     @classmethod
     def of_answers(cls, answers: Iterable[Answer]) -> Self:
@@ -158,7 +181,7 @@ class ItemComparisons:
         return np.empty(0, np.int64) if notions is None else np.searchsorted(self.notions, notions.astype(str))
 
     def __len__(self) -> int:
-        return len(self.comparisons)
+        return sum(len(one.comparisons) for one in self.sets)
 
     def check(self, known: Collection[str]) -> None:
         """Raise NotFoundError for a key that is not among the known, InvalidInputError for what makes no sense.
@@ -166,6 +189,8 @@ class ItemComparisons:
         Triplets and quadruplets may contradict each other, because people do. A pair may not be both similar and
         dissimilar.
         """
+        for one in self.others:
+            one.check(known)
         unknown = np.array([key not in known for key in self.keys], bool)
         if (row := _first(unknown[self.comparisons.items].any(axis=1))) is not None:
             key = next(self.keys[item] for item in self.comparisons.items[row] if unknown[item])
@@ -211,9 +236,13 @@ class ItemComparisons:
     def _where(self, row: int) -> str:
         return f"constraint {row + 1}" if self.lines is None else f"constraints, line {self.lines[row]}"
 
-    def of(self, keys: Sequence[str]) -> Comparisons:
+    def of(self, keys: Sequence[str]) -> AnyComparisons:
         """Return those that name only items of these keys, by their positions in them."""
         places = {key: place for place, key in enumerate(keys)}
+        found = tuple(one._at(places) for one in self.sets)
+        return found[0] if len(found) == 1 else MixedComparisons(found)
+
+    def _at(self, places: Mapping[str, int]) -> Comparisons:
         positions = np.array([places.get(key, -1) for key in self.keys], np.int64)
         known = positions >= 0
         found = self.comparisons.among(known, len(self.keys))
@@ -222,7 +251,8 @@ class ItemComparisons:
     def naming(self, keys: Collection[str]) -> int:
         """Return how many name an item of these keys."""
         named = np.array([key in keys for key in self.keys], bool)
-        return int(named[self.comparisons.items].any(axis=1).sum())
+        own = int(named[self.comparisons.items].any(axis=1).sum())
+        return own + sum(one.naming(keys) for one in self.others)
 
     def to_state(self) -> dict[str, Any]:
         """Return keys and arrays by name; lines are of use only while a file is read."""
@@ -230,15 +260,18 @@ class ItemComparisons:
         columns = {name: getattr(self.comparisons, name) for name in _COLUMNS}
         if self.notions:
             columns["notions"] = {"names": self.notions, "codes": self.notion_codes.astype(np.int32)}
-        return {"keys": self.keys, "items": items} | columns
+        others = {"others": [one.to_state() for one in self.others]} if self.others else {}
+        return {"keys": self.keys, "items": items} | columns | others
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the comparisons that ``to_state`` described; those of earlier versions have no notions."""
+        """Return the comparisons that ``to_state`` described; those of earlier versions have no notions or others."""
         columns = {name: state[name] for name in _COLUMNS}
         if notions := state.get("notions"):
             columns["notions"] = np.array(notions["names"])[notions["codes"]]
-        return cls(tuple(state["keys"]), Comparisons(state["items"].astype(np.int64), **columns))
+        comparisons = Comparisons(state["items"].astype(np.int64), **columns)
+        others = tuple(cls.from_state(one) for one in state.get("others", ()))
+        return cls(tuple(state["keys"]), comparisons, others=others)
 
 
 def _first(chosen: Any) -> int | None:

@@ -91,8 +91,13 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
         np.array(message.margins) if message.margins else None,
         _to_notions(message),
     )
+    if any(len(one.others) for one in message.others):
+        raise InvalidInputError("constraints that are others of some have no others: list them all beside each other")
     return ItemComparisons(
-        tuple(message.keys), comparisons, np.array(message.lines, np.int64) if message.lines else None
+        tuple(message.keys),
+        comparisons,
+        np.array(message.lines, np.int64) if message.lines else None,
+        tuple(map(to_comparisons, message.others)),
     )
 
 
@@ -125,4 +130,5 @@ def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
         columns["notions"] = given.notion_codes
     size = columns["items"].shape[1]
     lists = {name: None if column is None else column.ravel().tolist() for name, column in columns.items()}
-    return pb.Comparisons(keys=given.keys, size=size, notion_names=given.notions, **lists)
+    others = map(from_comparisons, given.others)
+    return pb.Comparisons(keys=given.keys, size=size, notion_names=given.notions, others=others, **lists)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ class Comparisons:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def sets(self) -> tuple["Comparisons", ...]:
+        """These, as the only kind; see :class:`MixedComparisons`."""
+        return (self,)
 
     @property
     def kind(self) -> str:
@@ -159,3 +165,48 @@ class Taxonomy:
             if path[-1] in path[:-1]:
                 raise ValueError(f"{path[-1]!r} is below itself: {' below '.join(path[path.index(path[-1]) :])}")
         return path
+
+
+@dataclass(frozen=True, eq=False)
+class MixedComparisons:
+    """Comparisons of the same rows of several kinds, such as pairs and quadruplets, in the order of the sets.
+
+    Attributes:
+        sets: at least one, each of one kind; either all or none of them name notions.
+    """
+
+    sets: tuple[Comparisons, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.sets))
+
+    @property
+    def notions(self) -> NDArray[Any] | None:
+        """(n,) in what sense each was made; None: all in one."""
+        found = [one.notions for one in self.sets if one.notions is not None]
+        return np.concatenate(found) if found else None
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "MixedComparisons":
+        """Returns the chosen comparisons, by mask or position; sets of which none is chosen are empty."""
+        ends = np.cumsum([0, *map(len, self.sets)])
+        places = np.arange(len(self))[chosen]
+        members = [places[(places >= first) & (places < last)] - first for first, last in pairwise(ends)]
+        return MixedComparisons(tuple(one.take(which) for one, which in zip(self.sets, members, strict=True)))
+
+    def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "MixedComparisons":
+        """Returns those whose rows are all among the chosen; arguments and errors as for :class:`Comparisons`."""
+        return MixedComparisons(tuple(one.among(rows, count) for one in self.sets))
+
+    def agreement(self, embedded: NDArray[Any]) -> float:
+        """Returns the mean agreement of the sets, each of which counts once; NaN where no set has one.
+
+        Args:
+            embedded: (m, D) rows.
+        """
+        found = np.array([one.agreement(embedded) for one in self.sets if len(one)])
+        found = found[np.isfinite(found)]
+        return float(found.mean()) if len(found) else float("nan")
+
+
+AnyComparisons = Comparisons | MixedComparisons
+"""Of one kind, or of several."""

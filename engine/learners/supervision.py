@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
-from engine.learners.comparisons import Comparisons, Taxonomy
+from engine.learners.comparisons import AnyComparisons, Taxonomy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,8 +23,8 @@ class Supervision:
         neighbors: in place of classes, the items whose row in a later view is similar to each item's row in an earlier
             one: n sequences of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to
             itself, an item has to be among them.
-        comparisons: in place of classes, comparisons of the items. Each view learns from those that name only items
-            that have it.
+        comparisons: in place of classes, comparisons of the items, of one kind or several. Each view learns from those
+            that name only items that have it.
         taxonomy: a tree whose leaves are the classes: items of sibling classes are more alike than items of others.
         notion_classes: in place of classes, class labels by notion, (n,) each, "" where an item has none in it.
         groups: (n,) numbers: items of a group are alike for other reasons than their classes, as recordings of one
@@ -38,7 +38,7 @@ class Supervision:
 
     classes: Any = None
     neighbors: Any = None
-    comparisons: Comparisons | None = None
+    comparisons: AnyComparisons | None = None
     taxonomy: Taxonomy | None = None
     notion_classes: Mapping[str, Any] | None = None
     groups: NDArray[np.intp] | None = None

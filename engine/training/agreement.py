@@ -20,6 +20,7 @@ from engine.training.estimate import Estimate, Figures, area_under_curve, differ
 
 _VALUES_AT_ONCE = 1 << 22
 """Of the vectors whose distances are computed at a time, in float64."""
+_INDEPENDENT = "standard errors take them as independent"
 
 
 def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Evaluation:
@@ -34,25 +35,30 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     places = {item: place for place, item in enumerate(found.ids.tolist())}
     keys = sorted(key for key, item in known.items() if item in places)
     ids = [known[key] for key in keys]
-    comparisons = given.of(keys)
-    _check(comparisons, len(given), view)
+    sets = given.of(keys).sets
+    for one, stated in zip(sets, given.sets, strict=True):
+        _check(one, len(stated.comparisons), view)
+    by_metric = _by_metric(sets)
     labels = tx.items.labels(ids)
     classes = [class_of(labels.get(item, ())) for item in ids]
     raw = found.rows[[places[item] for item in ids]]
-    metric = "order" if comparisons.similar is None else "auc"
     measured: dict[str, Figures] = {
-        space.name: {("", view, metric, None): _agreement(space, view, raw, classes, comparisons)} for space in spaces
+        space.name: {
+            ("", view, metric, None): _agreement(space, view, raw, classes, one) for metric, one in by_metric.items()
+        }
+        for space in spaces
     }
-    overlaps = tuple(overlap_of(space, comparisons, keys) for space in spaces)
+    overlaps = tuple(overlap_of(space, sets, keys) for space in spaces)
+    protocols = [_protocol(one, len(stated.comparisons), view) for one, stated in zip(sets, given.sets, strict=True)]
     return Evaluation(
         rows=rows(view, measured),
         queries=0,
-        protocol="; ".join([_protocol(comparisons, len(given), view), *map(overlap_sentence, overlaps)]),
+        protocol="; ".join([*protocols, _INDEPENDENT, *map(overlap_sentence, overlaps)]),
         codebook=codebooks(tx, {view}, set(keys), "compared items"),
         seconds=time.monotonic() - began,
         differences=differences(view, measured),
         overlaps=overlaps,
-        comparisons=len(comparisons),
+        comparisons=sum(map(len, sets)),
     )
 
 
@@ -69,6 +75,27 @@ def _check(comparisons: Comparisons, count: int, view: str) -> None:
                 f"none of the {len(comparisons)} pairs that can be measured is {kind}: "
                 "the area under the ROC curve takes pairs of both kinds"
             )
+
+
+def _by_metric(sets: Sequence[Comparisons]) -> dict[str, Comparisons]:
+    """Return what each measure is taken over: "order" over triplets and quadruplets together, "auc" over pairs."""
+    ordered, paired = ([one for one in sets if (one.similar is None) == order] for order in (True, False))
+    return {metric: _together(chosen) for metric, chosen in (("order", ordered), ("auc", paired)) if chosen}
+
+
+def _together(sets: Sequence[Comparisons]) -> Comparisons:
+    """Return comparisons of one measure as one set, of quadruplets where there are several."""
+    if len(sets) == 1:
+        return sets[0]
+    paired = sets[0].similar is not None
+    items = [one.items if paired else np.hstack([one.near, one.far]) for one in sets]
+    named = [one.notions for one in sets if one.notions is not None]
+    return Comparisons(
+        np.concatenate(items),
+        similar=np.concatenate([one.similar for one in sets if one.similar is not None]) if paired else None,
+        weights=np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in sets]),
+        notions=np.concatenate(named) if named else None,
+    )
 
 
 def _agreement(
@@ -124,17 +151,19 @@ def _distances(
     return found
 
 
-def overlap_of(space: Space, comparisons: Comparisons, keys: Sequence[str]) -> Overlap:
+def overlap_of(space: Space, sets: Sequence[Comparisons], keys: Sequence[str]) -> Overlap:
     """Return how many comparisons of sorted keys a space has seen in training."""
     trained = np.array([key in space.training_keys for key in keys], bool)
-    learned: set[tuple[str, ...]] = set()
-    if space.constraints is not None and space.constraints.comparisons.kind == comparisons.kind:
+    learned: dict[str, set[tuple[str, ...]]] = {one.kind: set() for one in sets}
+    if space.constraints is not None:
         names = sorted(space.training_keys)
-        learned = set(_named(space.constraints.of(names), names))
+        for one in space.constraints.of(names).sets:
+            if one.kind in learned:
+                learned[one.kind].update(_named(one, names))
     return Overlap(
         space.name,
-        int(trained[comparisons.items].any(axis=1).sum()),
-        sum(one in learned for one in _named(comparisons, keys)),
+        sum(int(trained[one.items].any(axis=1).sum()) for one in sets),
+        sum(named in learned[one.kind] for one in sets for named in _named(one, keys)),
     )
 
 
@@ -151,7 +180,7 @@ def _protocol(comparisons: Comparisons, given: int, view: str) -> str:
         what = f"the area under the ROC curve of {similar} similar and {len(comparisons) - similar} dissimilar pairs"
     lacking = given - len(comparisons)
     left_out = f"; {lacking} of {given} name items without view {view!r}" if lacking else ""
-    return f"{what}, equal distances counting half{left_out}; standard errors take them as independent"
+    return f"{what}, equal distances counting half{left_out}"
 
 
 def overlap_sentence(overlap: Overlap) -> str:

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
-from engine.learners.comparisons import Comparisons, Taxonomy
+from engine.learners.comparisons import AnyComparisons, Taxonomy
 from engine.spaces.pipeline import class_of, labels_of
 from engine.training.groups import split_groups
 
@@ -32,7 +32,7 @@ class Examples:
     labels: tuple[tuple[str, ...], ...]
     similar: Any = None
     """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
-    constraints: Comparisons | None = None
+    constraints: AnyComparisons | None = None
     """Comparisons of them by position where constraints were given."""
     taxonomy: Taxonomy | None = None
     """A tree of their labels where one was given."""

@@ -17,8 +17,10 @@ def places(given: ItemComparisons, dim: int = DIM, seed: int = 0) -> NDArray[np.
 
     No other item can be given a row in it. Raises InvalidInputError for pairs, or more dimensions than items.
     """
-    if given.comparisons.similar is not None:
-        raise InvalidInputError(f"items are placed by {KINDS[3]} or {KINDS[4]}, not by {given.comparisons.kind}")
+    if given.comparisons.similar is not None or given.others:
+        raise InvalidInputError(
+            f"items are placed by {KINDS[3]} or {KINDS[4]}, not by {given.kind} in {len(given.sets)} sets"
+        )
     if not 1 <= dim < len(given.keys):
         raise InvalidInputError(
             f"{len(given.keys)} compared items have 1 to {len(given.keys) - 1} dimensions, not {dim}"

@@ -149,7 +149,7 @@ def count_constraints(given: ItemComparisons | None, training: Examples, held_ou
         return None
     columns = zip(training.rows, training.mask.T, strict=True)
     used = {view: len(training.constraints.among(present, len(training))) for view, present in columns}
-    counts = ConstraintCounts(given.comparisons.kind, len(given), given.naming(set(held_out.keys)), used)
+    counts = ConstraintCounts(given.kind, len(given), given.naming(set(held_out.keys)), used)
     if lacking := [view for view, count in used.items() if not count]:
         raise InvalidInputError(
             f"view {lacking[0]!r} has nothing to learn from: each of the {counts.given} {counts.kind} names an item "

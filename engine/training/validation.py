@@ -13,7 +13,7 @@ from engine.catalog.values import within_reach
 from engine.evaluation import TRAINED, UNSEEN
 from engine.learners.base import cut
 from engine.learners.chain import Chain
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import AnyComparisons
 from engine.learners.selection import CrossValidation, Fold, Scores
 from engine.recipe import ITEMS
 from engine.spaces.pipeline import distances, metrics_of_items
@@ -71,7 +71,7 @@ def by_crossing(found: list[list[Scored]]) -> Scores:
     return {crossing: np.concatenate(values) for crossing, values in gathered.items()}
 
 
-def validate_order(training: Examples, comparisons: Comparisons, folds: int, seed: int) -> "CrossValidation[float]":
+def validate_order(training: Examples, comparisons: AnyComparisons, folds: int, seed: int) -> "CrossValidation[float]":
     """Return folds of comparisons: distances are learned from the others and compared with those of the fold.
 
     Every notion is spread evenly over the folds, and measured by its own distances where the learner knows notions.
@@ -94,7 +94,7 @@ def validate_order(training: Examples, comparisons: Comparisons, folds: int, see
     return CrossValidation([fold(number) for number in range(folds)], agreement)
 
 
-def _folds_of_comparisons(comparisons: Comparisons, folds: int, seed: int) -> NDArray[np.intp]:
+def _folds_of_comparisons(comparisons: AnyComparisons, folds: int, seed: int) -> NDArray[np.intp]:
     found = np.random.default_rng(seed).permutation(len(comparisons)) % folds
     if comparisons.notions is not None:
         order = np.lexsort((found, comparisons.notions.astype(str)))
@@ -102,7 +102,7 @@ def _folds_of_comparisons(comparisons: Comparisons, folds: int, seed: int) -> ND
     return found
 
 
-def _agreement(chain: Chain, view: int, comparisons: Comparisons, embedded: Rows) -> float:
+def _agreement(chain: Chain, view: int, comparisons: AnyComparisons, embedded: Rows) -> float:
     """Return how well the embeddings of a view agree with comparisons: the mean over notions where it has several."""
     if comparisons.notions is None or not chain.metric_names_:
         return comparisons.agreement(embedded)

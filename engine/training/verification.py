@@ -52,7 +52,7 @@ def verify(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest,
     ids = np.unique(pairs.items)
     named = sorted(keys[item] for item in ids.tolist())
     comparisons = _comparisons(pairs, keys, named)
-    overlaps = tuple(overlap_of(space, comparisons, named) for space in spaces)
+    overlaps = tuple(overlap_of(space, [comparisons], named) for space in spaces)
     return Evaluation(
         rows=rows(view, measured),
         queries=0,

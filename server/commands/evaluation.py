@@ -1,6 +1,7 @@
 """The evaluate command: one table, with a column for each space, or the same figures as CSV."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +57,10 @@ class EvaluationOptions:
         str, typer.Option(metavar="SPACE,...", help="The space, or several side by side (else the active one).")
     ] = ""
     constraints: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed. Repeat for more."
+        ),
     ] = None
     taxonomy: TaxonomyOption = None
     pairs: Annotated[
@@ -120,17 +124,28 @@ class EvaluationOptions:
             max_queries=self.max_queries,
             constraints=read_constraints(self.constraints),
             taxonomy=read_tree(self.taxonomy),
-            pairs=read_constraints(self.pairs),
+            pairs=read_constraints([self.pairs] if self.pairs else None),
         )
 
 
-def read_constraints(path: Path | None) -> "ItemComparisons | None":
-    """The comparisons of a file; None without one."""
-    if path is None:
+def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | None = None) -> "ItemComparisons | None":
+    """The comparisons of files, each with its weight where there are any; None without a file.
+
+    Raises typer.BadParameter where there are weights, but not one for each file.
+    """
+    if weights and len(weights) != len(paths or ()):
+        raise typer.BadParameter(
+            f"--constraint-weight is given {len(weights)} times and --constraints {len(paths or ())} times: "
+            "give a weight for each file, in their order"
+        )
+    if not paths:
         return None
     from engine.ingest.comparison_files import read_comparisons
 
-    return read_comparisons(path)
+    found = [read_comparisons(path) for path in paths]
+    if weights:
+        found = [one.weighted(weight) for one, weight in zip(found, weights, strict=True)]
+    return replace(found[0], others=tuple(found[1:]))
 
 
 def read_tree(path: Path | None) -> "Taxonomy | None":

@@ -39,11 +39,22 @@ class RecipeOptions:
         Path | None, typer.Option(metavar="FILE.csv", help="Lines of key_a,key_b: items that are similar.")
     ] = None
     constraints: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
+            "--constraints",
             metavar="FILE.csv",
             help="To learn a metric: key_a,key_b,similar or anchor,near,far or near_a,near_b,far_a,far_b; a column "
-            "notion says in what sense each was made.",
+            "notion says in what sense each was made. Repeat for files of other kinds.",
+        ),
+    ] = None
+    constraint_weights: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--constraint-weight",
+            metavar="W",
+            min=0,
+            help="What a comparison of a file counts (else 1, or its column weight, which this multiplies): one for "
+            "each --constraints, in their order.",
         ),
     ] = None
     orderings: Annotated[
@@ -90,7 +101,7 @@ class RecipeOptions:
             "dim": self.dim,
             "settings": {**settings(self.settings, "--set"), **self._orderings()},
             "pairs": self._pairs(),
-            "constraints": read_constraints(self.constraints),
+            "constraints": read_constraints(self.constraints, self.constraint_weights),
             "taxonomy": read_tree(self.taxonomy),
             "answers": self.answers,
             "tune": self._tune(),

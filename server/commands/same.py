@@ -65,7 +65,7 @@ def calibrate(
         view=place.view,
         target=place.target,
         space=place.space,
-        pairs=read_constraints(pairs),
+        pairs=read_constraints([pairs] if pairs else None),
         refit=refit,
         group_by=read_grouping(group_by),
     )

@@ -145,3 +145,52 @@ def test_a_million_comparisons_are_one_message() -> None:
     keys = tuple(f"photographs/holiday/{number:05}.jpg" for number in range(10_000))
     message = from_comparisons(ItemComparisons(keys, said, np.arange(2, 1_000_002)))
     assert message.ByteSize() < MESSAGE_BYTES / 2
+
+
+def test_files_of_several_kinds_are_learned_from_together(where: list[str], tmp_path: Path) -> None:
+    """Pairs and quadruplets with weights make one metric: counted, stored, tuned by, and measured kind by kind."""
+    pairs, quadruplets = tmp_path / "pairs.csv", tmp_path / "quadruplets.csv"
+    total = written(pairs, "key_a,key_b,similar") + written(quadruplets, "near_a,near_b,far_a,far_b")
+    before = spread(where)
+    both = ("--constraints", pairs, "--constraints", quadruplets)
+    command = ("train", "rows", "--views", "view", "--learner", "qwise", "--set", "form=diagonal", *both)
+    said = done(*command, "--constraint-weight", 2, "--constraint-weight", 0.5, *where)
+    assert f"learned from {total} for view of {total} pairs and quadruplets" in said
+    assert spread(where) < before
+    assert "pairs and quadruplets" in done("show", "rows", *where)
+    measured = json.loads(done("evaluate", "rows", "--view", "view", *both, "--json", *where))
+    assert measured["comparisons"] == total
+    figures = {row["metric"]: row["value"] for row in measured["rows"]}
+    assert set(figures) == {"order", "auc"}
+    assert min(figures.values()) > 0.8
+    tuned = done(*command, "--tune", "--tune-by", "order", "--try", "C=1,100", *where)
+    assert "tuned" in tuned
+
+
+def test_weights_of_files_are_one_for_each_and_tell(where: list[str], tmp_path: Path) -> None:
+    """A file whose weight is next to nothing says nothing beside another, and a missing weight is asked for."""
+    right, wrong = tmp_path / "right.csv", tmp_path / "wrong.csv"
+    written(right, "near_a,near_b,far_a,far_b")
+    written(wrong, "near_a,near_b,far_a,far_b")
+    turned = wrong.read_text().replace("near_a,near_b,far_a,far_b", "far_a,far_b,near_a,near_b")
+    wrong.write_text(turned)
+    command = ("train", "rows", "--views", "view", "--learner", "qwise", "--set", "form=diagonal")
+    both = ("--constraints", right, "--constraints", wrong)
+    found = []
+    for weights in ((1, 1e-6), (1e-6, 1)):
+        done(*command, *both, *(part for one in weights for part in ("--constraint-weight", one)), *where)
+        found.append(spread(where))
+    assert found[0] < found[1] - 0.1
+    refused = run(*command, *both, "--constraint-weight", 1, *where)
+    assert refused.exit_code != 0
+    assert "a weight for each file" in re.sub(r"[\s│]+", " ", refused.output)
+
+
+def test_notions_are_named_in_all_files_or_in_none(where: list[str], tmp_path: Path) -> None:
+    """What some files say of notions the others have to say, too."""
+    plain, named = tmp_path / "plain.csv", tmp_path / "named.csv"
+    written(plain, "key_a,key_b,similar")
+    named.write_text("anchor,near,far,notion\nitem/1,item/2,item/3,color\n")
+    refused = run("train", "rows", "--views", "view", "--constraints", plain, "--constraints", named, *where)
+    assert refused.exit_code != 0
+    assert "give a notion to all or none" in re.sub(r"[\s│]+", " ", refused.output)

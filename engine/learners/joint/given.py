@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import AnyComparisons
 from engine.learners.joint.compared import Notions
 from engine.learners.joint.fitting import How, Learned, learn
 from engine.learners.joint.problem import Inputs
@@ -26,7 +26,7 @@ def notions_of(given: Supervision) -> list[str]:
     return sorted(map(str, given.notion_classes)) if given.notion_classes else ONE
 
 
-def names_of(comparisons: Comparisons) -> list[str]:
+def names_of(comparisons: AnyComparisons) -> list[str]:
     """Returns the names of the notions of comparisons, sorted; ``ONE`` where they have none."""
     notions = comparisons.notions
     return ONE if notions is None else sorted(set(np.asarray(notions).astype(str).tolist()))
@@ -46,7 +46,7 @@ class Listed:
     notions: Notions
 
     @classmethod
-    def of(cls, comparisons: Comparisons, names: Sequence[str], bounds: Bounds, whose: str = "items") -> Self:
+    def of(cls, comparisons: AnyComparisons, names: Sequence[str], bounds: Bounds, whose: str = "items") -> Self:
         """Returns those in the notions of some names.
 
         Raises:

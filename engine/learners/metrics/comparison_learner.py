@@ -1,7 +1,7 @@
 """Learners of comparisons: given ones, or drawn from the classes or from the nearest neighbours in a view."""
 
 from abc import abstractmethod
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Any, cast
 
 import numpy as np
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
 from engine.learners.capabilities import Capabilities
-from engine.learners.comparisons import Comparisons, Taxonomy
+from engine.learners.comparisons import AnyComparisons, Comparisons, Taxonomy
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.relatives import Relatives
 from engine.learners.metrics.sampling import ClassSampler, NearestSampler
-from engine.learners.metrics.tuples import constrained, constraints_of
+from engine.learners.metrics.tuples import constrained, constraints_of, ordered_only
 from engine.learners.settings import group
 from engine.learners.supervision import Supervision
 
@@ -85,15 +85,16 @@ class ComparisonLearner(LinearLearner, SeparateLearner):
         items, alike = sampler.draw(sampling.constraints, sampling.n_constraints, generator)
         return Comparisons(members[items], alike if sampling.constraints == "pairs" else None)
 
-    def _fit_compared(self, rows: Rows, comparisons: Comparisons, view: int) -> dict[str, Any]:
+    def _fit_compared(self, rows: Rows, comparisons: AnyComparisons, view: int) -> dict[str, Any]:
         bounds, stopping = self._bounds, self._stopping
         if len(comparisons) < (1 if stopping.patience is None else 2):
             raise ValueError(f"{len(comparisons)} constraints name only rows of view {view}, too few to learn from")
-        learned, validation = comparisons, None
+        learned: AnyComparisons = comparisons
+        validation = None
         if stopping.patience is not None:
             count = min(max(round(stopping.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
             order = np.random.default_rng([self.random_state, view]).permutation(len(comparisons))
-            drawn = replace(comparisons.take(order[:count]), margins=None)
+            drawn = ordered_only(comparisons.take(order[:count]))
             validation = constraints_of(drawn, *astuple(bounds.of_validation()))
             learned = comparisons.take(order[count:])
         return self._fit_rows(rows, constraints_of(learned, *astuple(bounds)), validation)

@@ -61,8 +61,8 @@ class QuadrupletWise(MetricLearner):
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        threshold_: list, the distance, not squared, up to which a pair of each view is similar: the root of b; else as
-            of every metric.
+        threshold_: list, the distance, not squared, up to which a pair of each view is similar: the root of b; None
+            until it is calibrated with a structural loss; else as of every metric.
         objective_: list of the objectives reached.
         gap_: list, by how much they are above the minimum at most; None where descent knows no bound.
         steps_: list of the numbers of steps taken, or planes cut.
@@ -146,9 +146,8 @@ class QuadrupletWise(MetricLearner):
     def _by_planes(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
         risk = RankingRisk.of(constraints)
         found = cut(Differences(rows), risk, self._parameters(), self.C, tol=self.tol, max_iter=self.max_iter)
-        return found.metric, self._fitted(
-            found.objective, found.gap, found.steps, found.converged, np.array(found.history)
-        )
+        fitted = self._fitted(found.objective, found.gap, found.steps, found.converged, np.array(found.history))
+        return found.metric, fitted | {"threshold_": None}  # pairs were only compared with each other
 
     def _parameters(self) -> Full | Diagonal:
         return Full() if self.form == "full" else Diagonal()

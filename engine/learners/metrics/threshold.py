@@ -48,12 +48,12 @@ def calibrate(
 def between(constraints: Constraints) -> float | None:
     """Returns the distance whose square is halfway between the bounds on similar and on dissimilar pairs, (u + l) / 2.
 
-    None where the constraints are no such bounds, or bound one kind only.
+    Constraints that bound no pair are left out. None where no such bounds are left, or those of one kind only.
     """
     nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
     # A row paired with itself is both, and bounds nothing.
     similar, dissimilar = nothing_far & ~nothing_near, nothing_near & ~nothing_far
-    if not (nothing_far | nothing_near).all() or not similar.any() or not dissimilar.any():
+    if not similar.any() or not dissimilar.any():
         return None
     upper, lower = -constraints.margins[similar].mean(), constraints.margins[dissimilar].mean()
     return float(np.sqrt((upper + lower) / 2))

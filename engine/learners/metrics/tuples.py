@@ -1,6 +1,7 @@
 """metric-learn's shapes: tuples of rows, or of what stands for rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from engine.learners.base import Rows
-from engine.learners.comparisons import Comparisons
+from engine.learners.comparisons import AnyComparisons, Comparisons, MixedComparisons
 from engine.learners.metrics import constraints
 from engine.learners.metrics.constraints import Constraints
 
@@ -84,8 +85,19 @@ def constrained(
     raise ValueError(f"tuples are pairs, triplets or quadruplets, not of {size} rows")
 
 
-def constraints_of(comparisons: Comparisons, margin: float, upper: float, lower: float) -> Constraints:
-    """Returns the constraints that comparisons are reduced to; arguments and errors as for ``constrained``."""
+def constraints_of(comparisons: AnyComparisons, margin: float, upper: float, lower: float) -> Constraints:
+    """Returns the constraints that comparisons are reduced to, of all kinds; else as ``constrained``."""
+    given = [one for one in comparisons.sets if len(one)]
+    return constraints.joined([_of_one_kind(one, margin, upper, lower) for one in given])
+
+
+def ordered_only(comparisons: AnyComparisons) -> AnyComparisons:
+    """Returns comparisons without margins of their own."""
+    sets = tuple(replace(one, margins=None) for one in comparisons.sets)
+    return sets[0] if len(sets) == 1 else MixedComparisons(sets)
+
+
+def _of_one_kind(comparisons: Comparisons, margin: float, upper: float, lower: float) -> Constraints:
     margins = margin if comparisons.margins is None else comparisons.margins
     weights = 1.0 if comparisons.weights is None else comparisons.weights
     return constrained(comparisons.items, comparisons.similar, margins, upper, lower, weights)

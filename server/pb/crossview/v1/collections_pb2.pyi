@@ -1258,7 +1258,7 @@ Global___Pair: _TypeAlias = Pair  # noqa: Y015
 
 @_typing.final
 class Comparisons(_message.Message):
-    """Comparisons of items, all of one size; in columns, so that millions of them fit in one message."""
+    """Comparisons of items, all of one size but for `others`; in columns, so that millions of them fit in one message."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1271,6 +1271,7 @@ class Comparisons(_message.Message):
     LINES_FIELD_NUMBER: _builtins.int
     NOTION_NAMES_FIELD_NUMBER: _builtins.int
     NOTIONS_FIELD_NUMBER: _builtins.int
+    OTHERS_FIELD_NUMBER: _builtins.int
     size: _builtins.int
     """Items of a comparison: 2 for a pair; 3 for a triplet, whose first item is nearer to the second than to the third; 4
     for a quadruplet, whose first two items are nearer to each other than its last two.
@@ -1307,6 +1308,12 @@ class Comparisons(_message.Message):
     def notions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Positions in `notion_names`, one per comparison; empty: all were made in one sense, which has no name."""
 
+    @_builtins.property
+    def others(self) -> _containers.RepeatedCompositeFieldContainer[Global___Comparisons]:
+        """Further comparisons, of other sizes or weights, to be learned from or measured together with these; each without
+        others of its own.
+        """
+
     def __init__(
         self,
         *,
@@ -1319,10 +1326,11 @@ class Comparisons(_message.Message):
         lines: _abc.Iterable[_builtins.int] | None = ...,
         notion_names: _abc.Iterable[_builtins.str] | None = ...,
         notions: _abc.Iterable[_builtins.int] | None = ...,
+        others: _abc.Iterable[Global___Comparisons] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "keys", b"keys", "lines", b"lines", "margins", b"margins", "notion_names", b"notion_names", "notions", b"notions", "similar", b"similar", "size", b"size", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "keys", b"keys", "lines", b"lines", "margins", b"margins", "notion_names", b"notion_names", "notions", b"notions", "others", b"others", "similar", b"similar", "size", b"size", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -183,6 +183,8 @@ def test_a_diagonal_metric_knows_the_threshold_that_it_learned():
     assert np.mean((told > 0) == alike) > 0.9
     alone = QuadrupletWise(form="diagonal").fit_tuples(np.hstack([items[:99], items[99:198]]), preprocessor=rows)
     assert alone.threshold_ == [None]
+    ranked = QuadrupletWise(loss="structural").fit_tuples(items, alike * 2 - 1, preprocessor=rows)
+    assert ranked.threshold_ == [None]
 
 
 @pytest.mark.parametrize(

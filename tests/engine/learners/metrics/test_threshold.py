@@ -80,6 +80,8 @@ def test_halfway_between_bounds():
     assert between(constraints.pairs([*items, [4, 4]], [1, -1, 1])) == 1.0
     assert between(constraints.pairs(items, [1, 1])) is None
     assert between(constraints.triplets([[0, 1, 2]])) is None
+    mixed = constraints.joined([constraints.triplets([[0, 1, 2]], 3.0), constraints.pairs(items, [1, -1], 2.0, 6.0)])
+    assert between(mixed) == 2.0
 
 
 def drawn():
