@@ -89,6 +89,7 @@ bench: setup peers stores
 	$(BIN)/python -m benchmarks hostile --json $(OUT)/hostile.json --report $(OUT)/hostile
 	$(BIN)/python -m benchmarks soak --json $(OUT)/soak.json --report $(OUT)/soak
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
+	$(BIN)/python -m benchmarks qwise-speed --json $(OUT)/qwise-speed.json --report $(OUT)/qwise-speed
 
 # Figures of the documents, from benchmarks/results/*.json: copy there what bench wrote to be quoted.
 figures: setup

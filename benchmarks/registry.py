@@ -33,6 +33,7 @@ MODULES: Mapping[str, str] = {
     "npp-scale": "speed.npp_scale",
     "learner-speed": "speed.learners",
     "metric-speed": "speed.metrics",
+    "qwise-speed": "speed.qwise",
     "joint-speed": "joint.speed",
     "hamming-speed": "speed.hamming",
     "store": "store.benchmark",
