@@ -114,7 +114,8 @@ class SquaredContrasts:
         positive = np.flatnonzero(w)
         if not len(positive):
             return np.zeros(len(self.near))
-        scaled = self.rows[:, positive] * np.sqrt(w[positive])
+        scaled: Rows = self.rows.take(positive, axis=1)  # row by row in memory, which an index would not make it
+        scaled *= np.sqrt(w[positive])
         lengths = squared_lengths(scaled, np.concatenate([self.far, self.near]))
         return np.asarray(lengths[: len(self.far)] - lengths[len(self.far) :])
 
