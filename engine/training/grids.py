@@ -64,7 +64,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "qwise": {
         "form": ("full", "diagonal"),
-        "C": (100.0, 10.0, 1000.0),
+        "C": (100.0, 10.0, 1000.0, 10_000.0),
         "n_constraints": (10_000, 50_000),
         "neighbors": (None, 50),
     },

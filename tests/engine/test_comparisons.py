@@ -1,5 +1,7 @@
 """Comparisons of items: read from files, checked, and narrowed to the items that there are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -185,3 +187,23 @@ def test_a_pair_may_be_alike_in_one_notion_and_not_in_another():
 def test_a_notion_has_a_name_that_a_target_can_have(name):
     with pytest.raises(InvalidInputError, match="cannot name a notion"):
         given(["abc"], notions=[name])
+
+
+def test_sets_of_several_kinds_are_stored_together() -> None:
+    """What is read again has every set with its weights; states of earlier versions have one set."""
+    pairs = ItemComparisons(("a", "b", "c"), Comparisons(np.array([[0, 1], [1, 2]]), np.array([True, False])))
+    triplets = ItemComparisons(("c", "d", "e"), Comparisons(np.array([[0, 1, 2]]))).weighted(0.5)
+    both = replace(pairs, others=(triplets,))
+    assert len(both) == 3
+    assert both.kind == "pairs and triplets"
+    assert both.naming({"c"}) == 2
+    again = ItemComparisons.from_state(both.to_state())
+    assert again.kind == both.kind
+    assert again.others[0].keys == triplets.keys
+    assert again.others[0].comparisons.weights.tolist() == [0.5]
+    assert "others" not in pairs.to_state()
+    assert ItemComparisons.from_state(pairs.to_state()).others == ()
+    found = both.of(["b", "c", "d", "e"])
+    assert [one.items.tolist() for one in found.sets] == [[[0, 1]], [[1, 2, 3]]]
+    with pytest.raises(NotFoundError, match="no item 'e'"):
+        both.check({"a", "b", "c", "d"})

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from terminal import BACKENDS, done, reached, run
 
 from engine.comparisons import ItemComparisons
+from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.item import NewItem
 from engine.learners.comparisons import Comparisons
-from server.convert_training import from_comparisons
+from server.convert_training import from_comparisons, to_comparisons
 from server.settings import MESSAGE_BYTES
 
 COUNT = 50
@@ -194,3 +196,18 @@ def test_notions_are_named_in_all_files_or_in_none(where: list[str], tmp_path: P
     refused = run("train", "rows", "--views", "view", "--constraints", plain, "--constraints", named, *where)
     assert refused.exit_code != 0
     assert "give a notion to all or none" in re.sub(r"[\s│]+", " ", refused.output)
+
+
+def test_sets_of_several_kinds_are_sent_together() -> None:
+    """A message has the other sets within it, one level deep."""
+    pairs = ItemComparisons(("a", "b"), Comparisons(np.array([[0, 1]]), np.array([True])))
+    triplets = ItemComparisons(("b", "c", "d"), Comparisons(np.array([[0, 1, 2]]))).weighted(0.5)
+    message = from_comparisons(replace(pairs, others=(triplets,)))
+    again = to_comparisons(message)
+    assert again.kind == "pairs and triplets"
+    assert again.others[0].keys == triplets.keys
+    assert again.others[0].comparisons.weights is not None
+    assert again.others[0].comparisons.weights.tolist() == [0.5]
+    message.others[0].others.add(size=2)
+    with pytest.raises(InvalidInputError, match="list them all beside each other"):
+        to_comparisons(message)
