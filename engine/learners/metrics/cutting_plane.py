@@ -97,7 +97,7 @@ class _Run:
             latest, bound = self._master()
             distances = latest.distances(self.features, self.risk.pairs)
             self._move(latest.theta, distances)
-            self.gap = min(self.gap, self.best_value - bound)
+            self.gap = max(0.0, min(self.gap, self.best_value - bound))
             at = self.best + _NEAR_BEST * (latest.theta - self.best)
             distances = self.best_distances + _NEAR_BEST * (distances - self.best_distances)
         self._cut(at, distances)

@@ -19,7 +19,7 @@ _DOUBLINGS = 12
 
 
 def descend_over_growing_subsets(
-    objective: Loss, theta: Rows, how: Descent, validation: Validation | None = None, stages: int = STAGES
+    objective: Loss, theta: Rows, how: Descent, validation: Validation | None = None
 ) -> Solution:
     """Returns what ``descend`` does, from where a descent over ever larger subsets of the constraints leads.
 
@@ -34,7 +34,6 @@ def descend_over_growing_subsets(
         theta: where to start, as the objective's parameters have it.
         how: the steps, in all.
         validation: as in ``descend``, over all constraints.
-        stages: as in ``descend``.
     """
     objectives: list[Loss] = [objective]
     if how.rule == "adaptive" and isinstance(objective, Objective):
@@ -42,7 +41,7 @@ def descend_over_growing_subsets(
     if len(objectives) > 1:
         theta = scaled(objectives[0], theta)
     history: list[float] = []
-    steps = 0
+    steps, stages = 0, STAGES
     for current, following in pairwise(objectives):
         budget = replace(how, max_iter=(how.max_iter - steps) // 2)
         found = descend(current, theta, budget, Validation(partial(_hundredths, following), _PATIENCE), stages)

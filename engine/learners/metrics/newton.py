@@ -196,7 +196,7 @@ class _Run:
     def _gap(self) -> float:
         """The objective less its largest lower bound by strong convexity, g . (x - at) + |x - at|^2 / 2 at its x."""
         move = self._placed(self.here.at - self.slope) - self.here.at
-        return -float(self.slope @ move + move @ move / 2)
+        return max(0.0, -float(self.slope @ move + move @ move / 2))
 
     def _direction(self) -> Values:
         """The Newton step of the coordinates that are free, and minus the gradient of those that it holds at zero."""

@@ -11,23 +11,17 @@ from engine.learners.base import Rows
 from engine.learners.metrics.comparison_learner import ComparisonLearner
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.cutting_plane import cut
-from engine.learners.metrics.descent import Descent
 from engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
 from engine.learners.metrics.features import Differences
-from engine.learners.metrics.growing_subsets import descend_over_growing_subsets, scaled
 from engine.learners.metrics.learner import MetricLearner
 from engine.learners.metrics.newton import Newton, Step
-from engine.learners.metrics.objective import Objective
 from engine.learners.metrics.options import Bounds, Sampling, Stopping
 from engine.learners.metrics.parameters import Diagonal, Full, Metric
-from engine.learners.metrics.ranking import RankingRisk
-from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.metrics.ranking import HingeRisk, RankingRisk, Risk
 from engine.learners.settings import Positive, Seed, Steps, Tolerance
 from engine.learners.subspace.span import Span
 
 Loss = Literal["hinge", "huber", "structural"]
-_SMOOTHING = 1.0  # of the hinge at first, in squared distance
-_STAGES = 8  # hinges, each four times as sharp as the last, before the hinge itself: two in a hundred thousand of it
 
 
 @dataclass(eq=False, repr=False)
@@ -47,16 +41,15 @@ class QuadrupletWise(MetricLearner):
     Args:
         C: weight of the loss.
         form: "full", M; or "diagonal", a weight for each column.
-        loss: "hinge", by descent; "huber", by Newton's method; "structural", by cutting planes; None: "huber" for
-            diagonal metrics, "hinge" for full ones, as in the paper.
+        loss: "hinge" or "structural", by cutting planes; "huber", by Newton's method; None: "huber" for diagonal
+            metrics, "hinge" for full ones, as in the paper.
         sampling: which constraints ``fit`` draws; None: ``Sampling(constraints="quadruplets")``.
         bounds: what they ask of distances; None: ``Bounds()``.
         step: of Newton's method: "two-metric", which ends at the minimum; or "printed", the paper's Algorithm 2, which
             need not where columns interact.
         h: half the width of the quadratic part of the Huber loss, in squared distance.
         max_iter: most steps, or cutting planes.
-        tol: stop when the objective is at most this share of it above the minimum; by descent, when ten steps lower
-            it by less than this share.
+        tol: stop when the objective is at most this share of it above the minimum.
         random_state: seeds the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -64,10 +57,10 @@ class QuadrupletWise(MetricLearner):
         threshold_: list, the distance, not squared, up to which a pair of each view is similar: the root of b; None
             until it is calibrated with a structural loss; else as of every metric.
         objective_: list of the objectives reached.
-        gap_: list, by how much they are above the minimum at most; None where descent knows no bound.
+        gap_: list, by how much they are above the minimum at most.
         steps_: list of the numbers of steps taken, or planes cut.
         converged_: list, did the search stop by itself?
-        history_: list of arrays, the objective after every step; where there are many constraints, first over subsets.
+        history_: list of arrays, the objective after every step; of Newton's method first over subsets.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, a Huber loss of a full metric, missing labels, fewer than
@@ -80,7 +73,7 @@ class QuadrupletWise(MetricLearner):
     _stopping = Stopping()
 
     objective_: list[float] = field(init=False)
-    gap_: list[float | None] = field(init=False)
+    gap_: list[float] = field(init=False)
     steps_: list[int] = field(init=False)
     converged_: list[bool] = field(init=False)
     history_: list[NDArray[np.float64]] = field(init=False)
@@ -118,21 +111,17 @@ class QuadrupletWise(MetricLearner):
         Differences(rows).check(int(max(constraints.near.max(), constraints.far.max())))
         # A full metric stays within the span of the rows, beyond which no constraint pulls and |M| only grows.
         span = Span.of(rows) if self.form == "full" else Span(rows)
-        learn = {"hinge": self._by_descent, "huber": self._by_newton, "structural": self._by_planes}[loss]
-        metric, fitted = learn(span.rows, constraints)
+        if loss == "huber":
+            metric, fitted = self._by_newton(span.rows, constraints)
+        elif loss == "hinge":
+            metric, fitted = self._by_planes(span.rows, HingeRisk.of(constraints))
+        else:
+            metric, fitted = self._by_planes(span.rows, RankingRisk.of(constraints))
+            fitted["threshold_"] = None  # pairs are only compared with each other
         factor = metric.factor
         if factor is None or not len(factor):
             factor = np.zeros((1, span.rows.shape[1]))
         return span.lifted(factor), fitted
-
-    def _by_descent(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
-        features, parameters = Differences(rows), self._parameters()
-        objective = Objective(features, constraints, Regularizer(frobenius=1 / self.C), parameters)
-        start = scaled(objective, parameters.start(np.eye(rows.shape[1])) / 2**10)
-        how = Descent(max_iter=self.max_iter, tol=self.tol, smoothing=_SMOOTHING)
-        found = descend_over_growing_subsets(objective, start, how, stages=_STAGES)
-        history = self.C * np.array(found.history)
-        return found.metric, self._fitted(self.C * found.objective, None, found.steps, found.converged, history)
 
     def _by_newton(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
         bounds = self._bounds
@@ -143,18 +132,16 @@ class QuadrupletWise(MetricLearner):
         threshold = None if found.b is None else float(np.sqrt(found.b))
         return Diagonal().place(found.w), fitted | {"threshold_": threshold}
 
-    def _by_planes(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
-        risk = RankingRisk.of(constraints)
-        found = cut(Differences(rows), risk, self._parameters(), self.C, tol=self.tol, max_iter=self.max_iter)
-        fitted = self._fitted(found.objective, found.gap, found.steps, found.converged, np.array(found.history))
-        return found.metric, fitted | {"threshold_": None}  # pairs were only compared with each other
-
-    def _parameters(self) -> Full | Diagonal:
-        return Full() if self.form == "full" else Diagonal()
+    def _by_planes(self, rows: Rows, risk: Risk) -> tuple[Metric, dict[str, Any]]:
+        parameters = Full() if self.form == "full" else Diagonal()
+        found = cut(Differences(rows), risk, parameters, self.C, tol=self.tol, max_iter=self.max_iter)
+        return found.metric, self._fitted(
+            found.objective, found.gap, found.steps, found.converged, np.array(found.history)
+        )
 
     @staticmethod
     def _fitted(
-        objective: float, gap: float | None, steps: int, converged: bool, history: NDArray[np.float64]
+        objective: float, gap: float, steps: int, converged: bool, history: NDArray[np.float64]
     ) -> dict[str, Any]:
         return {
             "objective_": objective,

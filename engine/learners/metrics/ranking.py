@@ -1,4 +1,4 @@
-"""How badly distances rank pairs of rows: the risk of structural metric learning."""
+"""What distances of pairs of rows lose: constraint by constraint, or as the rankings that they make."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +19,28 @@ class Risk(Protocol):
 
     def at(self, distances: Values) -> tuple[float, Values]:
         """Returns the risk, and a subgradient with respect to the (m,) distances."""
+
+
+@dataclass(frozen=True, eq=False)
+class HingeRisk:
+    """The weighted mean of [margin + D(i, j) - D(k, l)]_+ over constraints: the loss of equation (11)."""
+
+    pairs: Pairs
+    margins: Values
+    costs: Values
+
+    @classmethod
+    def of(cls, constraints: Constraints) -> "HingeRisk":
+        """Returns the risk of constraints."""
+        pairs = np.concatenate([constraints.far, constraints.near])
+        return cls(pairs, constraints.margins, constraints.weights / constraints.weights.sum())
+
+    def at(self, distances: Values) -> tuple[float, Values]:
+        """Returns the risk, and a subgradient with respect to the (m,) distances."""
+        far, near = np.split(distances, 2)
+        missing = self.margins + near - far
+        costs = np.where(missing > 0, self.costs, 0.0)
+        return float(costs @ missing), np.concatenate([-costs, costs])
 
 
 @dataclass(frozen=True, eq=False)

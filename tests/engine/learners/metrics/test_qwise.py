@@ -77,13 +77,12 @@ def test_pairs_and_quadruplets_together_equal_a_librarys(form, weight):
     z, place = forms(form, rows, constraints.far, constraints.near)
     costs = weight * constraints.weights / constraints.weights.sum()
     expected, value = by_a_library(z, constraints.margins, costs, place)
-    learner = QuadrupletWise(C=weight, form=form, loss="hinge", max_iter=5000, tol=1e-8)
+    learner = QuadrupletWise(C=weight, form=form, loss="hinge", max_iter=1000, tol=1e-6)
     learner.fit_constraints(rows, constraints)
     assert learner.objective_[0] == pytest.approx(value, rel=1e-4)
     matrix = learner.get_mahalanobis_matrix()
     found = matrix if form == "full" else np.diag(matrix)
-    # The minimum is flat: what is within e of it lies within sqrt(2 e) of its place.
-    np.testing.assert_allclose(found, expected, atol=np.sqrt(2e-4 * value))
+    np.testing.assert_allclose(found, expected, atol=1e-4 * max(1, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("weight", [1.0, 100.0])
