@@ -1,4 +1,4 @@
-"""What README and the tour tell people to type works."""
+"""What README, the tour and the guides that say so tell people to type works."""
 
 import os
 import re
@@ -66,6 +66,7 @@ def test_the_guide_of_attributes(tmp_path: Path) -> None:
     run([sys.executable, "-c", program + "assert len(busiest.hits) == 5"], tmp_path)
 
 
+@pytest.mark.slow
 def test_the_guide_of_class_trees(tmp_path: Path) -> None:
     """The first lines run on drawn pictures, with the tree as it stands there; votes are measured by it."""
     tree, lines = (blocks("docs/guides/taxonomies.md", language)[0] for language in ("text", "sh"))
@@ -74,6 +75,18 @@ def test_the_guide_of_class_trees(tmp_path: Path) -> None:
     assert "240 added" in output
     assert output.count("hierarchical_accuracy") == 3
     assert output.count("lca_loss") == 3
+
+
+@pytest.mark.slow
+def test_same_or_different(tmp_path: Path) -> None:
+    """On drawn pictures: a threshold, two that are the same, and figures of pairs that did not set it."""
+    (guide,) = blocks("docs/guides/same-or-different.md", "sh")
+    output = run(["bash", "-euc", guide], tmp_path)
+    assert "calibrated on 20 similar and 20 dissimilar stated pairs" in output
+    assert "\nsame: distance" in output
+    assert "of 40 pairs are the same" in output
+    assert "true_accept_rate_0.01" in output
+    assert "accuracy is that at its threshold" in output
 
 
 def test_the_readme_is_short() -> None:
