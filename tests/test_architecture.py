@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
     "engine.learners": LEARNERS,
-    "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.metrics", "engine.learners.subspace"},
     "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", "engine.learners.subspace"},
     "engine.learners.joint": {"engine.learners", "engine.learners.metrics", "engine.learners.subspace"},
     "engine.learners.metrics": {"engine.learners", STEPS, "engine.learners.subspace"},

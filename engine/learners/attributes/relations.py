@@ -1,0 +1,170 @@
+"""Constraints on the scores of one attribute, made of the order of the classes.
+
+Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017),
+section 7.1. With (e) < (f) ~ (g) < (h), rows of f and g need not have the same score: it is enough that they differ
+less than rows of e and h do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.base import Rows
+from engine.learners.metrics.contrasts import SignedContrasts
+from engine.learners.metrics.newton import VectorProblem, minimize
+from engine.learners.settings import Count
+
+Places = NDArray[np.int64]
+ClassPair = tuple[int, int]
+"""Two classes by their numbers, the one with less of the attribute first."""
+Ordered = Literal["pairs", "quadruplets", "both"]
+Equal = Literal["pairs", "quadruplets", "none"]
+
+
+@dataclass(frozen=True)
+class Relations:
+    """What is asked of the scores of two classes.
+
+    Attributes:
+        ordered: of classes of which one has less: "pairs", that its rows' scores are lower by 1 (Parikh and Grauman);
+            "quadruplets", that they differ, the sign included, by 1 less than those of the classes around them do
+            (equation 25); "both", quadruplets, and pairs where a class is the first or last and nothing is around it.
+        equal: of classes that have as much: "pairs", that their rows' scores are the same; "quadruplets", that they
+            differ by 1 less than those of the classes around them (equation 26); "none", nothing.
+        surrounding: which classes are around two: those so many levels below and above them, or the last there are.
+    """
+
+    ordered: Ordered = "pairs"
+    equal: Equal = "pairs"
+    surrounding: Count = 1
+
+
+class Constraints(NamedTuple):
+    """n constraints s(k) - s(l) >= s(i) - s(j) + margin on scores."""
+
+    near: Places
+    """(n, 2) rows (i, j); the same row twice where only the order of k and l is asked for."""
+    far: Places
+    """(n, 2) rows (k, l)."""
+    margins: NDArray[np.float64]
+
+
+def class_pairs(levels: NDArray[np.float64]) -> list[ClassPair]:
+    """Returns all pairs of classes with such amounts of an attribute, those that are equal in the order of numbers."""
+    order = sorted(range(len(levels)), key=lambda one: (levels[one], one))
+    return [(first, second) for place, first in enumerate(order) for second in order[place + 1 :]]
+
+
+def usable(levels: NDArray[np.float64], pair: ClassPair, relations: Relations) -> bool:
+    """Returns whether a pair of classes gives constraints: quadruplets need classes below and above it."""
+    equal = levels[pair[0]] == levels[pair[1]]
+    kind = relations.equal if equal else relations.ordered
+    return kind in ("pairs", "both") or (
+        kind == "quadruplets" and _around(levels, pair, relations.surrounding) is not None
+    )
+
+
+def constraints(
+    levels: NDArray[np.float64],
+    codes: Places,
+    pairs: Sequence[ClassPair],
+    relations: Relations,
+    most: int,
+    generator: np.random.Generator,
+) -> Constraints:
+    """Returns one constraint for each two rows of the classes of each pair; of equal classes two, for either sign.
+
+    Args:
+        levels: (K,) how much of the attribute each class has; only the order matters.
+        codes: (n,) class of each row.
+        pairs: of classes that have rows; those that are not ``usable`` give nothing.
+        relations: what is asked of their scores.
+        most: rows to draw of each two classes' where there are more.
+        generator: draws them, and for quadruplets the rows of the classes around.
+
+    Raises:
+        ValueError: if no pair gives a constraint.
+    """
+    found = [part for pair in pairs for part in _of_pair(levels, codes, pair, relations, most, generator)]
+    if not found:
+        raise ValueError(
+            "no two classes give a constraint: quadruplets need classes with less and with more beside them"
+        )
+    return Constraints(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float64]:
+    """Returns the w, (d,), that minimises |w|^2 / 2 plus ``weight`` times the mean Huber loss of the constraints.
+
+    Equation (14) without a threshold and with w of either sign, by Newton's method (appendix A).
+
+    Args:
+        rows: (n, d).
+        given: constraints on w x.
+        weight: C, of which the paper's C_q is this over the number of constraints.
+    """
+    costs = np.full(len(given.margins), weight / len(given.margins))
+    contrasts = SignedContrasts(rows, given.near, given.far)
+    return minimize(VectorProblem(contrasts, given.margins, costs, nonnegative=False)).w
+
+
+def _of_pair(
+    levels: NDArray[np.float64],
+    codes: Places,
+    pair: ClassPair,
+    relations: Relations,
+    most: int,
+    generator: np.random.Generator,
+) -> Iterator[Constraints]:
+    equal = bool(levels[pair[0]] == levels[pair[1]])
+    kind = relations.equal if equal else relations.ordered
+    around = _around(levels, pair, relations.surrounding)
+    if kind == "none" or (kind == "quadruplets" and around is None):
+        return
+    less, more = _rows_of(codes, pair, most, generator)
+    same = np.column_stack([less, less])
+    if kind == "pairs" or around is None:
+        margins = np.full(len(less), 0.0 if equal else 1.0)
+        yield Constraints(same, np.column_stack([more, less]), margins)
+        if equal:
+            yield Constraints(same, np.column_stack([less, more]), margins)
+        return
+    far = np.column_stack(
+        [_drawn(codes, around[1], len(less), generator), _drawn(codes, around[0], len(less), generator)]
+    )
+    margins = np.ones(len(less))
+    yield Constraints(np.column_stack([more, less]), far, margins)
+    if equal:
+        yield Constraints(np.column_stack([less, more]), far, margins)
+
+
+def _around(levels: NDArray[np.float64], pair: ClassPair, steps: int) -> tuple[Places, Places] | None:
+    """The classes so many levels below and above two classes, clipped at the last; None where there are none."""
+    steps_of = np.unique(levels)
+    low, high = np.searchsorted(steps_of, levels[list(pair)])
+    if low == 0 or high == len(steps_of) - 1:
+        return None
+    below, above = steps_of[max(low - steps, 0)], steps_of[min(high + steps, len(steps_of) - 1)]
+    return np.flatnonzero(levels == below), np.flatnonzero(levels == above)
+
+
+def _rows_of(codes: Places, pair: ClassPair, most: int, generator: np.random.Generator) -> tuple[Places, Places]:
+    """Every row of the first class beside every row of the second, or so many of these drawn."""
+    first, second = (np.flatnonzero(codes == code) for code in pair)
+    count = len(first) * len(second)
+    chosen = np.arange(count) if count <= most else generator.choice(count, most, replace=False)
+    return first[chosen // max(len(second), 1)], second[chosen % max(len(second), 1)]
+
+
+def _drawn(codes: Places, classes: Places, count: int, generator: np.random.Generator) -> Places:
+    """Rows of some classes, each class as likely as the others."""
+    members = [np.flatnonzero(codes == code) for code in generator.permutation(classes)]
+    members = [one for one in members if len(one)]
+    which = generator.integers(len(members), size=count)
+    found = np.empty(count, np.int64)
+    for at, rows in enumerate(members):
+        found[which == at] = generator.choice(rows, int((which == at).sum()))
+    return found
