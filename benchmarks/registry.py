@@ -11,6 +11,7 @@ MODULES: Mapping[str, str] = {
     "multi-npp": "multi_npp.benchmark",
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",
+    "attributes": "attributes.benchmark",
     "attributes-lmnn": "attributes_lmnn.benchmark",
     "more-less": "more_less.benchmark",
     "fantope-toy": "fantope_toy.benchmark",
