@@ -123,6 +123,7 @@ def gaussian(sample: Sample) -> float:
         solver="eigen", shrinkage=_SHRINKAGE, tol=1e-10, priors=np.full(classes, 1 / classes)
     )
     deviations = sample.rows.std(axis=0)
+    deviations[deviations == 0] = 1.0  # of an attribute that one pair of equal classes gives
     return accuracy(
         model.fit(sample.rows / deviations, sample.codes).predict(sample.queries / deviations), sample.query_codes
     )
