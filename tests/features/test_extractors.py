@@ -129,8 +129,8 @@ def test_unknown_names_list_the_known():
         extractor("colour")
     with pytest.raises(ValueError, match="'sift' has no parameter 'size'; it has: words"):
         extractor("sift", {"size": 3})
-    with pytest.raises(ValueError, match="'gist' has no parameter 'words'; it has none"):
-        extractor("gist", {"words": 3})
+    with pytest.raises(ValueError, match="'color' has no parameter 'words'; it has none"):
+        extractor("color", {"words": 3})
     with pytest.raises(ValueError, match="'vectors' needs dim, such as vectors:dim=512"):
         extractor("vectors")
 

@@ -99,3 +99,21 @@ def test_a_flat_picture_has_no_structure():
     for value in (0, 77, 255):
         row = extractor("gist").row(np.full((50, 70, 3), value, np.uint8))
         assert np.abs(row).max() < 1e-3
+
+
+@pytest.mark.parametrize(("grid", "size"), [(10, 320), (8, 128), (2, 64)])
+def test_a_finer_grid_divides_the_cells_of_a_coarser_one(grid: int, size: int):
+    """The means over a grid's cells are the means of the finer cells that they hold, at any size."""
+    image = np.random.default_rng(5).integers(0, 256, (70, 90, 3), dtype=np.uint8)
+    fine = extractor("gist", {"grid": grid, "size": size}).row(image).reshape(32, grid // 2, 2, grid // 2, 2)
+    coarse = extractor("gist", {"grid": grid // 2, "size": size}).row(image).reshape(32, grid // 2, grid // 2)
+    assert np.allclose(fine.mean(axis=(2, 4)), coarse, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "params", [{"grid": 0}, {"grid": 3}, {"size": 100}, {"size": 8}, {"grid": True}, {"size": "a"}]
+)
+def test_sizes_that_a_grid_does_not_divide_are_refused(params: dict[str, object]):
+    """The message names the parameter and what it may be."""
+    with pytest.raises(ValueError, match=r"gist: (grid|size) must be"):
+        extractor("gist", params)
