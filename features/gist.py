@@ -45,7 +45,7 @@ class Gist(ImageExtractor):
         return SCALES * ORIENTATIONS * self.grid * self.grid
 
     def params(self) -> dict[str, Any]:
-        """``grid``: cells a side, by default 4; ``size``: pixels a side that pictures are resized to, by default 128."""
+        """``grid``: cells a side, 4 by default; ``size``: pixels a side of the resized picture, 128 by default."""
         return {"grid": self.grid, "size": self.size}
 
     def row(self, image: Image) -> Rows:
