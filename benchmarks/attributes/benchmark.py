@@ -18,15 +18,18 @@ import numpy as np
 
 from benchmarks.attributes import report
 from benchmarks.attributes.data import FACES, TRAIN, Pictures, faces, scenes
+from benchmarks.attributes.held_out import HELD_OUT_WEIGHTS, ODDS, held_out
 from benchmarks.attributes.methods import (
     ATTRIBUTE_METHODS,
+    CLASSIFIERS,
     FEATURES,
+    FEATURES_GRID,
     FOLDS,
     LMNN_GRID,
     VOTES,
     WEIGHTS,
     Division,
-    best_weight,
+    Scores,
     classified,
     folds_of,
     gaussian,
@@ -52,8 +55,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "seeds": list(seeds),
         "train": TRAIN,
         "folds": FOLDS,
-        "relations": {name: vars(relations) for name, relations in ATTRIBUTE_METHODS.items()},
-        "grids": {"C": WEIGHTS, "votes": VOTES, "lmnn": list(LMNN_GRID)},
+        "relations": {name: relations and vars(relations) for name, relations in ATTRIBUTE_METHODS.items()},
+        "grids": {"C": WEIGHTS, "votes": VOTES, "lmnn": list(LMNN_GRID), "lmnn of features": list(FEATURES_GRID)},
+        "held out": {"C": HELD_OUT_WEIGHTS, "log odds": ODDS},
         "workers": options.workers,
     }
     jobs = {f"{name} seed {seed}": {"data": name, "seed": seed} for seed in seeds for name in data}
@@ -67,18 +71,27 @@ def run(job: Mapping[str, Any], data: Mapping[str, Pictures]) -> dict[str, Any]:
     train = pictures.split(seed)
     division = Division(pictures, train, np.setdiff1d(np.arange(len(pictures.codes)), train), seed)
     folds = folds_of(pictures, train, seed)
-    found, chosen = classified(division.features, [fold.features for fold in folds])
-    accuracies: dict[str, Any] = {FEATURES: {"accuracy": found, "settings": chosen}}
-    for name, relations in ATTRIBUTE_METHODS.items():
-        weight = best_weight(folds, relations)
-        found, chosen = classified(
-            division.scores(relations, weight), [fold.scores(relations, weight) for fold in folds]
-        )
-        most = division.most_pairs(relations)
-        counts = sorted({min(count, most) for count in PAIRS})
-        curve = {count: gaussian(division.scores(relations, weight, count)) for count in counts}
-        accuracies[name] = {"accuracy": found, "settings": {"C": weight, **chosen}, "curve": curve}
-    return {**job, "methods": accuracies, "seconds": time.perf_counter() - began}
+    figures: dict[str, Any] = {}
+    for name in (FEATURES, *ATTRIBUTE_METHODS):
+        scores = Scores(division, folds, name)
+        found = {classifier: classified(scores, classifier) for classifier in CLASSIFIERS}
+        figures[name] = {
+            "accuracy": {classifier: accuracy for classifier, (accuracy, _) in found.items()},
+            "settings": {classifier: settings for classifier, (_, settings) in found.items()},
+            "curve": _curve(division, name, found["Gaussian"][1]["C"]),
+        }
+    described = held_out(pictures, train, seed)
+    return {**job, "methods": figures, "held out": described, "seconds": time.perf_counter() - began}
+
+
+def _curve(division: Division, name: str, weight: float) -> dict[int, float]:
+    """The accuracy of Gaussians by the number of pairs of classes, where scores are learned from such."""
+    relations = ATTRIBUTE_METHODS.get(name)
+    if relations is None:
+        return {}
+    most = division.most_pairs(relations)
+    counts = sorted({min(count, most) for count in PAIRS})
+    return {count: gaussian(division.scores(relations, weight, count)) for count in counts}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

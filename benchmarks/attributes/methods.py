@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.attributes.data import TRAIN, Pictures
+from engine.learners.attributes import relative
 from engine.learners.attributes.relations import ClassPair, Relations, class_pairs, constraints, direction, usable
 from engine.learners.chain import Chain
 from engine.learners.metrics.lmnn import LMNN
@@ -22,25 +24,28 @@ Rows = NDArray[np.float64]
 Codes = NDArray[np.int64]
 T = TypeVar("T")
 
-RA, RA_ORDERED = "RA", "RA, no equal pairs"
-ATTRIBUTE_METHODS: Mapping[str, Relations] = {
+RA, RA_ORDERED, RA_SQUARED = "RA", "RA, no equal pairs", "RA, squared hinge"
+ATTRIBUTE_METHODS: Mapping[str, Relations | None] = {
+    RA_SQUARED: None,
     RA: Relations("pairs", "pairs"),
     RA_ORDERED: Relations("pairs", "none"),
     **{f"QWSL-{p}": Relations("pairs", "quadruplets", p) for p in (1, 2, 3)},
     **{f"OQWSL-{p}": Relations("quadruplets", "quadruplets", p) for p in (1, 2, 3)},
     "OQWSL + pairs": Relations("both", "quadruplets"),
 }
-"""What each way of learning scores asks of the classes' order."""
+"""What each way of learning scores asks of the classes' order; None: what the learner does without relations."""
 CLASSIFIERS = ("Gaussian", "k-NN", "LMNN", "LMNN-G")
 FEATURES = "features"
 """In place of scores: the features themselves."""
-WEIGHTS = (100.0, 10.0, 1000.0)
+WEIGHTS = (100.0, 30.0, 300.0, 10.0, 1000.0)
 VOTES = (1, 3, 5, 9, 15)
 LMNN_GRID: Sequence[Mapping[str, Any]] = tuple(
-    {"n_neighbors": neighbors, "pull": pull} for neighbors in (3, 9) for pull in (1.0, 3.0)
+    {"n_neighbors": neighbors, "pull": pull} for neighbors in (9, 3) for pull in (1.0, 3.0)
 )
+FEATURES_GRID = tuple({**one, "n_components": count} for count in (50, 20, 8) for one in LMNN_GRID[::2])
 FOLDS = 3
 _SHRINKAGE = 1e-3
+_TOLERANCE = 1e-4
 _ORDERABLE = Relations("quadruplets", "quadruplets")
 
 
@@ -94,11 +99,14 @@ class Division:
         drawn.sort(key=lambda pair: not usable(levels, pair, _ORDERABLE))
         return [pair for pair in drawn if usable(levels, pair, relations)]
 
-    def scores(self, relations: Relations, weight: float, most_pairs: int | None = None) -> Sample:
+    def scores(self, relations: Relations | None, weight: float, most_pairs: int | None = None) -> Sample:
         """Returns the scores of all pictures, learned from so many pairs of classes of each attribute, or from all."""
         rows, components = self._span
         directions = []
         for attribute, levels in enumerate(self._levels):
+            if relations is None:
+                directions.append(relative.direction(rows, levels[self.features.codes], weight, _TOLERANCE))
+                continue
             pairs = self.pairs(attribute, relations)[:most_pairs]
             generator = np.random.default_rng([self.seed, attribute, 1])
             given = constraints(levels, self.features.codes, pairs, relations, TRAIN**2, generator)
@@ -137,37 +145,74 @@ def nearest(sample: Sample, votes: int) -> float:
 
 def under_metric(sample: Sample, **settings: Any) -> Sample:
     """Returns a sample in the space of an LMNN metric of its own."""
-    learner = LMNN(n_components=min(50, sample.rows.shape[1]), **settings).set_params(max_iter=100, tol=1e-3)
+    settings = {"n_components": sample.rows.shape[1], "max_iter": 100, "tol": 1e-3, **settings}
+    learner = LMNN().set_params(**settings)
     learner.fit(sample.rows, sample.codes)
     return Sample(learner.transform(sample.rows), sample.codes, learner.transform(sample.queries), sample.query_codes)
 
 
-def classified(sample: Sample, folds: Sequence[Sample]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Returns the accuracy by classifier, each with the settings that are best on the folds, and these settings."""
-    votes = _best(VOTES, lambda count: _mean(folds, lambda fold: nearest(fold, count)))
-    tried = [[under_metric(fold, **settings) for fold in folds] for settings in LMNN_GRID]
-    points = [(which, count) for which in range(len(LMNN_GRID)) for count in VOTES]
-    which, count = _best(points, lambda point: _mean(tried[point[0]], lambda fold: nearest(fold, point[1])))
-    of_gaussian = _best(range(len(LMNN_GRID)), lambda at: _mean(tried[at], gaussian))
-    metrics = {at: under_metric(sample, **LMNN_GRID[at]) for at in {which, of_gaussian}}
-    found = {
-        "Gaussian": gaussian(sample),
-        "k-NN": nearest(sample, votes),
-        "LMNN": nearest(metrics[which], count),
-        "LMNN-G": gaussian(metrics[of_gaussian]),
-    }
-    return found, {"votes": votes, "lmnn": {**LMNN_GRID[which], "votes": count}, "lmnn-g": LMNN_GRID[of_gaussian]}
+class Scores:
+    """The scores of a split and of the folds of its training pictures, for any C, as they are or under a metric.
+
+    Args:
+        division: of the split.
+        folds: divisions of its training pictures.
+        method: one of ``ATTRIBUTE_METHODS``, or ``FEATURES``, which know no C.
+    """
+
+    def __init__(self, division: Division, folds: Sequence[Division], method: str) -> None:
+        self._division, self._folds, self._method = division, folds, method
+        self._known: dict[tuple[Division, float, int | None], Sample] = {}
+        self.weights: Sequence[float] = WEIGHTS if method != FEATURES else WEIGHTS[:1]
+        self.metrics: Sequence[Mapping[str, Any]] = LMNN_GRID if method != FEATURES else FEATURES_GRID
+
+    def of_split(self, weight: float, metric: int | None) -> Sample:
+        """Returns the split's for a C, under the metric of that number if there is one."""
+        return self._of(self._division, weight, metric)
+
+    def of_folds(self, weight: float, metric: int | None) -> list[Sample]:
+        """Returns the same of every fold."""
+        return [self._of(fold, weight, metric) for fold in self._folds]
+
+    def _of(self, division: Division, weight: float, metric: int | None) -> Sample:
+        key = division, weight, metric
+        if key not in self._known:
+            if metric is not None:
+                self._known[key] = under_metric(self._of(division, weight, None), **self.metrics[metric])
+            elif self._method == FEATURES:
+                self._known[key] = division.features
+            else:
+                self._known[key] = division.scores(ATTRIBUTE_METHODS[self._method], weight)
+        return self._known[key]
+
+
+def classified(scores: Scores, classifier: str) -> tuple[float, dict[str, Any]]:
+    """Returns the accuracy of one of ``CLASSIFIERS`` with the settings that are best on the folds, and these.
+
+    C is chosen first, under the first metric where there is one, and then the metric.
+    """
+    has_metric, votes = "LMNN" in classifier, VOTES if classifier in ("k-NN", "LMNN") else (0,)
+
+    def judged(sample: Sample, count: int) -> float:
+        return nearest(sample, count) if count else gaussian(sample)
+
+    def best(weights: Sequence[float], metrics: Sequence[int | None]) -> tuple[float, int | None, int]:
+        points = list(product(weights, metrics, votes))
+        return _best(
+            points, lambda point: _mean(scores.of_folds(point[0], point[1]), lambda fold: judged(fold, point[2]))
+        )
+
+    weight, metric, count = best(scores.weights, [0 if has_metric else None])
+    if has_metric:
+        weight, metric, count = best([weight], range(len(scores.metrics)))
+    settings = {"C": weight, "votes": count, **({} if metric is None else scores.metrics[metric])}
+    return judged(scores.of_split(weight, metric), count), settings
 
 
 def folds_of(pictures: Pictures, train: Codes, seed: int) -> list[Division]:
     """Returns the training pictures divided anew, each part judged by what the others give."""
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     return [Division(pictures, train[a], train[b], seed) for a, b in splitter.split(train, pictures.codes[train])]
-
-
-def best_weight(folds: Sequence[Division], relations: Relations) -> float:
-    """Returns the C of the attributes whose Gaussian models are best on the folds."""
-    return _best(WEIGHTS, lambda weight: _mean(folds, lambda fold: gaussian(fold.scores(relations, weight))))
 
 
 def _best(values: Sequence[T], score: Callable[[T], float]) -> T:

@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.attributes import benchmark as attributes
-from benchmarks.attributes import methods, report
+from benchmarks.attributes import held_out, methods, report
 from benchmarks.attributes.data import TRAIN, Pictures
 from benchmarks.registry import benchmark
 from engine.spaces.parts import Part
@@ -14,14 +15,15 @@ from engine.spaces.parts import Part
 LEVELS = np.array([[0, 1, 1, 2, 3, 4], [3, 0, 4, 2, 2, 1]], np.float64)
 
 
-def drawn(seed: int = 0, each: int = 36) -> Pictures:
-    """Pictures of six classes whose rows tell two attributes."""
-    generator = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(6), each)
-    rows = generator.normal(0, 0.6, (len(codes), 10))
-    rows[:, :2] += LEVELS.T[codes]
-    names = [str(code) for code in range(6)]
-    return Pictures(name="pubfig", rows=rows, codes=codes, levels=LEVELS, parts=[Part(6), Part(4)], names=names)
+def drawn(levels: NDArray[np.float64] = LEVELS, noise: float = 0.6, each: int = 36) -> Pictures:
+    """Pictures of classes whose rows tell two attributes."""
+    generator = np.random.default_rng(0)
+    classes = levels.shape[1]
+    codes = np.repeat(np.arange(classes), each)
+    rows = generator.normal(0, noise, (len(codes), 10))
+    rows[:, :2] += levels.T[codes]
+    names = [str(code) for code in range(classes)]
+    return Pictures(name="pubfig", rows=rows, codes=codes, levels=levels, parts=[Part(6), Part(4)], names=names)
 
 
 @pytest.fixture
@@ -61,6 +63,8 @@ def test_the_report_has_both_papers_and_our_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(attributes, "faces", lambda folder: drawn())
     monkeypatch.setattr(methods, "WEIGHTS", (100.0,))
     monkeypatch.setattr(methods, "LMNN_GRID", methods.LMNN_GRID[:1])
+    monkeypatch.setattr(methods, "FEATURES_GRID", methods.FEATURES_GRID[-1:])
+    monkeypatch.setattr(held_out, "HELD_OUT_WEIGHTS", (100.0,))
     monkeypatch.setattr(attributes, "PAIRS", (1, 5))
     out = tmp_path / "out.json"
     arguments = ["--data", tmp_path, "--sets", "pubfig", "--json", out, "--report", tmp_path, "--trials", 2]
@@ -70,5 +74,29 @@ def test_the_report_has_both_papers_and_our_figures(tmp_path, monkeypatch):
     assert "| Q+Pwise | LMNN |" in text
     assert "77.6" in text
     assert "gain over RA, points, paired" in text
+    assert "| places are uncertain | odds chosen by held-out classes |" in text
+    assert set(document["trials"][0]["held out"]) == set(held_out.RULES)
     assert report.headline(document)[2] == "77.6"
     assert (tmp_path / "attributes.png").stat().st_size > 1000
+
+
+def test_c_is_chosen_for_each_classifier(division: methods.Division):
+    """From those that are tried, by the folds alone: the split is looked at once, with what was chosen."""
+    pictures = drawn()
+    folds = methods.folds_of(pictures, pictures.split(3), 3)
+    for classifier in methods.CLASSIFIERS:
+        scores = methods.Scores(division, folds, methods.RA_SQUARED)
+        accuracy, settings = methods.classified(scores, classifier)
+        assert settings["C"] in methods.WEIGHTS
+        assert ("pull" in settings) == ("LMNN" in classifier)
+        assert accuracy > 0.5
+
+
+def test_held_out_classes_are_told_where_places_are_uncertain():
+    """Far above chance, as the others are, with odds that classes held out of the training pictures chose."""
+    levels = np.array([[0, 1, 2, 3, 4, 5, 6, 7], [3, 0, 5, 7, 2, 6, 1, 4]], np.float64)
+    pictures = drawn(levels, noise=0.3)
+    found = held_out.held_out(pictures, pictures.split(3), 3)
+    shares = found[held_out.UNCERTAIN][held_out.CHOSEN]
+    assert shares["held_out"] > 0.5
+    assert shares["seen"] > 0.5

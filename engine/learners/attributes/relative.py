@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from engine.learners.attributes import relations as of_classes
-from engine.learners.attributes.described import place_between
+from engine.learners.attributes.described import log_densities, place_between, spread_between
 from engine.learners.attributes.ordering import LocalLoss, Ordering
 from engine.learners.attributes.relations import Relations
 from engine.learners.base import LinearLearner, Rows, SeparateLearner
@@ -55,6 +55,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         classes_: (K,) the classes.
         orderings_: (K, m) their numbers.
         places_: list of (K, m) arrays, one per view: the classes' mean scores, NaN where none of a class has the view.
+        covariances_: list of (m, m) arrays, one per view: of the scores within a class.
         names_: (m,) the names of the attributes, or none.
 
     Raises:
@@ -91,10 +92,16 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
             self._direction(span.rows / scale, codes, attribute, view) for attribute in range(self.orderings_.shape[1])
         ]
         scores = span.rows @ np.array(directions).T / scale
-        places = np.full(self.orderings_.shape, np.nan)
-        for code in np.unique(codes):
+        places, present = np.full(self.orderings_.shape, np.nan), np.unique(codes)
+        for code in present:
             places[code] = scores[codes == code].mean(axis=0)
-        return {"weights_": span.lifted(np.array(directions)) / scale, "means_": mean, "places_": places}
+        gaps = scores - places[codes]
+        return {
+            "weights_": span.lifted(np.array(directions)) / scale,
+            "means_": mean,
+            "places_": places,
+            "covariances_": gaps.T @ gaps / max(len(gaps) - len(present), 1),
+        }
 
     def _direction(self, rows: Rows, codes: NDArray[np.intp], attribute: int, view: int) -> NDArray[np.float64]:
         """The direction of one attribute, (d,)."""
@@ -116,14 +123,63 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         Raises:
             ValueError: for a class that neither rows nor orderings are of; it names those that some are of.
         """
-        numbers = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
-        numbers |= {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
+        numbers, seen = self._numbers(), self._seen(view)
         if name not in numbers:
             raise ValueError(f"there is no class {name!r}; there are: {', '.join(numbers)}")
-        places = self.places_[view]
-        known = np.isfinite(places).all(axis=1)
-        own = np.flatnonzero((self.classes_.astype(str) == name) & known)
-        return places[own[0]] if len(own) else place_between(numbers[name], self.orderings_[known], places[known])
+        return seen[name] if name in seen else place_between(numbers[name], *self._levels_and_places(view))
+
+    def classify(self, rows: ArrayLike, view: int = 0, log_odds: float = 0.0) -> NDArray[np.str_]:
+        """Returns the likeliest classes of rows, (n,), among those with rows and those that orderings alone describe.
+
+        A class's scores are normal. Those of classes with rows share a covariance. Of a described one nothing is known
+        of how scores vary together, and its place is uncertain: the variances are those of the others, and of the place
+        (:func:`~engine.learners.attributes.described.spread_between`).
+
+        Args:
+            rows: (n, d_view).
+            view: which view they are of.
+            log_odds: added to the logarithm of described classes' densities. The scores were learned to tell the
+                others, which is why these are found too often (Chao, Changpinyo, Gong and Sha, "An empirical study and
+                analysis of generalized zero-shot learning", ECCV 2016). Choose it by holding classes out.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: for NaN or a wrong width, or an unknown view.
+        """
+        seen, densities = self._seen(view), self.class_densities(rows, view)
+        found = [density + (0.0 if name in seen else log_odds) for name, density in densities.items()]
+        return np.asarray(np.array(list(densities))[np.argmax(found, axis=0)])
+
+    def class_densities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
+        """Returns the logarithms of the densities, (n,) by class, that ``classify`` compares, up to a constant.
+
+        Args, raises: as ``classify``.
+        """
+        scores = np.asarray(self.transform(rows, view=view), dtype=np.float64)
+        within, seen, known = self.covariances_[view], self._seen(view), self._levels_and_places(view)
+        found = {}
+        for name, amounts in self._numbers().items():
+            if name in seen:
+                found[name] = log_densities(scores, seen[name], within)
+            else:
+                uncertain = np.diag(within.diagonal() + spread_between(amounts, *known))
+                found[name] = log_densities(scores, place_between(amounts, *known), uncertain)
+        return found
+
+    def _numbers(self) -> dict[str, ArrayLike]:
+        """How much of each attribute all classes have, by name."""
+        numbers: dict[str, ArrayLike] = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
+        return numbers | {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
+
+    def _seen(self, view: int) -> dict[str, NDArray[np.float64]]:
+        """The mean scores of classes that have rows of a view, by name."""
+        places = zip(map(str, self.classes_), self.places_[view], strict=True)
+        return {name: place for name, place in places if np.isfinite(place).all()}
+
+    def _levels_and_places(self, view: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How much of each attribute classes that have rows of a view have, and their mean scores."""
+        known = np.isfinite(self.places_[view]).all(axis=1)
+        return self.orderings_[known], self.places_[view][known]
 
     def _checked_names(self) -> tuple[str, ...]:
         count = self.orderings_.shape[1]

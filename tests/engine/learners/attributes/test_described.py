@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.learners.attributes.described import place_between
+from engine.learners.attributes.described import place_between, spread_between
 from engine.learners.attributes.relative import RelativeAttributes
 
 SEEN, MEANS = np.array([[0.0], [2.0], [2.0], [4.0]]), np.array([[-3.0], [0.0], [1.0], [2.5]])
@@ -42,3 +42,26 @@ def test_a_class_that_a_view_lacks_is_placed_by_its_order() -> None:
     whole.places_[0][1] = np.nan
     low, high = (whole.place_of_class(name)[0] for name in "ac")
     np.testing.assert_allclose(whole.place_of_class("b"), [(low + high) / 2])
+
+
+def test_the_spread_is_wider_the_less_is_known() -> None:
+    """Narrowest beside a seen class that has as much, wider between two, widest beyond all."""
+    equal, between, beyond = (spread_between([amount], SEEN, MEANS)[0] for amount in (2, 1, 5))
+    assert 0 < equal < between < beyond
+
+
+def test_rows_are_told_among_seen_and_described_classes() -> None:
+    """A class without rows is found where odds are even, more often at higher odds, and never at none."""
+    levels = {"a": (0, 1), "b": (1, 0), "c": (2, 3), "d": (3, 4), "e": (4, 2)}
+    rng = np.random.default_rng(2)
+    labels = np.repeat(list(levels), 40)
+    rows = np.repeat(list(levels.values()), 40, axis=0) + rng.normal(0, 0.1, (200, 2))
+    seen = labels != "c"
+    learner = RelativeAttributes(orderings=levels).fit(rows[seen], labels[seen])
+    shares = [np.mean(learner.classify(rows[~seen], log_odds=odds) == "c") for odds in (-1e6, 0.0, 4.0, 1e6)]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
+    assert shares[2] > 0.5
+    assert np.mean(learner.classify(rows[seen], log_odds=4.0) == labels[seen]) > 0.8
+    restored = RelativeAttributes.from_state(learner.to_state())
+    np.testing.assert_array_equal(restored.classify(rows), learner.classify(rows))
