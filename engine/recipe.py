@@ -75,7 +75,8 @@ class Recipe:
     tune: Tune | None = None
     """How the settings that are not given are chosen; None: they are the learner's defaults."""
     constraints: "ItemComparisons | None" = None
-    """What a metric is learned from, of one kind or several; None: what the learner draws, from labels as a rule."""
+    """What a metric is learned from, of one kind or several; None: what the learner draws, from labels as a rule. For
+    attributes pairs of items in their order, each in the notion of one (``Comparisons``)."""
     taxonomy: "Taxonomy | None" = None
     """A tree whose leaves are the labels, for a metric by which siblings are nearer than other classes."""
     answers: bool = False

@@ -1,63 +1,125 @@
-"""Orderings files: of which attribute which classes have more than which, in lines that people write."""
+"""Orderings files: of which attribute which classes and items have more than which, in lines that people write."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InvalidInputError
+import numpy as np
 
-LESS, SAME = "<", "~"
+from engine.comparisons import ItemComparisons, check_notion
+from engine.errors import InvalidInputError
+from engine.learners.comparisons import Comparisons
+
+LESS, SAME, ITEMS = "<", "~", "items:"
 _EXAMPLE = "natural: tallbuilding < insidecity ~ street < highway"
 _RELATION = re.compile(f"([{LESS}{SAME}])")
 
+_Levels = list[list[str]]
+"""Names by level, the least first."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Orderings:
-    """How much of each attribute each class has, as the settings of the learner ``attributes``.
+    """How much of each attribute each class has, and items, as the learner ``attributes`` takes them.
 
     Attributes:
         names: of the attributes.
-        levels: by class, how much of each attribute it has; only the order of the numbers means something.
+        levels: by class, how much of each attribute it has; only the order of the numbers means something. Of an
+            attribute that orders no classes all have as much.
+        items: pairs of items, each in the notion of an attribute: similar ones have as much of it, of others the second
+            has more. None where no items are ordered.
     """
 
     names: tuple[str, ...]
     levels: Mapping[str, tuple[int, ...]]
+    items: ItemComparisons | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return them as the learner's settings, JSON values."""
-        return {"orderings": {name: list(levels) for name, levels in self.levels.items()}, "names": list(self.names)}
+        """Return what they say of classes as the learner's settings, JSON values."""
+        levels = {name: list(levels) for name, levels in self.levels.items()}
+        return ({"orderings": levels} if levels else {}) | {"names": list(self.names)}
 
 
 def read_orderings(path: Path | str) -> Orderings:
     """Return the orderings of a text file in UTF-8: a line for each attribute, from the class with the least of it.
 
     A line is ``attribute: class < class ~ class``, with ``~`` between classes that have as much; what follows ``#`` is
-    a comment. Classes may be named that have no items: they are known by the orderings alone.
+    a comment. Classes may be named that have no items: they are known by the orderings alone. Lines
+    ``attribute: items: key < key ~ key`` order items, beside the classes or in their place, and an attribute may have
+    several: every two items of a line are a pair.
 
     Raises InvalidInputError for a file that cannot be read or has no orderings, and for a line that has another form,
-    names an attribute or a class twice, or misses a class that another line has.
+    names a class or an item twice, orders classes where another does, misses a class that another line has, or
+    contradicts another of items.
     """
-    chains: dict[str, list[list[str]]] = {}
-    lines: dict[str, int] = {}
+    chains: dict[str, tuple[int, _Levels]] = {}
+    of_items: dict[str, list[tuple[int, _Levels]]] = {}
+    names: dict[str, None] = {}
     for line, text in _lines(Path(path)):
         name, colon, chain = text.partition(":")
-        name = name.strip()
+        name, chain = name.strip(), chain.strip()
         if not colon or not name:
             raise _error(path, line, f"an ordering is like {_EXAMPLE!r}, not {text!r}")
+        names[name] = None
+        if chain.startswith(ITEMS):
+            of_items.setdefault(name, []).append((line, _levels(path, line, chain.removeprefix(ITEMS), "item")))
+            continue
         if name in chains:
-            raise _error(path, line, f"{name!r} is ordered in line {lines[name]} already")
-        chains[name], lines[name] = _levels(path, line, chain), line
-    if not chains:
+            raise _error(path, line, f"{name!r} is ordered in line {chains[name][0]} already")
+        chains[name] = line, _levels(path, line, chain, "class")
+    if not names:
         raise InvalidInputError(f"{path} holds no orderings; a line is like {_EXAMPLE!r}")
-    classes = list(dict.fromkeys(one for levels in chains.values() for level in levels for one in level))
-    for name, levels in chains.items():
-        if missing := set(classes) - {one for level in levels for one in level}:
-            absent = ", ".join(one for one in classes if one in missing)
-            raise _error(path, lines[name], f"{name!r} leaves out {absent}, which another attribute orders")
-    places = [{one: place for place, level in enumerate(levels) for one in level} for levels in chains.values()]
-    return Orderings(tuple(chains), {one: tuple(of[one] for of in places) for one in classes})
+    return Orderings(tuple(names), _class_levels(path, list(names), chains), _item_pairs(path, of_items))
+
+
+def _class_levels(
+    path: Path | str, names: Sequence[str], chains: Mapping[str, tuple[int, _Levels]]
+) -> dict[str, tuple[int, ...]]:
+    """Return how much of each attribute each class has."""
+    places = {
+        name: {one: place for place, level in enumerate(levels) for one in level}
+        for name, (_, levels) in chains.items()
+    }
+    classes = dict.fromkeys(one for of in places.values() for one in of)
+    for name, of in places.items():
+        if absent := ", ".join(one for one in classes if one not in of):
+            raise _error(path, chains[name][0], f"{name!r} leaves out {absent}, which another attribute orders")
+    return {one: tuple(places[name][one] if name in places else 0 for name in names) for one in classes}
+
+
+def _item_pairs(path: Path | str, of_items: Mapping[str, list[tuple[int, _Levels]]]) -> ItemComparisons | None:
+    """Return every two items of each line, the one with less first; a pair that several lines state is one."""
+    found: dict[tuple[str, frozenset[str]], tuple[int, tuple[str, str], bool]] = {}
+    for name, chains in of_items.items():
+        for line, levels in chains:
+            try:
+                check_notion(name)
+            except InvalidInputError as error:
+                raise _error(path, line, f"an attribute that orders items is a notion: {error}") from None
+            for pair, same in _pairs(levels):
+                first, known, equal = found.setdefault((name, frozenset(pair)), (line, pair, same))
+                if equal != same or (not same and known != pair):
+                    raise _error(path, line, f"{pair[0]} and {pair[1]} are ordered otherwise in line {first}")
+    if not found:
+        return None
+    keys = {key: place for place, key in enumerate(dict.fromkeys(key for _, pair, _ in found.values() for key in pair))}
+    comparisons = Comparisons(
+        np.array([[keys[key] for key in pair] for _, pair, _ in found.values()], np.int64),
+        similar=np.array([same for *_, same in found.values()]),
+        notions=np.array([name for name, _ in found]),
+    )
+    return ItemComparisons(tuple(keys), comparisons, np.array([line for line, *_ in found.values()], np.int64))
+
+
+def _pairs(levels: _Levels) -> Iterator[tuple[tuple[str, str], bool]]:
+    """Yield every two items, the one with less first, and whether both have as much."""
+    for level in levels:
+        yield from ((pair, True) for pair in combinations(level, 2))
+    for lower, higher in combinations(levels, 2):
+        yield from ((pair, False) for pair in product(lower, higher))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -73,22 +135,22 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield line, said
 
 
-def _levels(path: Path | str, line: int, chain: str) -> list[list[str]]:
-    """Return the classes of a chain by level, the least first."""
+def _levels(path: Path | str, line: int, chain: str, what: str) -> _Levels:
+    """Return the classes or items of a chain by level, the least first."""
     parts = [part.strip() for part in _RELATION.split(chain)]
-    levels: list[list[str]] = [[]]
+    levels: _Levels = [[]]
     seen: set[str] = set()
     for name, relation in zip(parts[::2], ["", *parts[1::2]], strict=True):
         if not name:
-            raise _error(path, line, f"a class is missing beside {relation or parts[1] if len(parts) > 1 else ':'!r}")
+            raise _error(path, line, f"there is no {what} beside {relation or parts[1] if len(parts) > 1 else ':'!r}")
         if name in seen:
-            raise _error(path, line, f"the class {name!r} is named twice")
+            raise _error(path, line, f"the {what} {name!r} is named twice")
         seen.add(name)
         if relation == LESS:
             levels.append([])
         levels[-1].append(name)
-    if len(levels) < 2:
-        raise _error(path, line, f"no class has less than another: put {LESS!r} between those that differ")
+    if len(seen) < 2 or (len(levels) < 2 and what == "class"):
+        raise _error(path, line, f"no {what} has less than another: put {LESS!r} between those that differ")
     return levels
 
 

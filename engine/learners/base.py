@@ -245,13 +245,14 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         if given.neighbors is not None and not self.capabilities.takes_neighbors:
             raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
-        if given.comparisons is not None and not self.capabilities.takes_comparisons:
+        can = self.capabilities
+        if given.comparisons is not None and not (can.takes_comparisons or can.orders_items):
             raise ValueError("comparisons of items are for learners that take them, such as fantope or lmnn")
-        if not self.capabilities.takes_taxonomy:
+        if not can.takes_taxonomy:
             refuse_taxonomy(self.name, given)
-        if not self.capabilities.notions:
+        if not (can.notions or can.orders_items):
             refuse_notions(self.name, given)
-        others = (given.neighbors, given.comparisons, given.notion_classes)
+        others = (given.neighbors, None if can.orders_items else given.comparisons, given.notion_classes)
         return self.needs_labels and all(one is None for one in others)
 
     def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:

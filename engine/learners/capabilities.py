@@ -18,6 +18,8 @@ class Capabilities:
     """It can learn from lists of similar items in place of labels."""
     takes_comparisons: bool = False
     """It can learn from comparisons of items in place of labels."""
+    orders_items: bool = False
+    """It can learn from pairs of items in the order of an attribute, beside labels."""
     takes_taxonomy: bool = False
     """It can learn from a tree of its classes, too."""
     notions: bool = False
@@ -63,6 +65,7 @@ def composed(steps: Sequence[Capabilities]) -> Capabilities:
         multilabel=all(step.multilabel for step in steps if step.needs_labels),
         takes_neighbors=bool(steps) and steps[main_position(steps)].takes_neighbors,
         takes_comparisons=any(step.takes_comparisons for step in steps),
+        orders_items=any(step.orders_items for step in steps),
         takes_taxonomy=any(step.takes_taxonomy for step in steps),
         notions=next((step.notions for step in reversed(steps) if step.takes_comparisons or step.notions), False),
         adds_views=all(step.adds_views for step in steps),

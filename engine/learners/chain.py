@@ -157,7 +157,7 @@ class Chain(MultiViewLearner):
         return replace(
             given,
             neighbors=given.neighbors if step.takes_neighbors else None,
-            comparisons=given.comparisons if step.takes_comparisons and not later else None,
+            comparisons=given.comparisons if step.orders_items or (step.takes_comparisons and not later) else None,
             taxonomy=given.taxonomy if step.takes_taxonomy else None,
             notion_classes=given.notion_classes if step.notions else None,
             shared_space=Chain(self.steps[:number]).capabilities.cross_view,

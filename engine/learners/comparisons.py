@@ -20,7 +20,8 @@ class Comparisons:
     Attributes:
         items: (n, t) int64: pairs; triplets (a, b, c), of which a is nearer to b than to c; or quadruplets
             (a, b, c, d), of which a and b are nearer to each other than c and d.
-        similar: (n,) bool, whether a pair is similar; None for triplets and quadruplets.
+        similar: (n,) bool, whether a pair is similar; None for triplets and quadruplets. In the notion of an attribute
+            that items are ordered by: whether both have as much of it, else the second has more.
         weights: (n,) float64, what a violation costs; None: 1.
         margins: (n,) float64, of triplets and quadruplets, in squared distance; None: the learner's own.
         notions: (n,) names or numbers: in what sense each was made ("by the head"); None: all in one.

@@ -127,15 +127,15 @@ def neighbor_matrix(neighbors: Any, count: int) -> Any:
     return neighbors
 
 
-def shared_classes(labels: NDArray[Any]) -> NDArray[Any]:
+def shared_classes(labels: NDArray[Any], least: int = 2) -> NDArray[Any]:
     """Returns the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
 
     Raises:
-        ValueError: if there are fewer than two.
+        ValueError: if there are fewer than ``least``, which is 2 at most.
     """
     names, counts = np.unique(labels, return_counts=True)
     classes: NDArray[Any] = names[counts > 1]
-    if len(classes) < 2:
+    if len(classes) < least:
         raise ValueError(f"the labels have {len(classes)} class of two or more rows; at least 2 classes are needed")
     return classes
 

@@ -108,7 +108,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     given.
     """
     can, learner = pipeline.capabilities, pipeline.steps[-1].name
-    if training.constraints is not None and not can.takes_comparisons:
+    if training.constraints is not None and not (can.takes_comparisons or can.orders_items):
         raise InvalidInputError(
             f"{learner} does not learn from constraints: take a learner that does, one of {learners_of_comparisons()}"
         )

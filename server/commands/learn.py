@@ -1,6 +1,6 @@
 """Commands that make and choose spaces: train, assign, activate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,9 @@ from server.commands.option_groups import flags_given
 from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
+    from engine.comparisons import ItemComparisons
     from engine.info import SpaceInfo
+    from engine.ingest.orderings_file import Orderings
     from engine.recipe import Pair, Recipe, Tune
 
 
@@ -61,7 +63,8 @@ class RecipeOptions:
         Path | None,
         typer.Option(
             metavar="FILE.txt",
-            help="To learn scores of attributes: lines of attribute: class < class ~ class, the least first.",
+            help="To learn scores of attributes: lines of attribute: class < class ~ class, the least first, or of "
+            "attribute: items: key < key ~ key.",
         ),
     ] = None
     taxonomy: TaxonomyOption = None
@@ -96,12 +99,13 @@ class RecipeOptions:
         """The recipe of these options; what is not given stays at the recipe's own default."""
         from engine.recipe import Recipe
 
+        orderings = self._orderings()
         fields: dict[str, Any] = {
             "spec": self.learner or ("attributes" if self.orderings else None),
             "dim": self.dim,
-            "settings": {**settings(self.settings, "--set"), **self._orderings()},
+            "settings": {**settings(self.settings, "--set"), **(orderings.settings() if orderings else {})},
             "pairs": self._pairs(),
-            "constraints": read_constraints(self.constraints, self.constraint_weights),
+            "constraints": self._comparisons(orderings),
             "taxonomy": read_tree(self.taxonomy),
             "answers": self.answers,
             "tune": self._tune(),
@@ -119,15 +123,22 @@ class RecipeOptions:
 
         return read_pairs(self.pairs)
 
-    def _orderings(self) -> dict[str, Any]:
-        """The settings of the learner of attributes that a file of orderings states."""
+    def _comparisons(self, orderings: "Orderings | None") -> "ItemComparisons | None":
+        """The comparisons of files of constraints, and those of items in orderings."""
+        found = read_constraints(self.constraints, self.constraint_weights)
+        if orderings is None or orderings.items is None:
+            return found
+        return orderings.items if found is None else replace(orderings.items, others=found.sets)
+
+    def _orderings(self) -> "Orderings | None":
+        """What a file of orderings states for the learner of attributes."""
         if self.orderings is None:
-            return {}
+            return None
         if self.learner and self.learner.rpartition(",")[2].strip() != "attributes":
             raise typer.BadParameter(f"--orderings is for the learner attributes, not for {self.learner}")
         from engine.ingest.orderings_file import read_orderings
 
-        return read_orderings(self.orderings).settings()
+        return read_orderings(self.orderings)
 
     def _tune(self) -> "Tune | None":
         if not self.tune:

@@ -2,11 +2,13 @@
 
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner, rows
+from numpy.typing import NDArray
 from terminal import BACKENDS, done, reached, run, told
 
 from engine.home import Home
@@ -139,6 +141,69 @@ def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: P
     refused = run("train", "animals", "--views", "view", "--orderings", path, "--learner", "cca", *where)
     assert refused.exit_code != 0
     assert "--orderings is for the learner attributes" in refused.output
+
+
+def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], tmp_path: Path) -> None:
+    """An attribute that no class is ordered by is learned from pairs of items alone."""
+    path, total = tmp_path / "orderings.txt", len(CLASSES) * EACH
+    chains = "".join(f"height: items: {chain}\n" for chain in item_chains("height", np.arange(total)))
+    path.write_text(f"width: ant < bee < cat < dog < elk\n{chains}", encoding="utf-8")
+    made = told("train", "animals", "--views", "view", "--orderings", path, "--space", "items", *where)
+    assert (made["axes"], made["constraints"]["used"]) == (["width", "height"], {"view": total})
+    listed = hits(where, "--space", "items", "--sort-by", "height", "-k", 1000)
+    heights = dict(zip(CLASSES, LEVELS["height"], strict=True))
+    levels = [heights[hit["key"].partition("/")[0]] for hit in listed]
+    assert np.corrcoef(levels, [hit["scores"]["height"] for hit in listed])[0, 1] > 0.9
+    again = done("train", "animals", "--views", "view", "--orderings", path, "--holdout", ".3", *where)
+    assert f"of {total} pairs; " in " ".join(again.split())
+    done("evaluate", "animals", "--view", "view", "--refit", *where)
+
+
+def test_orderings_of_items_need_no_labels(where: list[str], tmp_path: Path) -> None:
+    """Of items that nobody labelled, also where some of them are in no line."""
+    done("create", "bare", "--views", "view=vectors:dim=6", *where)
+    keys = [key(at) for at in range(len(CLASSES) * EACH)]
+    np.savez(tmp_path / "rows.npz", keys=keys, vectors=rows())
+    done("index", "bare", "--view", "view", "--vectors", tmp_path / "rows.npz", *where)
+    chains = item_chains("width", np.arange(0, len(keys), 2))
+    (tmp_path / "orderings.txt").write_text("".join(f"width: items: {chain}\n" for chain in chains), encoding="utf-8")
+    done("train", "bare", "--views", "view", "--orderings", tmp_path / "orderings.txt", *where)
+    (found,) = told("search", "bare", "--view", "view", "--sort-by", "width", "-k", 1000, *where)["results"]
+    levels = [WIDTH[hit["key"].partition("/")[0]] for hit in found["hits"]]
+    assert len(levels) == len(keys)
+    assert np.corrcoef(levels, [hit["scores"]["width"] for hit in found["hits"]])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("width: items: ant/00 < fox/00", "constraints, line 1: there is no item 'fox/00'"),
+        ("width: items: ant/00 < elk/00\nwidth: items: elk/00 ~ ant/00", "ordered otherwise in line 1"),
+        ("width: items: ant/00 < rowless", "view 'view' has nothing to learn from"),
+    ],
+)
+def test_items_that_cannot_be_ordered_are_named(where: list[str], tmp_path: Path, text: str, message: str) -> None:
+    done("create", "two", "--views", "view=vectors:dim=6", "--views", "other=vectors:dim=6", *where)
+    for view, keys in (("view", ["ant/00", "elk/00"]), ("other", ["rowless", "elk/00"])):
+        np.savez(tmp_path / "rows.npz", keys=keys, vectors=rows()[:2])
+        done("index", "two", "--view", view, "--vectors", tmp_path / "rows.npz", *where)
+    (tmp_path / "orderings.txt").write_text(text, encoding="utf-8")
+    result = run("train", "two", "--views", "view", "--orderings", tmp_path / "orderings.txt", *where)
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def item_chains(attribute: str, numbers: NDArray[np.intp]) -> list[str]:
+    """Chains of three items of different classes or two of one, three pairs for three items."""
+    order = np.random.default_rng(0).permutation(numbers)
+    levels = dict(zip(CLASSES, LEVELS[attribute], strict=True))
+    found = []
+    for three in order.reshape(-1, 3):
+        names = sorted(map(key, three), key=lambda one: levels[one.partition("/")[0]])
+        amounts = [levels[one.partition("/")[0]] for one in names]
+        signs = ["~" if one == other else "<" for one, other in pairwise(amounts)]
+        found.append(f"{names[0]} {signs[0]} {names[1]} {signs[1]} {names[2]}")
+    return found
 
 
 def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(

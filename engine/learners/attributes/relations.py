@@ -96,7 +96,9 @@ def constraints(
     return Constraints(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float64]:
+def direction(
+    rows: Rows, given: Constraints, weight: float, counts: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Returns the w, (d,), that minimises |w|^2 / 2 plus ``weight`` times the mean Huber loss of the constraints.
 
     Equation (14) without a threshold and with w of either sign, by Newton's method (appendix A).
@@ -105,8 +107,10 @@ def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float
         rows: (n, d).
         given: constraints on w x.
         weight: C, of which the paper's C_q is this over the number of constraints.
+        counts: (n,) how often each constraint counts; None: once.
     """
-    costs = np.full(len(given.margins), weight / len(given.margins))
+    counts = np.ones(len(given.margins)) if counts is None else counts
+    costs = weight * counts / counts.sum()
     contrasts = SignedContrasts(rows, given.near, given.far)
     return minimize(VectorProblem(contrasts, given.margins, costs, nonnegative=False)).w
 

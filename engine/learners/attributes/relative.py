@@ -10,14 +10,24 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from engine.learners.attributes import relations as of_classes
 from engine.learners.attributes.described import log_densities, place_between, spread_between
-from engine.learners.attributes.ordering import LocalLoss, Ordering
+from engine.learners.attributes.item_pairs import (
+    ItemPairs,
+    Local,
+    Loss,
+    counted,
+    loss_of,
+    pairs_by_attribute,
+    with_constraints,
+)
+from engine.learners.attributes.ordering import Ordering
 from engine.learners.attributes.relations import Relations
 from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
+from engine.learners.comparisons import AnyComparisons
 from engine.learners.settings import Arrays, Positive, Seed, Tolerance, group
 from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from engine.learners.supervision import Supervision, shared_classes
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
 _MOST_OF_PAIR = 1_000  # pairs of rows that two classes give at most
@@ -36,6 +46,11 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     sums, so that C means the same for any number of rows. Rows alone in their class, as unlabelled items are, are left
     out. Rows are centred and divided by their root mean square length first.
 
+    Pairs of items that people ordered, the paper's images, are taken into the mean beside those of classes: comparisons
+    (:class:`~engine.learners.supervision.Supervision`) of pairs, each in the notion of an attribute. Of similar ones
+    both have as much of it, of others the second has more. An attribute of which all classes have as much is learned
+    from items alone.
+
     With other ``relations`` than pairs: the mean Huber loss of constraints on pairs and quadruplets of rows (Law, Thome
     and Cord, IJCV 2017, equations 14, 25 and 26), of at most 1,000 pairs of rows of every two classes.
 
@@ -43,10 +58,12 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         C: weight of the pairs.
         orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
             equal ones mean as much. Classes are matched by their text; those without rows are described by their
-            numbers alone. None: every class is an attribute of its own,
-            which it has and the others have not.
-        names: of the attributes, in their order; None: the classes' where each is an attribute, else they have none.
+            numbers alone. None: every class is an attribute of its own, which it has and the others have not; where
+            pairs of items are given, classes have no order.
+        names: of the attributes, in their order; None: the classes' where each is an attribute, the notions' where
+            items alone are ordered, else they have none.
         relations: what the order of two classes asks of their rows' scores; None: ``Relations()``, pairs alone.
+        item_weight: how often a pair of items that were ordered counts, beside a pair of rows whose classes were.
         tol: a solution's gradient is at most this share of that at zero, where pairs alone are asked for.
         random_state: draws the rows of quadruplets.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
@@ -60,12 +77,14 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
-            class without an ordering, orderings of different lengths or with NaN, or an attribute that no two classes
-            differ in.
+            class without an ordering, orderings of different lengths or with NaN, an attribute that neither two
+            classes nor two items differ in, or comparisons that are not pairs in the notions of attributes.
     """
 
     name = "attributes"
-    capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="C")
+    capabilities = Capabilities(
+        cross_view=True, needs_labels=True, orders_items=True, adds_views=True, main_parameter="C"
+    )
 
     groups: ClassVar[Mapping[str, Any]] = {"relations": Relations()}
 
@@ -73,29 +92,49 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     orderings: Annotated[Mapping[Any, ArrayLike], Arrays(1, _ORDERINGS)] | None = None
     names: Sequence[str] | None = None
     relations: Relations | None = None
+    item_weight: Positive = 1.0
     tol: Tolerance = 1e-4
     random_state: Seed = 0
     view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_ = shared_classes(given.classes)
-        self.orderings_ = self._checked_orderings()
-        self.names_ = self._checked_names()
+        self.classes_ = shared_classes(given.classes, 2 if given.comparisons is None else 0)
+        self.names_ = self._found_names(given.comparisons)
+        self.orderings_ = self._checked_orderings(given.comparisons)
+        self._check_names()
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        checkpoint()
+        present = given.mask[:, view]
+        rows, labels, said = views[view][present], np.asarray(given.classes)[present], given.comparisons
+        known = chosen = np.flatnonzero(np.isin(labels, self.classes_))
+        of_items = [ItemPairs.none()] * self.orderings_.shape[1]
+        if said is not None:
+            said = counted(said.among(present, len(present)))
+            # Rows of classes come first; others are there because people ordered them.
+            named = np.concatenate([one.items.ravel() for one in said.sets])
+            chosen = np.concatenate([known, np.setdiff1d(named, known)])
+            of_items = pairs_by_attribute(said.among(chosen, len(rows)), self.names_, self.item_weight)
+        codes = np.searchsorted(self.classes_, labels[known])
+        return self._fit_pairs(rows[chosen], codes, of_items, view)
+
+    def _fit_pairs(self, rows: Rows, codes: NDArray[np.intp], pairs: Sequence[ItemPairs], view: int) -> dict[str, Any]:
+        """Returns the fitted attributes of a view; the first of its rows are of classes, and ``pairs`` are of all."""
+        if not len(rows):
+            raise ValueError("none of the items that were ordered has the view")
         mean = rows.mean(axis=0)
         span = Span.of(rows - mean)
         scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
         directions = [
-            self._direction(span.rows / scale, codes, attribute, view) for attribute in range(self.orderings_.shape[1])
+            self._direction(span.rows / scale, codes, of_items, (view, attribute))
+            for attribute, of_items in enumerate(pairs)
         ]
         scores = span.rows @ np.array(directions).T / scale
         places, present = np.full(self.orderings_.shape, np.nan), np.unique(codes)
         for code in present:
-            places[code] = scores[codes == code].mean(axis=0)
-        gaps = scores - places[codes]
+            places[code] = scores[: len(codes)][codes == code].mean(axis=0)
+        gaps = scores[: len(codes)] - places[codes] if len(codes) else scores
         return {
             "weights_": span.lifted(np.array(directions)) / scale,
             "means_": mean,
@@ -103,19 +142,36 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
             "covariances_": gaps.T @ gaps / max(len(gaps) - len(present), 1),
         }
 
-    def _direction(self, rows: Rows, codes: NDArray[np.intp], attribute: int, view: int) -> NDArray[np.float64]:
-        """The direction of one attribute, (d,)."""
-        values, relations = self.orderings_[:, attribute], cast(Relations, group(self, "relations"))
+    def _direction(
+        self, rows: Rows, codes: NDArray[np.intp], of_items: ItemPairs, place: tuple[int, int]
+    ) -> NDArray[np.float64]:
+        """The direction, (d,), of one attribute of a view: ``place`` has the numbers of both."""
+        values, relations = self.orderings_[:, place[1]], cast(Relations, group(self, "relations"))
+        ordered = bool(np.ptp(values) > 0) if len(values) else False
+        name = repr(self.names_[place[1]] if self.names_ else place[1])
+        if ordered and len(np.unique(codes)) < 2:
+            raise ValueError("the rows of a view are of fewer than 2 classes")
+        if not ordered and not of_items:
+            raise ValueError(f"attribute {name} has nothing to learn from: no pair of ordered items has the view")
+        rows = rows if of_items else rows[: len(codes)]
         if (relations.ordered, relations.equal) == ("pairs", "pairs"):
-            return direction(rows, values[codes], self.C, self.tol)
+            return _minimized(rows, loss_of(values[codes] if ordered else None, of_items), self.C, self.tol)
+        try:
+            given = self._constraints(values, codes, relations, place) if ordered else None
+        except ValueError as error:
+            raise ValueError(f"attribute {name}: {error}") from error
+        constraints, counts = with_constraints(given, of_items)
+        return of_classes.direction(rows, constraints, self.C, counts)
+
+    def _constraints(
+        self, values: NDArray[np.float64], codes: NDArray[np.intp], relations: Relations, place: tuple[int, int]
+    ) -> of_classes.Constraints:
+        """What the order of the classes, (K,), asks of their rows' scores."""
+        view, attribute = place
         present, own = np.unique(codes, return_inverse=True)
         levels, generator = values[present], np.random.default_rng([self.random_state, view, attribute])
         pairs = of_classes.class_pairs(levels)
-        try:
-            given = of_classes.constraints(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
-        except ValueError as error:
-            raise ValueError(f"attribute {self.names_[attribute] if self.names_ else attribute!r}: {error}") from error
-        return of_classes.direction(rows, given, self.C)
+        return of_classes.constraints(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
     def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
         """Returns the mean scores of a class in a view, (m,), those expected of one that orderings alone describe.
@@ -155,15 +211,18 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
 
         Args, raises: as ``classify``.
         """
-        scores = np.asarray(self.transform(rows, view=view), dtype=np.float64)
+        scores, numbers = np.asarray(self.transform(rows, view=view), dtype=np.float64), self._numbers()
         within, seen, known = self.covariances_[view], self._seen(view), self._levels_and_places(view)
         found = {}
-        for name, amounts in self._numbers().items():
+        # Of a described class nothing is known of an attribute that no two seen ones differ in.
+        of = np.ones(len(within), bool) if numbers.keys() <= seen.keys() else np.ptp(known[0], axis=0) > 0
+        for name, amounts in numbers.items():
             if name in seen:
-                found[name] = log_densities(scores, seen[name], within)
+                mean, covariance = seen[name], within
             else:
-                uncertain = np.diag(within.diagonal() + spread_between(amounts, *known))
-                found[name] = log_densities(scores, place_between(amounts, *known), uncertain)
+                mean = place_between(amounts, *known)
+                covariance = np.diag(within.diagonal() + spread_between(amounts, *known))
+            found[name] = log_densities(scores[:, of], mean[of], covariance[np.ix_(of, of)])
         return found
 
     def _numbers(self) -> dict[str, ArrayLike]:
@@ -181,29 +240,35 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         known = np.isfinite(self.places_[view]).all(axis=1)
         return self.orderings_[known], self.places_[view][known]
 
-    def _checked_names(self) -> tuple[str, ...]:
-        count = self.orderings_.shape[1]
-        if self.names is None:
-            return tuple(map(str, self.classes_)) if self.orderings is None else ()
-        if len(set(self.names)) < len(self.names) or len(self.names) != count:
-            raise ValueError(f"names must be {count} different ones, one per attribute, not {list(self.names)}")
-        return tuple(self.names)
+    def _found_names(self, said: AnyComparisons | None) -> tuple[str, ...]:
+        if self.names is not None:
+            return tuple(self.names)
+        if self.orderings is not None:
+            return ()
+        if said is None:
+            return tuple(map(str, self.classes_))
+        return () if said.notions is None else tuple(np.unique(said.notions.astype(str)).tolist())
 
-    def _checked_orderings(self) -> NDArray[np.float64]:
+    def _check_names(self) -> None:
+        count = self.orderings_.shape[1]
+        if self.names is not None and (len(set(self.names_)) < len(self.names_) or len(self.names_) != count):
+            raise ValueError(f"names must be {count} different ones, one per attribute, not {list(self.names)}")
+
+    def _checked_orderings(self, said: AnyComparisons | None) -> NDArray[np.float64]:
         if self.orderings is None:
-            return np.eye(len(self.classes_))
+            return np.eye(len(self.classes_)) if said is None else np.zeros((len(self.classes_), len(self.names_) or 1))
         known = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
         missing = [str(name) for name in self.classes_ if str(name) not in known]
         if missing:
             raise ValueError(f"orderings have no numbers for: {', '.join(missing)}; give them for every class")
-        found = [known[str(name)] for name in self.classes_]
-        if any(values.shape != found[0].shape or values.ndim != 1 or not values.size for values in known.values()):
+        count = len(next(iter(known.values())))
+        if any(values.shape != (count,) or not count for values in known.values()):
             raise ValueError("orderings must have equally many numbers for every class, one per attribute")
-        table = np.array(found)
+        table = np.array([known[str(name)] for name in self.classes_]).reshape(-1, count)
         if not np.isfinite(table).all():
             raise ValueError("orderings must be finite, without NaN")
-        same = np.flatnonzero(np.ptp(table, axis=0) == 0)
-        if len(same):
+        same = np.flatnonzero((table == table[:1]).all(axis=0))
+        if len(same) and said is None:
             raise ValueError(f"all classes have as much of attributes {same.tolist()}, so there is nothing to learn")
         return table
 
@@ -217,10 +282,13 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
         weight: C.
         tol: when to stop, as a share of the gradient at zero.
     """
-    ordering = Ordering(amounts)
-    share = weight / ordering.count
+    return _minimized(rows, Ordering(amounts), weight, tol)
+
+
+def _minimized(rows: Rows, loss: Loss, weight: float, tol: float) -> NDArray[np.float64]:
+    share = weight / loss.count
     found = np.zeros(rows.shape[1])
-    local = ordering.around(rows @ found)
+    local = loss.around(rows @ found)
     slope = share * (local.slope @ rows)
     least = tol * float(np.linalg.norm(slope))
     for _ in range(_STEPS):
@@ -232,7 +300,7 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
         while size > _SMALLEST:
             checkpoint()
             trial = found + size * step
-            local = ordering.around(rows @ trial)
+            local = loss.around(rows @ trial)
             if trial @ trial / 2 + share * local.value <= value + _ENOUGH * size * fall:
                 break
             size /= 2
@@ -241,7 +309,7 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
     return found
 
 
-def _newton_step(rows: Rows, local: LocalLoss, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
+def _newton_step(rows: Rows, local: Local, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:
     def hessian_product(along: NDArray[np.float64]) -> NDArray[np.float64]:
         checkpoint()
         return np.asarray(along + 2 * share * (local.laplacian(rows @ along) @ rows))

@@ -27,6 +27,32 @@ def test_a_line_orders_the_classes_of_an_attribute(tmp_path: Path) -> None:
     assert found.settings()["orderings"]["city"] == [1, 0]
 
 
+def test_a_line_orders_items_of_an_attribute(tmp_path: Path) -> None:
+    """Every two of a line are a pair, the one with less first; a pair that two lines state is one."""
+    found = read_orderings(
+        written(
+            tmp_path,
+            "open: city < road\nnatural: items: a/1.jpg < b 2.jpg ~ c < d\nnatural: items: d~e\nnatural: items: c<d\n",
+        )
+    )
+    assert found.names == ("open", "natural")
+    assert found.levels == {"city": (0, 0), "road": (1, 0)}
+    given = found.items
+    pairs = [tuple(given.keys[item] for item in row) for row in given.comparisons.items]
+    stated = dict(zip(pairs, given.comparisons.similar.tolist(), strict=True))
+    assert {pair for pair, same in stated.items() if same} == {("b 2.jpg", "c"), ("d", "e")}
+    ordered = [("a/1.jpg", one) for one in ("b 2.jpg", "c", "d")] + [("b 2.jpg", "d"), ("c", "d")]
+    assert sorted(pair for pair, same in stated.items() if not same) == ordered
+    assert given.notions == ("natural",)
+    assert given.lines.tolist().count(2) == 6
+
+
+def test_items_alone_leave_classes_out(tmp_path: Path) -> None:
+    found = read_orderings(written(tmp_path, "natural: items: a ~ b < c"))
+    assert found.settings() == {"names": ["natural"]}
+    assert len(found.items) == 3
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -36,10 +62,16 @@ def test_a_line_orders_the_classes_of_an_attribute(tmp_path: Path) -> None:
         (": a < b", "line 1: an ordering is like"),
         ("x: a < b\nx: b < a", "line 2: 'x' is ordered in line 1 already"),
         ("x: a < b < a", "line 1: the class 'a' is named twice"),
-        ("x: a < < b", "line 1: a class is missing beside '<'"),
-        ("x: < b", "line 1: a class is missing"),
-        ("x:", "line 1: a class is missing"),
+        ("x: a < < b", "line 1: there is no class beside '<'"),
+        ("x: < b", "line 1: there is no class"),
+        ("x:", "line 1: there is no class"),
         ("x: a ~ b", "line 1: no class has less than another"),
+        ("x: items: a", "line 1: no item has less than another"),
+        ("x: items: a < ~ b", "line 1: there is no item beside"),
+        ("x: items: a < b ~ a", "line 1: the item 'a' is named twice"),
+        ("x: items: a < b\nx: items: c < b < a", "line 2: b and a are ordered otherwise in line 1"),
+        ("x: items: a < b\nx: items: b ~ a", "line 2: b and a are ordered otherwise in line 1"),
+        ("x y: items: a < b", "line 1: an attribute that orders items is a notion: 'x y' cannot name"),
         ("x: a < b ~ c\ny: a < b", "line 2: 'y' leaves out c, which another attribute orders"),
     ],
 )

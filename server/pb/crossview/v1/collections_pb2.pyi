@@ -1286,7 +1286,9 @@ class Comparisons(_message.Message):
 
     @_builtins.property
     def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
-        """Of pairs: whether each is similar."""
+        """Of pairs: whether each is similar. Where notions are attributes that items are ordered by: whether both have as much
+        of it; else the second has more.
+        """
 
     @_builtins.property
     def weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:

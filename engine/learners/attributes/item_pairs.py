@@ -1,0 +1,179 @@
+"""Pairs of items in the order of an attribute: what people said of them, and its loss beside that of classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learners.attributes.ordering import Ordering
+from engine.learners.attributes.relations import Constraints
+from engine.learners.comparisons import AnyComparisons
+
+Values = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+class Local(Protocol):
+    """A loss around given scores, where it is a quadratic form."""
+
+    @property
+    def value(self) -> float:
+        """The loss."""
+
+    @property
+    def slope(self) -> Values:
+        """(n,) its gradient with respect to the scores."""
+
+    def laplacian(self, values: Values) -> Values:
+        """Returns the (n,) product with half of its Hessian."""
+
+
+class Loss(Protocol):
+    """A sum over pairs of rows."""
+
+    @property
+    def count(self) -> float:
+        """The number of pairs, each as often as it counts."""
+
+    def around(self, scores: Values) -> Local:
+        """Returns the loss around (n,) scores."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalSum:
+    """The loss of pairs around given scores, and that of other pairs of the first rows.
+
+    Attributes:
+        value: the loss.
+        slope: (n,) its gradient with respect to the scores.
+        pairs: (p, 2) rows.
+        costs: (p,) weights of the pairs that cost something, 0 of the others.
+        others: the loss of the others; None where there are none.
+        head: how many rows the others are of.
+    """
+
+    value: float
+    slope: Values
+    pairs: Places
+    costs: Values
+    others: Local | None
+    head: int
+
+    def laplacian(self, values: Values) -> Values:
+        """Returns the (n,) product with half of the Hessian."""
+        found = _spread(self.pairs, self.costs * (values[self.pairs[:, 1]] - values[self.pairs[:, 0]]), len(values))
+        if self.others is not None:
+            found[: self.head] += self.others.laplacian(values[: self.head])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPairs:
+    """Sum of weights times [1 - (s_j - s_i)]_+^2 over pairs of which j has more, and (s_j - s_i)^2 over equal ones.
+
+    Attributes:
+        pairs: (p, 2) rows (i, j).
+        equal: (p,) whether both have as much; else the second has more.
+        weights: (p,) how often each counts.
+        others: the loss of other pairs, of the first ``head`` rows, that is added; None where there are none.
+        head: how many rows these are of.
+    """
+
+    pairs: Places
+    equal: NDArray[np.bool_]
+    weights: Values
+    others: Ordering | None = None
+    head: int = 0
+
+    @classmethod
+    def none(cls) -> "ItemPairs":
+        """Returns no pairs."""
+        return cls(np.empty((0, 2), np.int64), np.empty(0, bool), np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def count(self) -> float:
+        """The number of pairs, each as often as it counts."""
+        return float(self.weights.sum()) + (0.0 if self.others is None else self.others.count)
+
+    def around(self, scores: Values) -> LocalSum:
+        """Returns the loss around (n,) scores."""
+        lacking = np.where(self.equal, 0.0, 1.0) - (scores[self.pairs[:, 1]] - scores[self.pairs[:, 0]])
+        costs = np.where(self.equal | (lacking > 0), self.weights, 0.0)
+        others = None if self.others is None else self.others.around(scores[: self.head])
+        slope = -2 * _spread(self.pairs, costs * lacking, len(scores))
+        if others is not None:
+            slope[: self.head] += others.slope
+        value = float(costs @ np.square(lacking)) + (0.0 if others is None else others.value)
+        return LocalSum(value=value, slope=slope, pairs=self.pairs, costs=costs, others=others, head=self.head)
+
+    def constraints(self) -> tuple[Constraints, Values]:
+        """Returns them as constraints on scores, of equal ones two, and how often each counts."""
+        lower = np.concatenate([self.pairs[:, 0], self.pairs[self.equal, 0]])
+        far = np.concatenate([self.pairs[:, ::-1], self.pairs[self.equal]])
+        margins = np.concatenate([np.where(self.equal, 0.0, 1.0), np.zeros(self.equal.sum())])
+        weights = np.concatenate([self.weights, self.weights[self.equal]])
+        return Constraints(np.column_stack([lower, lower]), far, margins), weights
+
+
+def counted(given: AnyComparisons) -> AnyComparisons:
+    """Returns the comparisons whose weight is not 0."""
+    weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in given.sets])
+    return given.take(weights != 0)
+
+
+def pairs_by_attribute(given: AnyComparisons, names: Sequence[str], weight: float) -> list[ItemPairs]:
+    """Returns the pairs of each attribute.
+
+    Args:
+        given: pairs, each in the notion of an attribute: similar ones have as much of it, of others the second has
+            more. Without notions they are of the only attribute.
+        names: of the attributes; () where they have none.
+        weight: of each pair, times its own.
+
+    Raises:
+        ValueError: for triplets and quadruplets, and notions that are no attributes.
+    """
+    if any(one.similar is None for one in given.sets):
+        raise ValueError("attributes order items by pairs: give triplets and quadruplets to a learner such as fantope")
+    sets = given.sets
+    items, similar = (np.concatenate(parts) for parts in zip(*((one.items, one.similar) for one in sets), strict=True))
+    weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in sets])
+    if given.notions is None:
+        if len(names) > 1:
+            raise ValueError(f"say by notions of which attribute each pair of items is: {', '.join(names)}")
+        return [ItemPairs(items, similar.astype(bool), weight * weights)]
+    notions = np.concatenate([np.asarray(one.notions).astype(str) for one in sets])
+    if unknown := sorted(set(notions.tolist()) - set(names)):
+        raise ValueError(f"items are ordered by {unknown[0]!r}; the names of the attributes are: {', '.join(names)}")
+    chosen = [np.flatnonzero(notions == name) for name in names]
+    return [ItemPairs(items[of], similar[of].astype(bool), weight * weights[of]) for of in chosen]
+
+
+def loss_of(amounts: Values | None, of_items: ItemPairs) -> Loss:
+    """Returns the loss of an attribute.
+
+    Args:
+        amounts: (n,) how much of it the first rows have by their classes; None where classes have no order.
+        of_items: pairs of all rows.
+    """
+    if amounts is None:
+        return of_items
+    return Ordering(amounts) if not of_items else replace(of_items, others=Ordering(amounts), head=len(amounts))
+
+
+def with_constraints(given: Constraints | None, of_items: ItemPairs) -> tuple[Constraints, Values]:
+    """Returns the constraints of classes, where there are any, and those of items, and how often each counts."""
+    parts = [] if given is None else [(given, np.ones(len(given.margins)))]
+    parts += [of_items.constraints()] if of_items else []
+    constraints, counts = zip(*parts, strict=True)
+    return Constraints(*map(np.concatenate, zip(*constraints, strict=True))), np.concatenate(counts)
+
+
+def _spread(pairs: Places, along: Values, count: int) -> Values:
+    """The (n,) sums over pairs of what each adds to its second row and takes from its first."""
+    return np.asarray(np.bincount(pairs[:, 1], along, count) - np.bincount(pairs[:, 0], along, count))
