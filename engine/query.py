@@ -242,6 +242,17 @@ class LabelShare:
 
 
 @dataclass(frozen=True)
+class LikeliestClass:
+    """The class that a query is likeliest of, by its scores of attributes."""
+
+    label: str
+    share: float
+    """Its share of the densities of all classes where the scores lie; not calibrated."""
+    described: bool
+    """Whether orderings alone describe it: no item that the space learned from is of it."""
+
+
+@dataclass(frozen=True)
 class SuggestedLabels:
     """The labels of one query, the most probable first."""
 
@@ -253,6 +264,9 @@ class SuggestedLabels:
     """Those that have votes, but too few."""
     known: tuple[str, ...] = ()
     """Of a query by key, the labels that the item has; it does not vote on itself."""
+    likeliest: LikeliestClass | None = None
+    """In a space of attributes with classes that orderings alone describe, for which nobody can vote: which of all
+    classes is likeliest. Elsewhere None."""
 
 
 @dataclass(frozen=True)

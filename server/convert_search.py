@@ -11,6 +11,7 @@ from engine.query import (
     Hit,
     HitList,
     LabelShare,
+    LikeliestClass,
     Query,
     SameRequest,
     SearchRequest,
@@ -123,8 +124,12 @@ def to_suggestions(message: search_pb2.SuggestLabelsResponse) -> Suggestions:
     def shares(found: Iterable[search_pb2.LabelShare]) -> tuple[LabelShare, ...]:
         return tuple(to_value(LabelShare, one) for one in found)
 
+    def likeliest(one: search_pb2.SuggestedLabels) -> LikeliestClass | None:
+        return to_value(LikeliestClass, one.likeliest) if one.HasField("likeliest") else None
+
     results = [
-        to_value(SuggestedLabels, one, labels=shares(one.labels), others=shares(one.others)) for one in message.results
+        to_value(SuggestedLabels, one, labels=shares(one.labels), others=shares(one.others), likeliest=likeliest(one))
+        for one in message.results
     ]
     return to_value(Suggestions, message, results=tuple(results))
 
@@ -135,8 +140,17 @@ def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsRespon
     def shares(found: Iterable[LabelShare]) -> list[search_pb2.LabelShare]:
         return [to_message(search_pb2.LabelShare, one) for one in found]
 
+    def likeliest(one: SuggestedLabels) -> search_pb2.LikeliestClass | None:
+        return to_message(search_pb2.LikeliestClass, one.likeliest) if one.likeliest else None
+
     results = [
-        to_message(search_pb2.SuggestedLabels, one, labels=shares(one.labels), others=shares(one.others))
+        to_message(
+            search_pb2.SuggestedLabels,
+            one,
+            labels=shares(one.labels),
+            others=shares(one.others),
+            likeliest=likeliest(one),
+        )
         for one in suggestions.results
     ]
     return to_message(search_pb2.SuggestLabelsResponse, suggestions, results=results)

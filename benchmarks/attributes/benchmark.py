@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.attributes import report
 from benchmarks.attributes.data import FACES, TRAIN, Pictures, faces, scenes
-from benchmarks.attributes.held_out import HELD_OUT_WEIGHTS, ODDS, held_out
+from benchmarks.attributes.held_out import HELD_OUT_WEIGHTS, held_out
 from benchmarks.attributes.methods import (
     ATTRIBUTE_METHODS,
     CLASSIFIERS,
@@ -36,6 +36,7 @@ from benchmarks.attributes.methods import (
 )
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
+from engine.learners.attributes.held_out import ODDS
 
 SETS = ("osr8", "pubfig")
 PAIRS = (1, 2, 3, 5, 8, 11, 15, 20, 24, 28)

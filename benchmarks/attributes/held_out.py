@@ -3,39 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.attributes.data import Pictures
 from benchmarks.attributes.methods import Codes, Rows
 from engine.learners.attributes.described import log_densities
+from engine.learners.attributes.held_out import ODDS, Shares, held_out_in_turn, shares_at_odds
 from engine.learners.attributes.relative import RelativeAttributes
 from engine.learners.chain import Chain
 from engine.learners.steps.normalization import Standardize
 from engine.spaces.parts import own_learners
 
 HELD_OUT_WEIGHTS = (30.0, 100.0, 300.0)
-ODDS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 30.0, 100.0, 300.0, 1000.0)
-"""Natural logarithms of the odds of described classes."""
-FOLDS = 3
 AS_PUBLISHED, UNCERTAIN = "Gaussians as published", "places are uncertain"
 RULES = (AS_PUBLISHED, UNCERTAIN)
 EVEN, CHOSEN = "even odds", "odds chosen by held-out classes"
-
-
-class Shares(NamedTuple):
-    """Mean over classes of the share of their pictures that are given their class, among all."""
-
-    held_out: float
-    seen: float
-
-    @property
-    def harmonic(self) -> float:
-        """Their harmonic mean, which is what settings are chosen by."""
-        return 2 * self.held_out * self.seen / max(self.held_out + self.seen, 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,28 +38,19 @@ class _Task:
         seen = np.unique(self.codes)
         levels = self.levels[np.ptp(self.levels[:, seen], axis=1) > 0].T
         orderings = {str(code): levels[code] for code in (*seen.tolist(), *self.described)}
-        return RelativeAttributes(weight, orderings).fit(self.rows, self.codes)
+        return RelativeAttributes(weight, orderings, log_odds=0.0).fit(self.rows, self.codes)
 
     def shares(self, learner: RelativeAttributes, rule: str) -> list[Shares]:
         """Returns what is found at all odds."""
         of_classes = _as_published(self, learner) if rule == AS_PUBLISHED else learner.class_densities(self.queries)
-        densities, codes = np.array(list(of_classes.values())), np.array(list(of_classes), dtype=np.int64)
-        described = np.isin(codes, self.described)[:, None]
-        return [self.shares_of(codes[np.argmax(densities + odds * described, axis=0)]) for odds in ODDS]
+        return shares_at_odds(of_classes, self.query_codes, self.described)
 
     def shares_at(self, learner: RelativeAttributes, rule: str, odds: float) -> Shares:
         """Returns what is found at some odds."""
         if rule == AS_PUBLISHED:
             return self.shares(learner, rule)[ODDS.index(odds)]
-        return self.shares_of(learner.classify(self.queries, log_odds=odds).astype(np.int64))
-
-    def shares_of(self, predicted: Codes) -> Shares:
-        """Returns what was found of the queries."""
-
-        def mean(codes: Sequence[int]) -> float:
-            return float(np.mean([np.mean(predicted[self.query_codes == code] == code) for code in codes]))
-
-        return Shares(mean(self.described), mean(np.unique(self.codes).tolist()))
+        predicted = learner.classify(self.queries, log_odds=odds).astype(np.int64)
+        return Shares.of(predicted, self.query_codes, self.described, np.unique(self.codes).tolist())
 
 
 def held_out(pictures: Pictures, train: Codes, seed: int) -> dict[str, dict[str, dict[str, float]]]:
@@ -111,17 +86,13 @@ def held_out(pictures: Pictures, train: Codes, seed: int) -> dict[str, dict[str,
 
 def _inner(task: _Task, seed: int) -> Iterator[_Task]:
     """Every two of the seen classes held out in turn, judged by training pictures that were not learned from."""
-    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(task.rows, task.codes))
-    for number, pair in enumerate(combinations(np.unique(task.codes).tolist(), 2)):
-        own, others = folds[number % FOLDS]
-        own = own[~np.isin(task.codes[own], pair)]
-        if np.any(np.ptp(task.levels[:, np.unique(task.codes[own])], axis=1)):
-            yield _Task(task.rows[own], task.codes[own], task.rows[others], task.codes[others], task.levels, pair)
+    for own, others, pair in held_out_in_turn(task.codes, task.levels.T, seed, size=2):
+        yield _Task(task.rows[own], task.codes[own], task.rows[others], task.codes[others], task.levels, pair)
 
 
 def _means(tasks: Sequence[_Task], learners: Sequence[RelativeAttributes], rule: str) -> list[Shares]:
     found = [task.shares(learner, rule) for task, learner in zip(tasks, learners, strict=True)]
-    return [Shares(*np.mean(at_odds, axis=0).tolist()) for at_odds in zip(*found, strict=True)]
+    return [Shares.mean(at_odds) for at_odds in zip(*found, strict=True)]
 
 
 def _as_published(task: _Task, learner: RelativeAttributes) -> Mapping[str, NDArray[np.float64]]:

@@ -113,6 +113,20 @@ class Chain(MultiViewLearner):
         found: NDArray[Any] = place(name, view)
         return found
 
+    def described_classes(self, view: int = 0) -> tuple[str, ...]:
+        """Returns the classes that the last step knows of a view by orderings alone; none where it tells no classes."""
+        described = getattr(self.steps[-1], "described_classes", None) if self.steps else None
+        return () if described is None else described(view)
+
+    def class_probabilities(self, X: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
+        """Returns the shares, (n,) by class, of the densities of rows of a view by which the last step tells classes.
+
+        Raises:
+            AttributeError: where it tells none, see ``described_classes``.
+        """
+        found: dict[str, NDArray[np.float64]] = self.steps[-1].class_probabilities(self._before_last(X, view), view)
+        return found
+
     def codes_and_vectors(self, X: ArrayLike, view: int, queries: bool = False) -> tuple[Rows, Rows]:
         """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and the vectors they stand for, (n, D).
 

@@ -1,14 +1,19 @@
 """Suggestion: labels for queries by calibrated votes of the labelled items that are nearest; nothing is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError, NotReadyError
-from engine.query import LabelShare, SuggestedLabels, Suggestions, SuggestRequest
+from engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
 from engine.spaces.calibration import Calibration, calibrate
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.query_rows import query_rows
 from engine.spaces.search import by_view, check_queries
+from engine.spaces.space import Space
 from engine.spaces.version import Version
 from engine.spaces.voting import Voters
 
@@ -40,10 +45,24 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
             voters = Voters(tx, indexed, view, request.targets, request.k, labels)
             shares, calibration = voters.shares(asked.rows, asked.own), calibrate(voters)
             protocols.append(calibration.protocol)
-            for number, item, votes in zip(numbers, asked.own, shares, strict=True):
+            likeliest = _likeliest(indexed.space, view, asked.rows)
+            for number, item, votes, of_all in zip(numbers, asked.own, shares, likeliest, strict=True):
                 known = () if item is None else labels.get(item, ())
-                results[number] = _suggested(number, votes, calibration, request.min_share, known)
+                found = _suggested(number, votes, calibration, request.min_share, known)
+                results[number] = replace(found, likeliest=of_all)
     return Suggestions(tuple(results[number] for number in range(len(queries))), "; ".join(protocols))
+
+
+def _likeliest(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:
+    """Return the likeliest class of each of (n, d) rows, where orderings alone describe some of the classes."""
+    place = space.views.index(view) if view in space.views else -1  # raw views are known by their parts
+    described = space.pipeline.described_classes(place) if place >= 0 else ()
+    if not described:
+        return [None] * len(rows)
+    found = space.pipeline.class_probabilities(rows, place)
+    names, shares = list(found), np.array(list(found.values()))
+    best = [(names[at], float(shares[at, row])) for row, at in enumerate(np.argmax(shares, axis=0))]
+    return [LikeliestClass(name, share, name in described) for name, share in best]
 
 
 def _suggested(

@@ -15,7 +15,7 @@ from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.query import TargetsOption
 
 if TYPE_CHECKING:
-    from engine.query import LabelShare, SuggestedLabels, Suggestions, SuggestRequest
+    from engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
     from server.backend import CollectionBackend
 
 COLUMNS = ("input", "label", "share", "votes", "suggested")
@@ -23,6 +23,10 @@ COLUMNS = ("input", "label", "share", "votes", "suggested")
 ACCEPTED = ("key", "label")
 """Of the CSV that is written, as ``label --from`` reads it."""
 OTHERS_SHOWN = 3
+LIKELIEST = (
+    "likeliest of all classes by the scores of attributes, also of those that orderings alone describe, which have no "
+    "items that could vote; this share is not calibrated"
+)
 _KEYS_AT_ONCE = 1_000
 
 
@@ -72,8 +76,9 @@ def suggest(
     """Suggest labels by vote of the nearest labelled items; nothing is written to the collection.
 
     A share is the probability that the label is right, learned from labelled items that the space was not trained on.
-    Where no share is large enough, no label is suggested. An item does not vote on itself. What you accept is written
-    by the commands that are printed, or all at once by --out FILE.csv and label --from FILE.csv.
+    Where no share is large enough, no label is suggested. An item does not vote on itself. In a space of attributes
+    with classes that orderings alone describe, for which nobody votes, the likeliest of all classes is named, too. What
+    you accept is written by the commands that are printed, or all at once by --out FILE.csv and label --from FILE.csv.
     """
     check_format(as_json, as_csv)
     with connection.collection(name) as collection:
@@ -113,16 +118,24 @@ def _lines(inputs: Sequence[str], found: "Suggestions") -> Iterator[tuple[Any, .
 
 
 def _print(inputs: Sequence[str], found: "Suggestions") -> None:
-    rows = table("item", "suggested", "less sure", "has")
+    likeliest = ["likeliest class"] if any(one.likeliest for one in found.results) else []
+    rows = table("item", "suggested", "less sure", "has", *likeliest)
     for one in found.results:
         rows.add_row(
             inputs[one.query],
             _shares(one.labels) or "nothing is sure enough",
             _shares(one.others[:OTHERS_SHOWN]),
             ", ".join(one.known),
+            *[_likeliest(one.likeliest) for _ in likeliest],
         )
     show(rows)
+    if likeliest:
+        typer.echo(LIKELIEST)
     typer.echo(found.calibration)
+
+
+def _likeliest(one: "LikeliestClass | None") -> str:
+    return f"{one.label} ({one.share:.0%}{', described' if one.described else ''})" if one else ""
 
 
 def _shares(labels: "Sequence[LabelShare]") -> str:

@@ -228,6 +228,20 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
                 done("train", name, *learner(), *where)
         (found,) = told("search", name, "--view", "view", "--by-label", label, "-k", 10, *where)["results"]
         assert np.mean([hit["key"].startswith(label) for hit in found["hits"]]) > 0.6  # by chance a fifth
+        keys = [key(at) for at in range(len(CLASSES) * EACH)]
+        suggested = told("suggest", name, *keys, "--view", "view", *where)["results"]
+        likeliest = np.array([one["likeliest"]["label"] for one in suggested])
+        labels = np.array([one.partition("/")[0] for one in keys])
+        assert np.mean(likeliest[labels == label] == label) > 0.6
+        assert np.mean(likeliest == labels) > 0.4
+        assert all(one["likeliest"]["described"] == (one["likeliest"]["label"] == label) for one in suggested)
+        assert all(1 / len(CLASSES) <= one["likeliest"]["share"] <= 1 for one in suggested)
+    shown = done("suggest", name, keys[-1], "--view", "view", *where)
+    assert f"{label} (" in shown
+    assert "described)" in shown
+    assert "not calibrated" in " ".join(shown.split())
+    (plain,) = told("suggest", "animals", "ant/00", "--view", "view", *where)["results"]
+    assert plain["likeliest"] is None
 
 
 def test_a_view_added_later_has_scores_of_its_own(where: list[str], tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from engine.learners.attributes import relations as of_classes
-from engine.learners.attributes.described import log_densities, place_between, spread_between
+from engine.learners.attributes.classes import ClassesByScores
+from engine.learners.attributes.held_out import chosen_log_odds
 from engine.learners.attributes.item_pairs import (
     ItemPairs,
     Local,
@@ -25,7 +26,7 @@ from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.comparisons import AnyComparisons
-from engine.learners.settings import Arrays, Positive, Seed, Tolerance, group
+from engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
 from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision, shared_classes
 
@@ -37,7 +38,7 @@ _ENOUGH = 1e-4  # of the fall that the slope promises
 
 
 @dataclass(eq=False, repr=False)
-class RelativeAttributes(LinearLearner, SeparateLearner):
+class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
     """Embeds a row as its scores of attributes, each learned from an order of the classes; two views' are comparable.
 
     Parikh and Grauman, "Relative Attributes" (ICCV 2011): for every attribute the w that minimises |w|^2 / 2 plus C
@@ -64,6 +65,9 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
             items alone are ordered, else they have none.
         relations: what the order of two classes asks of their rows' scores; None: ``Relations()``, pairs alone.
         item_weight: how often a pair of items that were ordered counts, beside a pair of rows whose classes were.
+        log_odds: added to the logarithm of the densities of classes that orderings alone describe, where rows are told
+            among all classes; None: those that tell best where the other classes are held out in turn, of 30
+            classes and 100 rows a class at most.
         tol: a solution's gradient is at most this share of that at zero, where pairs alone are asked for.
         random_state: draws the rows of quadruplets.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
@@ -73,6 +77,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         orderings_: (K, m) their numbers.
         places_: list of (K, m) arrays, one per view: the classes' mean scores, NaN where none of a class has the view.
         covariances_: list of (m, m) arrays, one per view: of the scores within a class.
+        log_odds_: list of floats, one per view: ``log_odds``, or what was chosen; 0 where all classes have rows.
         names_: (m,) the names of the attributes, or none.
 
     Raises:
@@ -93,6 +98,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
     names: Sequence[str] | None = None
     relations: Relations | None = None
     item_weight: Positive = 1.0
+    log_odds: Annotated[float, Between(-1e6, 1e6)] | None = None
     tol: Tolerance = 1e-4
     random_state: Seed = 0
     view_slices: Sequence[int] | None = None
@@ -117,7 +123,9 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
             chosen = np.concatenate([known, np.setdiff1d(named, known)])
             of_items = pairs_by_attribute(said.among(chosen, len(rows)), self.names_, self.item_weight)
         codes = np.searchsorted(self.classes_, labels[known])
-        return self._fit_pairs(rows[chosen], codes, of_items, view)
+        groups = None if given.groups is None else np.asarray(given.groups)[present][known]
+        fitted = self._fit_pairs(rows[chosen], codes, of_items, view)
+        return fitted | {"log_odds_": self._found_odds(rows[known], codes, groups)}
 
     def _fit_pairs(self, rows: Rows, codes: NDArray[np.intp], pairs: Sequence[ItemPairs], view: int) -> dict[str, Any]:
         """Returns the fitted attributes of a view; the first of its rows are of classes, and ``pairs`` are of all."""
@@ -173,72 +181,24 @@ class RelativeAttributes(LinearLearner, SeparateLearner):
         pairs = of_classes.class_pairs(levels)
         return of_classes.constraints(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
-    def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
-        """Returns the mean scores of a class in a view, (m,), those expected of one that orderings alone describe.
+    def _found_odds(self, rows: Rows, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> float:
+        """The odds of classes that orderings alone describe, chosen with the orders of classes alone."""
+        all_seen = len(np.unique(codes)) == len({*map(str, self.classes_), *map(str, self.orderings or ())})
+        if self.log_odds is not None or all_seen:
+            return self.log_odds or 0.0
 
-        Raises:
-            ValueError: for a class that neither rows nor orderings are of; it names those that some are of.
-        """
-        numbers, seen = self._numbers(), self._seen(view)
-        if name not in numbers:
-            raise ValueError(f"there is no class {name!r}; there are: {', '.join(numbers)}")
-        return seen[name] if name in seen else place_between(numbers[name], *self._levels_and_places(view))
+        def learned(orderings: Mapping[str, ArrayLike], own: Rows, of: NDArray[Any]) -> "RelativeAttributes":
+            inner = RelativeAttributes(
+                self.C,
+                orderings,
+                relations=self.relations,
+                log_odds=0.0,
+                tol=self.tol,
+                random_state=self.random_state,
+            )
+            return inner.fit(own, of)
 
-    def classify(self, rows: ArrayLike, view: int = 0, log_odds: float = 0.0) -> NDArray[np.str_]:
-        """Returns the likeliest classes of rows, (n,), among those with rows and those that orderings alone describe.
-
-        A class's scores are normal. Those of classes with rows share a covariance. Of a described one nothing is known
-        of how scores vary together, and its place is uncertain: the variances are those of the others, and of the place
-        (:func:`~engine.learners.attributes.described.spread_between`).
-
-        Args:
-            rows: (n, d_view).
-            view: which view they are of.
-            log_odds: added to the logarithm of described classes' densities. The scores were learned to tell the
-                others, which is why these are found too often (Chao, Changpinyo, Gong and Sha, "An empirical study and
-                analysis of generalized zero-shot learning", ECCV 2016). Choose it by holding classes out.
-
-        Raises:
-            sklearn.exceptions.NotFittedError: before ``fit``.
-            ValueError: for NaN or a wrong width, or an unknown view.
-        """
-        seen, densities = self._seen(view), self.class_densities(rows, view)
-        found = [density + (0.0 if name in seen else log_odds) for name, density in densities.items()]
-        return np.asarray(np.array(list(densities))[np.argmax(found, axis=0)])
-
-    def class_densities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
-        """Returns the logarithms of the densities, (n,) by class, that ``classify`` compares, up to a constant.
-
-        Args, raises: as ``classify``.
-        """
-        scores, numbers = np.asarray(self.transform(rows, view=view), dtype=np.float64), self._numbers()
-        within, seen, known = self.covariances_[view], self._seen(view), self._levels_and_places(view)
-        found = {}
-        # Of a described class nothing is known of an attribute that no two seen ones differ in.
-        of = np.ones(len(within), bool) if numbers.keys() <= seen.keys() else np.ptp(known[0], axis=0) > 0
-        for name, amounts in numbers.items():
-            if name in seen:
-                mean, covariance = seen[name], within
-            else:
-                mean = place_between(amounts, *known)
-                covariance = np.diag(within.diagonal() + spread_between(amounts, *known))
-            found[name] = log_densities(scores[:, of], mean[of], covariance[np.ix_(of, of)])
-        return found
-
-    def _numbers(self) -> dict[str, ArrayLike]:
-        """How much of each attribute all classes have, by name."""
-        numbers: dict[str, ArrayLike] = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
-        return numbers | {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
-
-    def _seen(self, view: int) -> dict[str, NDArray[np.float64]]:
-        """The mean scores of classes that have rows of a view, by name."""
-        places = zip(map(str, self.classes_), self.places_[view], strict=True)
-        return {name: place for name, place in places if np.isfinite(place).all()}
-
-    def _levels_and_places(self, view: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How much of each attribute classes that have rows of a view have, and their mean scores."""
-        known = np.isfinite(self.places_[view]).all(axis=1)
-        return self.orderings_[known], self.places_[view][known]
+        return chosen_log_odds(learned, rows, codes, self.orderings_, self.random_state, groups)
 
     def _found_names(self, said: AnyComparisons | None) -> tuple[str, ...]:
         if self.names is not None:

@@ -617,6 +617,33 @@ class LabelShare(_message.Message):
 Global___LabelShare: _TypeAlias = LabelShare  # noqa: Y015
 
 @_typing.final
+class LikeliestClass(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABEL_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    DESCRIBED_FIELD_NUMBER: _builtins.int
+    label: _builtins.str
+    share: _builtins.float
+    """Its share of the densities of all classes where the query's scores lie; not calibrated."""
+    described: _builtins.bool
+    """Orderings alone describe it: no item that the space learned from is of it."""
+    def __init__(
+        self,
+        *,
+        label: _builtins.str = ...,
+        share: _builtins.float = ...,
+        described: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["described", b"described", "label", b"label", "share", b"share"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LikeliestClass: _TypeAlias = LikeliestClass  # noqa: Y015
+
+@_typing.final
 class SuggestedLabels(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -624,6 +651,7 @@ class SuggestedLabels(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     OTHERS_FIELD_NUMBER: _builtins.int
     KNOWN_FIELD_NUMBER: _builtins.int
+    LIKELIEST_FIELD_NUMBER: _builtins.int
     query: _builtins.int
     """Position of the query in the request."""
     @_builtins.property
@@ -638,6 +666,12 @@ class SuggestedLabels(_message.Message):
     def known(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Of a query by key, the labels that the item has; it does not vote on itself."""
 
+    @_builtins.property
+    def likeliest(self) -> Global___LikeliestClass:
+        """In a space of attributes with classes that orderings alone describe: which of all classes is likeliest, by the query's
+        scores. Unset elsewhere.
+        """
+
     def __init__(
         self,
         *,
@@ -645,10 +679,11 @@ class SuggestedLabels(_message.Message):
         labels: _abc.Iterable[Global___LabelShare] | None = ...,
         others: _abc.Iterable[Global___LabelShare] | None = ...,
         known: _abc.Iterable[_builtins.str] | None = ...,
+        likeliest: Global___LikeliestClass | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["likeliest", b"likeliest"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["known", b"known", "labels", b"labels", "others", b"others", "query", b"query"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["known", b"known", "labels", b"labels", "likeliest", b"likeliest", "others", b"others", "query", b"query"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

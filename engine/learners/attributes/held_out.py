@@ -1,0 +1,142 @@
+"""Odds of classes that orderings alone describe, chosen where the other classes are held out in turn."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from engine.learners.cancellation import checkpoint
+
+ODDS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 30.0, 100.0, 300.0, 1000.0)
+"""Natural logarithms of the odds of described classes that are tried."""
+_FEWEST = 3  # classes, of which one is held out and the others ordered
+_FOLDS = 3
+_MOST_HELD_OUT = 30  # classes, or pairs of them, drawn of more
+_MOST_ROWS = 100  # of a class, drawn of more
+
+Values = NDArray[np.float64]
+Codes = NDArray[np.intp] | NDArray[np.int64]
+
+
+class Shares(NamedTuple):
+    """Mean over classes of the share of their rows that are given their class, among all."""
+
+    held_out: float
+    seen: float
+
+    @property
+    def harmonic(self) -> float:
+        """Their harmonic mean, which is what settings are chosen by."""
+        return 2 * self.held_out * self.seen / max(self.held_out + self.seen, 1e-12)
+
+    @classmethod
+    def of(cls, predicted: Codes, codes: Codes, described: Sequence[int], seen: Sequence[int]) -> "Shares":
+        """Returns those of (n,) predicted classes, of each class of which there are rows."""
+
+        def mean(chosen: Sequence[int]) -> float:
+            return float(np.mean([np.mean(predicted[codes == code] == code) for code in chosen if code in codes]))
+
+        return cls(mean(described), mean(seen))
+
+    @classmethod
+    def mean(cls, found: Sequence["Shares"]) -> "Shares":
+        """Returns the means of several."""
+        return cls(*np.mean(found, axis=0).tolist())
+
+
+class HeldOut(NamedTuple):
+    """Classes held out of the training, and rows of all to judge by."""
+
+    own: NDArray[np.intp]
+    """Rows of the other classes to learn from."""
+    others: NDArray[np.intp]
+    """Rows of all classes to judge by."""
+    described: tuple[int, ...]
+
+
+class Teller(Protocol):
+    """What tells classes."""
+
+    def class_densities(self, rows: Values) -> Mapping[str, Values]:
+        """Returns the logarithms of the densities, (n,) by class."""
+
+
+def held_out_in_turn(codes: Codes, levels: Values, seed: int, groups: Any = None, size: int = 1) -> Iterator[HeldOut]:
+    """Yields every so many classes, of many some drawn ones, that leave others which an attribute orders.
+
+    Args:
+        codes: (n,) classes of rows, as numbers.
+        levels: (K, m) how much of each attribute the classes of these numbers have.
+        seed: draws the folds, and the classes of many.
+        groups: (n,) groups of rows, which stay whole; None: each is its own.
+        size: how many are held out together.
+    """
+    present, counts = np.unique(codes, return_counts=True)
+    held_out = list(combinations(present.tolist(), size))
+    if len(held_out) > _MOST_HELD_OUT:
+        chosen = np.random.default_rng(seed).choice(len(held_out), _MOST_HELD_OUT, replace=False)
+        held_out = [held_out[number] for number in sorted(chosen)]
+    count = min(_FOLDS, int(counts.min()), len(codes) if groups is None else len(np.unique(groups)))
+    if count < 2:
+        return
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds = list(kind(count, shuffle=True, random_state=seed).split(codes, codes, groups))
+    for number, described in enumerate(held_out):
+        own, others = folds[number % count]
+        own = own[~np.isin(codes[own], described)]
+        judged = np.isin([*described, *np.unique(codes[own])], codes[others]).all()
+        if judged and len(own) and np.any(np.ptp(levels[np.unique(codes[own])], axis=0)):
+            yield HeldOut(own, others, described)
+
+
+def shares_at_odds(densities: Mapping[str, Values], codes: Codes, described: Sequence[int]) -> list[Shares]:
+    """Returns what is found at all ``ODDS``, by densities of classes whose names are numbers."""
+    names = np.array(list(densities), dtype=np.int64)
+    is_described, found = np.isin(names, described)[:, None], np.array(list(densities.values()))
+    seen = [one for one in names.tolist() if one not in described]
+    return [Shares.of(names[np.argmax(found + odds * is_described, axis=0)], codes, described, seen) for odds in ODDS]
+
+
+def chosen_log_odds(
+    learned: Callable[[Mapping[str, Values], Values, Codes], Teller],
+    rows: Values,
+    codes: Codes,
+    levels: Values,
+    seed: int,
+    groups: Any = None,
+) -> float:
+    """Returns the odds whose harmonic mean of shares is best in the mean over classes that are held out in turn.
+
+    Args:
+        learned: returns what was learned from orderings, rows and their classes, of which some have no rows.
+        rows: (n, d).
+        codes, levels, seed, groups: as of ``held_out_in_turn``.
+
+    Returns:
+        0 where the classes are too few for one to be held out.
+    """
+    if len(np.unique(codes)) < _FEWEST:
+        return 0.0
+    generator = np.random.default_rng(seed)
+    kept = np.sort(
+        np.concatenate([generator.permutation(np.flatnonzero(codes == code))[:_MOST_ROWS] for code in np.unique(codes)])
+    )
+    rows, codes, groups = rows[kept], codes[kept], None if groups is None else groups[kept]
+    found = []
+    for own, others, described in held_out_in_turn(codes, levels, seed, groups):
+        checkpoint()
+        seen = np.unique(codes[own])
+        differing = levels[:, np.ptp(levels[seen], axis=0) > 0]
+        orderings = {str(code): differing[code] for code in (*seen.tolist(), *described)}
+        try:
+            densities = learned(orderings, rows[own], codes[own]).class_densities(rows[others])
+        except ValueError:  # what is asked of all classes, such as quadruplets, few may not give
+            continue
+        found.append(shares_at_odds(densities, codes[others], described))
+    if not found:
+        return 0.0
+    means = [Shares.mean(at_odds).harmonic for at_odds in zip(*found, strict=True)]
+    return ODDS[int(np.argmax(means))]
