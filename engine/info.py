@@ -198,6 +198,11 @@ class SpaceInfo(SpaceDescription):
     axes: tuple[str, ...] = ()
     """The attributes that its vectors are scores of, by name; none where they are no scores, or of attributes without
     names."""
+    described: tuple[str, ...] = ()
+    """The classes that orderings alone describe: they can be searched, though no training item is of them."""
+    taxonomy: Mapping[str, str] = field(default_factory=dict)
+    """The parent of each node of the tree of classes that it learned from, "" of those on the first level; empty where
+    none was given."""
     thresholds: tuple[Threshold, ...] = ()
     """Those of this generation."""
 

@@ -260,6 +260,8 @@ class Space(SpaceDescription):
             "constraints": self.constraint_counts and asdict(self.constraint_counts),
             "binary": self.binary,
             "axes": self.axes,
+            "described": self.pipeline.described_classes(),
+            "taxonomy": {} if self.taxonomy is None else dict(self.taxonomy.parents),
         }
 
     def to_state(self) -> bytes:

@@ -1,7 +1,7 @@
 """Commands that look: list, and show."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 100
 LABELS_SHOWN = 12
+NODES_SHOWN = 12
 COLUMNS = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
 """Of the CSV."""
 _PAGE = 1_000
@@ -168,6 +169,10 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
         yield f"{', '.join(space.added)} added later"
     if space.axes:
         yield f"scores of {', '.join(space.axes)}"
+    if space.described:
+        yield f"classes that orderings alone describe: {', '.join(space.described)}"
+    if space.taxonomy:
+        yield f"learned from the tree {_tree(space.taxonomy)}"
     if space.pairs:
         yield f"learned from {space.pairs} pairs of similar items"
     if space.rerank:
@@ -178,6 +183,17 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
         yield threshold.sentence()
     if space.tuning is not None:
         yield tuning(space.tuning)
+
+
+def _tree(parents: Mapping[str, str]) -> str:
+    """Returns a tree of classes in the form of its file, node by node."""
+    below: dict[str, list[str]] = {}
+    for name, parent in parents.items():
+        below.setdefault(parent, []).append(name)
+    nodes = [f"{node}: {', '.join(names)}" for node, names in below.items() if node]
+    nodes += [name for name in below[""] if name not in below]
+    more = f"; and {len(nodes) - NODES_SHOWN} more" if len(nodes) > NODES_SHOWN else ""
+    return "; ".join(nodes[:NODES_SHOWN]) + more
 
 
 def _pixels(item: "Item") -> str:

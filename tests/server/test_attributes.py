@@ -240,6 +240,9 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
     assert f"{label} (" in shown
     assert "described)" in shown
     assert "not calibrated" in " ".join(shown.split())
+    (space, *_) = told("show", name, *where)["spaces"]
+    assert space["described"] == [label]
+    assert f"classes that orderings alone describe: {label}" in done("show", name, *where)
     (plain,) = told("suggest", "animals", "ant/00", "--view", "view", *where)["results"]
     assert plain["likeliest"] is None
 
