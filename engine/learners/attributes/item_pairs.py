@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.attributes.ordering import Ordering
-from engine.learners.attributes.relations import Constraints
+from engine.learners.attributes.quadruplets import Crossing
 from engine.learners.comparisons import AnyComparisons
 
 Values = NDArray[np.float64]
@@ -111,13 +111,16 @@ class ItemPairs:
         value = float(costs @ np.square(lacking)) + (0.0 if others is None else others.value)
         return LocalSum(value=value, slope=slope, pairs=self.pairs, costs=costs, others=others, head=self.head)
 
-    def constraints(self) -> tuple[Constraints, Values]:
-        """Returns them as constraints on scores, of equal ones two, and how often each counts."""
-        lower = np.concatenate([self.pairs[:, 0], self.pairs[self.equal, 0]])
-        far = np.concatenate([self.pairs[:, ::-1], self.pairs[self.equal]])
-        margins = np.concatenate([np.where(self.equal, 0.0, 1.0), np.zeros(self.equal.sum())])
-        weights = np.concatenate([self.weights, self.weights[self.equal]])
-        return Constraints(np.column_stack([lower, lower]), far, margins), weights
+    def crossings(self) -> list[Crossing]:
+        """Returns them as constraints on scores, of equal ones two."""
+        lower, equal = self.pairs[~self.equal], self.pairs[self.equal]
+        sides = [(lower[:, ::-1], self.weights[~self.equal], 1.0)]
+        sides += [(one, self.weights[self.equal], 0.0) for one in (equal, equal[:, ::-1])]
+        return [
+            Crossing(near=far[:1, [0, 0]], far=far, weights=weights, margin=margin)
+            for far, weights, margin in sides
+            if len(far)
+        ]
 
 
 def counted(given: AnyComparisons) -> AnyComparisons:
@@ -164,14 +167,6 @@ def loss_of(amounts: Values | None, of_items: ItemPairs) -> Loss:
     if amounts is None:
         return of_items
     return Ordering(amounts) if not of_items else replace(of_items, others=Ordering(amounts), head=len(amounts))
-
-
-def with_constraints(given: Constraints | None, of_items: ItemPairs) -> tuple[Constraints, Values]:
-    """Returns the constraints of classes, where there are any, and those of items, and how often each counts."""
-    parts = [] if given is None else [(given, np.ones(len(given.margins)))]
-    parts += [of_items.constraints()] if of_items else []
-    constraints, counts = zip(*parts, strict=True)
-    return Constraints(*map(np.concatenate, zip(*constraints, strict=True))), np.concatenate(counts)
 
 
 def _spread(pairs: Places, along: Values, count: int) -> Values:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.learners.attributes.quadruplets import Crossing
 from engine.learners.base import Rows
 from engine.learners.metrics.contrasts import SignedContrasts
 from engine.learners.metrics.newton import VectorProblem, minimize
@@ -22,6 +23,9 @@ ClassPair = tuple[int, int]
 """Two classes by their numbers, the one with less of the attribute first."""
 Ordered = Literal["pairs", "quadruplets", "both"]
 Equal = Literal["pairs", "quadruplets", "none"]
+
+
+_NO_CONSTRAINT = "no two classes give a constraint: quadruplets need classes with less and with more beside them"
 
 
 @dataclass(frozen=True)
@@ -90,15 +94,29 @@ def constraints(
     """
     found = [part for pair in pairs for part in _of_pair(levels, codes, pair, relations, most, generator)]
     if not found:
-        raise ValueError(
-            "no two classes give a constraint: quadruplets need classes with less and with more beside them"
-        )
+        raise ValueError(_NO_CONSTRAINT)
     return Constraints(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def direction(
-    rows: Rows, given: Constraints, weight: float, counts: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def crossings(
+    levels: NDArray[np.float64],
+    codes: Places,
+    pairs: Sequence[ClassPair],
+    relations: Relations,
+    most: int,
+    generator: np.random.Generator,
+) -> list[Crossing]:
+    """Returns what ``constraints`` would give in the mean over what it draws: quadruplets with all rows around.
+
+    Args, raises: as for ``constraints``; where two classes have more pairs of rows than ``most``, so many are drawn.
+    """
+    found = [part for pair in pairs for part in _crossings_of_pair(levels, codes, pair, relations, most, generator)]
+    if not found:
+        raise ValueError(_NO_CONSTRAINT)
+    return found
+
+
+def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float64]:
     """Returns the w, (d,), that minimises |w|^2 / 2 plus ``weight`` times the mean Huber loss of the constraints.
 
     Equation (14) without a threshold and with w of either sign, by Newton's method (appendix A).
@@ -107,10 +125,8 @@ def direction(
         rows: (n, d).
         given: constraints on w x.
         weight: C, of which the paper's C_q is this over the number of constraints.
-        counts: (n,) how often each constraint counts; None: once.
     """
-    counts = np.ones(len(given.margins)) if counts is None else counts
-    costs = weight * counts / counts.sum()
+    costs = np.full(len(given.margins), weight / len(given.margins))
     contrasts = SignedContrasts(rows, given.near, given.far)
     return minimize(VectorProblem(contrasts, given.margins, costs, nonnegative=False)).w
 
@@ -143,6 +159,38 @@ def _of_pair(
     yield Constraints(np.column_stack([more, less]), far, margins)
     if equal:
         yield Constraints(np.column_stack([less, more]), far, margins)
+
+
+def _crossings_of_pair(
+    levels: NDArray[np.float64],
+    codes: Places,
+    pair: ClassPair,
+    relations: Relations,
+    most: int,
+    generator: np.random.Generator,
+) -> Iterator[Crossing]:
+    equal = bool(levels[pair[0]] == levels[pair[1]])
+    kind = relations.equal if equal else relations.ordered
+    around = _around(levels, pair, relations.surrounding)
+    if kind == "none" or (kind == "quadruplets" and around is None):
+        return
+    near = _pairs_of_rows(codes, pair, most, generator)
+    signs = (near, near[:, ::-1]) if equal else (near,)
+    if kind == "pairs" or around is None:
+        for one in signs:
+            yield Crossing(near=one[:1, [0, 0]], far=one, weights=np.ones(len(one)), margin=0.0 if equal else 1.0)
+        return
+    wider = [(below, above) for below in around[0] for above in around[1]]
+    for far in (_pairs_of_rows(codes, one, most, generator) for one in wider):
+        for one in signs:
+            weights = np.full(len(far), 1 / (len(far) * len(wider)))
+            yield Crossing(near=one, far=far, weights=weights, margin=1.0)
+
+
+def _pairs_of_rows(codes: Places, pair: ClassPair, most: int, generator: np.random.Generator) -> Places:
+    """Rows of the class with more beside rows of that with less, (n, 2)."""
+    less, more = _rows_of(codes, pair, most, generator)
+    return np.column_stack([more, less])
 
 
 def _around(levels: NDArray[np.float64], pair: ClassPair, steps: int) -> tuple[Places, Places] | None:

@@ -18,9 +18,9 @@ from engine.learners.attributes.item_pairs import (
     counted,
     loss_of,
     pairs_by_attribute,
-    with_constraints,
 )
 from engine.learners.attributes.ordering import Ordering
+from engine.learners.attributes.quadruplets import Crossing, Crossings
 from engine.learners.attributes.relations import Relations
 from engine.learners.base import LinearLearner, Rows, SeparateLearner
 from engine.learners.cancellation import checkpoint
@@ -53,7 +53,8 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
     from items alone.
 
     With other ``relations`` than pairs: the mean Huber loss of constraints on pairs and quadruplets of rows (Law, Thome
-    and Cord, IJCV 2017, equations 14, 25 and 26), of at most 1,000 pairs of rows of every two classes.
+    and Cord, IJCV 2017, equations 14, 25 and 26), of at most 1,000 pairs of rows of every two classes, each beside all
+    pairs of rows of the classes around, again 1,000 at most of every two.
 
     Args:
         C: weight of the pairs.
@@ -165,21 +166,20 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         if (relations.ordered, relations.equal) == ("pairs", "pairs"):
             return _minimized(rows, loss_of(values[codes] if ordered else None, of_items), self.C, self.tol)
         try:
-            given = self._constraints(values, codes, relations, place) if ordered else None
+            parts = self._crossings(values, codes, relations, place) if ordered else []
         except ValueError as error:
             raise ValueError(f"attribute {name}: {error}") from error
-        constraints, counts = with_constraints(given, of_items)
-        return of_classes.direction(rows, constraints, self.C, counts)
+        return _minimized(rows, Crossings([*parts, *of_items.crossings()]), self.C, self.tol)
 
-    def _constraints(
+    def _crossings(
         self, values: NDArray[np.float64], codes: NDArray[np.intp], relations: Relations, place: tuple[int, int]
-    ) -> of_classes.Constraints:
+    ) -> list[Crossing]:
         """What the order of the classes, (K,), asks of their rows' scores."""
         view, attribute = place
         present, own = np.unique(codes, return_inverse=True)
         levels, generator = values[present], np.random.default_rng([self.random_state, view, attribute])
         pairs = of_classes.class_pairs(levels)
-        return of_classes.constraints(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
+        return of_classes.crossings(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
     def _found_odds(self, rows: Rows, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> float:
         """The odds of classes that orderings alone describe, chosen with the orders of classes alone."""
