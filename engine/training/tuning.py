@@ -38,6 +38,8 @@ def tune(
     """
     wanted = _with_measure(recipe.tune or Tune(), training)
     _check(wanted, training)
+    if wanted.measure == ORDER and assemble(recipe, parts).capabilities.orders_items:
+        raise InvalidInputError(f"{ORDER} is that of distances, and items are ordered by scores: tune by {MEASURES[0]}")
     values = grid(recipe, training)
     sample = training
     if wanted.measure != ORDER and len(training) > MOST_ITEMS:

@@ -157,6 +157,23 @@ def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], 
     again = done("train", "animals", "--views", "view", "--orderings", path, "--holdout", ".3", *where)
     assert f"of {total} pairs; " in " ".join(again.split())
     done("evaluate", "animals", "--view", "view", "--refit", *where)
+    tune = (
+        "train",
+        "animals",
+        "--views",
+        "view",
+        "--orderings",
+        path,
+        "--tune",
+        "--try",
+        "C=1,10",
+        "--folds",
+        2,
+        *where,
+    )
+    done(*tune)
+    refused = run(*tune, "--tune-by", "order")
+    assert "order is that of distances, and items are ordered by scores: tune by map" in refused.output
 
 
 def test_orderings_of_items_need_no_labels(where: list[str], tmp_path: Path) -> None:

@@ -161,7 +161,10 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         if ordered and len(np.unique(codes)) < 2:
             raise ValueError("the rows of a view are of fewer than 2 classes")
         if not ordered and not of_items:
-            raise ValueError(f"attribute {name} has nothing to learn from: no pair of ordered items has the view")
+            raise ValueError(
+                f"attribute {name} has nothing to learn from: order classes by it, or more items, because no two of "
+                "those that are ordered have the view and are learned from"
+            )
         rows = rows if of_items else rows[: len(codes)]
         if (relations.ordered, relations.equal) == ("pairs", "pairs"):
             return _minimized(rows, loss_of(values[codes] if ordered else None, of_items), self.C, self.tol)
