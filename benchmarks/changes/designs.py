@@ -15,7 +15,8 @@ class Block:
 
     kind: str
     """story: the newest major news, with a picture. headlines: the newest news. advert: another at every visit.
-    rotation: adverts in turn. gallery: pictures in turn, slower. clock: the hour and the weather. ranking: what is read
+    rotation: four adverts in turn, hour by hour. gallery: one of five pictures
+    that turn by the second. clock: the hour and the weather. ranking: what is read
     most, in an order of its own every hour. masthead, menu, article, footer: never change."""
     left: float
     top: float

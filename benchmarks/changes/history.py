@@ -17,6 +17,7 @@ _NEWS_BY_DAY, _NEWS_BY_NIGHT = 0.35, 0.05
 _MAJOR = 0.4
 _CORRECTED = 0.04
 _ADVERTS, _VISITS = 30, 0.7
+_IN_TURN, _PICTURES = 4, 5
 _LINES = {"headlines": 8, "ranking": 6}
 
 Shown = tuple[int, ...]
@@ -58,8 +59,9 @@ class History:
             return tuple(draw.permutation(2 * _LINES[kind])[: _LINES[kind]].tolist())
         if kind == "clock":
             return hour % HOURS_A_DAY, int(draw.integers(10))
-        every, count = (1, 4) if kind == "rotation" else (3, 5)
-        return (hour // every % count,)
+        if kind == "gallery":
+            return (int(draw.integers(_PICTURES)),)
+        return (hour % _IN_TURN,)
 
     def label(self, hour: int) -> str:
         """Returns what the versions of an hour and of the next are to each other."""
