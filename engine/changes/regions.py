@@ -1,0 +1,31 @@
+"""How far two versions differ in each region of a grid."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float64]
+
+
+def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: int) -> Rows:
+    """Returns the squared Euclidean distances of pairs of versions, cell by cell.
+
+    Args:
+        rows: (n, c g^2) GIST rows on a grid of g x g cells, cell by cell within each of the c filters.
+        pairs: (p, 2) positions in ``rows``.
+        grid: g.
+
+    Returns:
+        (p, g^2) float64, row by row of the grid (section 5.2 of the paper).
+
+    Raises:
+        ValueError: for rows that are not of such a grid.
+    """
+    if rows.ndim != 2 or rows.shape[1] % grid**2:
+        raise ValueError(f"rows of {rows.shape[-1]} numbers are not of a grid of {grid} x {grid} cells")
+    cells = rows.astype(np.float64).reshape(len(rows), -1, grid * grid)
+    found = np.empty((len(pairs), grid * grid))
+    for start in range(0, len(pairs), 256):  # differences of all pairs at once would be gigabytes
+        part = slice(start, start + 256)
+        gaps = cells[pairs[part, 0]] - cells[pairs[part, 1]]
+        found[part] = np.einsum("pcg,pcg->pg", gaps, gaps)
+    return found
