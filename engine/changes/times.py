@@ -1,0 +1,112 @@
+"""When the versions of a page were taken: by the names of their files, their EXIF data, or the files' times."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError
+from features.taken import taken
+
+_NAME = re.compile(
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)[-_.]?(?P<month>\d\d)[-_.]?(?P<day>\d\d)"
+    r"(?:[T _.-]*(?P<hour>\d\d)[-_:.h]?(?P<minute>\d\d)(?:[-_:.m]?(?P<second>\d\d))?)?(?!\d)"
+)
+_PERIOD = re.compile(r"(?P<amount>\d+(?:\.\d+)?)\s*(?P<unit>steps?|min|m|h|d|w)")
+_UNITS = {"m": 1 / 60, "min": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
+_STEPS = ("step", "steps")
+SOURCES = "names", "EXIF data", "times of the files"
+
+
+@dataclass(frozen=True)
+class Period:
+    """After how long a page is expected to have changed: gamma of the paper.
+
+    Attributes:
+        amount: how many steps, or hours.
+        steps: whether only the order of versions counts, not how much time lies between them.
+    """
+
+    amount: float
+    steps: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Period":
+        """Returns the period of a text such as ``4h``, ``90min``, ``2d`` or ``4steps``.
+
+        Raises InvalidInputError for anything else.
+        """
+        found = _PERIOD.fullmatch(text.strip())
+        if not found or not float(found["amount"]) > 0:
+            raise InvalidInputError(
+                f"a period is a number of steps, min, h, d or w, such as 4h or 4steps, not {text!r}"
+            )
+        unit = found["unit"]
+        if unit in _STEPS:
+            return cls(float(found["amount"]), steps=True)
+        return cls(float(found["amount"]) * _UNITS[unit], steps=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Versions in the order of time.
+
+    Attributes:
+        order: (n,) positions of the versions among those that were given.
+        times: (n,) of each, in that order.
+        source: what tells the times, one of ``SOURCES``.
+    """
+
+    order: NDArray[np.int64]
+    times: Sequence[datetime]
+    source: str
+
+    def hours(self) -> NDArray[np.float64]:
+        """Returns the (n,) hours since the first version."""
+        return np.array([(time - self.times[0]) / timedelta(hours=1) for time in self.times])
+
+    def positions(self, period: Period) -> NDArray[np.float64]:
+        """Returns the (n,) times in the unit of a period: hours, or steps."""
+        return np.arange(len(self.times), dtype=np.float64) if period.steps else self.hours()
+
+
+def timeline(paths: Sequence[Path]) -> Timeline:
+    """Returns picture files in the order of time, by the first of ``SOURCES`` that tells one time for each.
+
+    Raises InvalidInputError where none does, because times are missing or the same.
+    """
+    readers: Sequence[Callable[[Path], datetime | None]] = (named_time, taken, _modified)
+    reasons = []
+    for source, read in zip(SOURCES, readers, strict=True):
+        found = [read(path) for path in paths]
+        times = [time for time in found if time is not None]
+        if len(times) < len(paths):
+            reasons.append(f"{len(paths) - len(times)} have no time in their {source}")
+        elif repeated := len(times) - len(set(times)):
+            reasons.append(f"{repeated} have the same {source} as others")
+        else:
+            order = np.argsort(np.array([time.timestamp() for time in times]), kind="stable")
+            return Timeline(order, tuple(times[place] for place in order), source)
+    raise InvalidInputError(
+        f"the order of {len(paths)} pictures is not known: {'; '.join(reasons)}. Put the time into each name, "
+        "such as 2026-03-09T15-30.png"
+    )
+
+
+def named_time(path: Path) -> datetime | None:
+    """Returns the time in the name of a file, such as 2026-03-09T15-30-00 or 20260309_1530; None where it has none."""
+    for found in _NAME.finditer(path.stem):
+        parts = [int(part) if part else 0 for part in found.groups()]
+        try:
+            return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]
+        except ValueError:
+            continue
+    return None
+
+
+def _modified(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
