@@ -16,6 +16,7 @@ from engine.catalog.description import RAW
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.writing import delete_items
+from engine.changes.important_changes import ImportantChanges
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from engine.spaces.versions import Versions
 
 
-class Collection(SameOrDifferent):
+class Collection(SameOrDifferent, ImportantChanges):
     """One collection, open. Methods may be called from several threads and processes; they take turns to commit.
 
     Raises ``engine.errors.CrossviewError`` or ``features.errors.ImageError`` for everything that a user can cause.

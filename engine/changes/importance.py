@@ -1,4 +1,4 @@
-"""Which regions matter: a metric on the region distances of versions, learned from time and perhaps some labels."""
+"""Which regions matter: a metric on the region distances of pairs of versions, learned from time and from labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,22 +9,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.changes.monotony import Monotony
-from engine.learners.cancellation import checkpoint
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Descent, descend
+from engine.learners.metrics.constraints import Constraints, quadruplets
+from engine.learners.metrics.cutting_plane import cut
+from engine.learners.metrics.diagonal import diagonal_problem
 from engine.learners.metrics.features import Differences
-from engine.learners.metrics.objective import Objective, satisfied
-from engine.learners.metrics.parameters import Diagonal, Full, Metric, Parameters
-from engine.learners.metrics.regularizer import Regularizer
+from engine.learners.metrics.newton import Newton, minimize
+from engine.learners.metrics.objective import satisfied
+from engine.learners.metrics.parameters import Full, Metric
+from engine.learners.metrics.ranking import HingeRisk, RankingRisk
 
-Form = Literal["diagonal", "full"]
+Form = Literal["diagonal", "full", "structural"]
 Rows = NDArray[np.float64]
-FORMS: Mapping[Form, type[Parameters]] = {"diagonal": Diagonal, "full": Full}
-WEIGHTS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-"""Weights of the squared Frobenius norm to choose from."""
+FORMS: tuple[Form, ...] = ("diagonal", "full", "structural")
+WEIGHTS: Mapping[Form, Sequence[float]] = {
+    "diagonal": (1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
+    "full": (1e0, 1e1, 1e2, 1e3, 1e4),
+    "structural": (1e0, 1e1, 1e2, 1e3, 1e4),
+}
+"""Weights of the loss, C, to choose from: the more, the less the norm counts."""
+LABELLED = 0.5
+"""Share of the loss that labels have, where there are any."""
 _FOLDS = 3
 _FEWEST = 20  # held-out comparisons that tell one weight from another
-_DESCENT = Descent(max_iter=1000, tol=1e-4, smoothing=0.05)
+_TOLERANCE = 1e-2
+_MOST_PLANES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What a person said of some pairs.
+
+    Attributes:
+        regions: (m, g^2) region distances of the pairs.
+        important: (m,) bool.
+    """
+
+    regions: Rows
+    important: NDArray[np.bool_]
+
+    @property
+    def tell(self) -> bool:
+        """Whether there are pairs of both kinds, without which none is to be nearer than another."""
+        return bool(self.important.any() and not self.important.all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +59,14 @@ class Importance:
 
     Attributes:
         matrix: (g^2, g^2) M, positive semidefinite, of region distances as they are.
-        form: "diagonal" or "full".
-        frobenius: the weight of its squared norm.
-        order: share of held-out comparisons in order, of the weight that was chosen; None where none was held out.
+        form: "diagonal"; "full"; or "structural", full, learned from rankings.
+        weight: C.
+        order: share of held-out comparisons in order, of the C that was chosen; None where none was held out.
     """
 
     matrix: Rows
     form: Form
-    frobenius: float
+    weight: float
     order: float | None
 
     def distances(self, regions: Rows) -> Rows:
@@ -51,9 +77,11 @@ class Importance:
     def weights(self) -> Rows:
         """Returns how important each region is, (g^2,), not negative and with sum 1 unless all are zero.
 
-        Of a diagonal metric its entries; of a full one the absolute values of its dominant eigenvector (figure 6).
+        A diagonal metric's entries. Of a full one those of its nearest matrix of rank 1, which are the squares of the
+        dominant eigenvector; figure 6 of the paper shows that vector's absolute values.
         """
-        found = np.diag(self.matrix) if self.form == "diagonal" else np.abs(np.linalg.eigh(self.matrix)[1][:, -1])
+        diagonal = self.form == "diagonal"
+        found = np.diag(self.matrix) if diagonal else np.square(np.linalg.eigh(self.matrix)[1][:, -1])
         total = found.sum()
         return np.asarray(found / total if total > 0 else found)
 
@@ -63,17 +91,32 @@ class Importance:
         return np.asarray(roots * (roots @ self.matrix))
 
 
-def learn(regions: Rows, known: Monotony, form: Form = "diagonal", weights: Sequence[float] = WEIGHTS) -> Importance:
-    """Returns the metric that agrees best with what is assumed of versions.
+def learn(
+    regions: Rows,
+    known: Monotony,
+    form: Form = "diagonal",
+    labels: Labels | None = None,
+    *,
+    weights: Sequence[float] | None = None,
+    as_printed: bool = False,
+) -> Importance:
+    """Returns the metric that agrees best with what is assumed of versions, and with labels.
 
-    The weight of the norm is that of ``weights`` by which metrics of two thirds of the time put most quadruplets of A
-    of the last third in order, each third in turn: nothing but time is needed to choose it.
+    Each pair labelled as important is to be farther than each that is not by 2, which is what equations (20) and (21)
+    ask of them by a threshold. C is that by which metrics of two thirds of the time put most quadruplets of A of the
+    last third in order, each third in turn: nothing but time is needed to choose it.
+
+    A full M is learned in the coordinates of the diagonal metric, in which that metric is the identity. Its norm thus
+    counts most where a region tells little, so that the thousands of its entries do not bring back what the diagonal
+    ones leave out.
 
     Args:
         regions: (p, g^2) region distances of ``known.pairs``.
         known: the quadruplets.
         form: of the metric.
-        weights: to choose from; the first, largest one where too few quadruplets can be held out.
+        labels: of pairs, or none.
+        weights: to choose C from, ascending; None: ``WEIGHTS``.
+        as_printed: a full M in the coordinates of the regions, as in the paper.
 
     Raises:
         ValueError: if there are no quadruplets, or no two versions differ.
@@ -83,13 +126,78 @@ def learn(regions: Rows, known: Monotony, form: Form = "diagonal", weights: Sequ
     scale = float(regions.sum(axis=1).mean())
     if scale <= 0:
         raise ValueError("no two versions differ: there is nothing to learn from")
-    features = Differences(np.vstack([np.zeros(regions.shape[1]), np.sqrt(regions / scale)]))
-    chosen, order = weights[0], None
-    if len(weights) > 1 and (folds := _folds(known)):
-        scores = [np.mean([_held_out(features, *fold, form, weight) for fold in folds]) for weight in weights]
-        chosen, order = weights[int(np.argmax(scores))], float(np.max(scores))
-    metric = _fit(features, known.constraints(), form, chosen)
-    return Importance(metric.matrix / scale, form, chosen, order)
+    said = labels if labels is not None and labels.tell else None
+    rows = regions if said is None else np.vstack([regions, said.regions])
+    constraints = _with(known.constraints(), said, len(regions))
+    folds = [(_with(learned, said, len(regions)), held) for learned, held in _folds(known)]
+    weights = WEIGHTS[form] if weights is None else weights
+    problem = _Problem(rows / scale, constraints, folds)
+    if form == "diagonal" or as_printed:
+        metric, weight, order = problem.best(form, weights)
+    else:
+        _, inner, _ = problem.best("diagonal", WEIGHTS["diagonal"])
+        metric, weight, order = problem.best(form, weights, inner)
+    return Importance(metric / scale, form, weight, order)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Pairs' region distances, what is asked of them, and the same of each two thirds, with what the last one tells."""
+
+    regions: Rows
+    constraints: Constraints
+    folds: Sequence[tuple[Constraints, Constraints]]
+
+    def best(
+        self, form: Form, weights: Sequence[float], inner: float | None = None
+    ) -> tuple[Rows, float, float | None]:
+        """Returns M of the best C, that C, and how much it puts in order; ``inner`` is C of the diagonal metric."""
+        weight, order = weights[0], None
+        if len(weights) > 1 and self.folds:
+            orders = [
+                [
+                    satisfied(Metric(one, None, one), self._features(), held)
+                    for one in self._path(learned, form, weights, inner)
+                ]
+                for learned, held in self.folds
+            ]
+            weight, order = _simplest(weights, np.array(orders))
+        (metric,) = self._path(self.constraints, form, [weight], inner)
+        return metric, weight, order
+
+    def _features(self, importance: Rows | float = 1.0) -> Differences:
+        """The square roots of the region distances after a row of zeros, from which all pairs differ by their own."""
+        return Differences(np.vstack([np.zeros(self.regions.shape[1]), np.sqrt(self.regions * importance)]))
+
+    def _path(
+        self, constraints: Constraints, form: Form, weights: Sequence[float], inner: float | None = None
+    ) -> list[Rows]:
+        """Returns M of several C."""
+        if form == "diagonal":
+            return _diagonal(self._features(), constraints, weights)
+        if inner is None:
+            return _full(self._features(), constraints, form, weights)
+        (metric,) = _diagonal(self._features(), constraints, [inner])
+        importance = np.sqrt(np.diag(metric) / (np.diag(metric).mean() or 1.0))
+        roots = np.sqrt(importance)
+        return [roots[:, None] * one * roots for one in _full(self._features(importance), constraints, form, weights)]
+
+
+def _with(constraints: Constraints, labels: Labels | None, offset: int) -> Constraints:
+    """Returns constraints on the rows after zero, and those of labels on the rows after ``offset`` more."""
+    if labels is None:
+        return constraints
+    rows = 1 + offset + np.arange(len(labels.important))
+    near, far = (one.ravel() for one in np.meshgrid(rows[~labels.important], rows[labels.important]))
+    zero = np.zeros_like(near)
+    own = quadruplets(np.column_stack([near, zero, far, zero]), margin=2.0)
+    parts = [(constraints, 1 - LABELLED), (own, LABELLED)]
+    return Constraints(
+        near=np.concatenate([one.near for one, _ in parts]),
+        far=np.concatenate([one.far for one, _ in parts]),
+        margins=np.concatenate([one.margins for one, _ in parts]),
+        weights=np.concatenate([share * one.weights / one.weights.sum() for one, share in parts]),
+    )
 
 
 def _folds(known: Monotony) -> list[tuple[Constraints, Constraints]]:
@@ -108,12 +216,29 @@ def _folds(known: Monotony) -> list[tuple[Constraints, Constraints]]:
     return found
 
 
-def _held_out(features: Differences, learned: Constraints, held: Constraints, form: Form, weight: float) -> float:
-    return satisfied(_fit(features, learned, form, weight), features, held)
+def _simplest(weights: Sequence[float], orders: Rows) -> tuple[float, float]:
+    """Returns the smallest C whose order is within a standard error of the best's, and that order.
+
+    The usual rule of one standard error (Breiman and others, "Classification and Regression Trees", 1984).
+    """
+    means = orders.mean(axis=0)
+    best = int(np.argmax(means))
+    error = orders[:, best].std(ddof=1) / np.sqrt(len(orders)) if len(orders) > 1 else 0.0
+    chosen = int(np.flatnonzero(means >= means[best] - error)[0])
+    return weights[chosen], float(means[chosen])
 
 
-def _fit(features: Differences, constraints: Constraints, form: Form, weight: float) -> Metric:
-    checkpoint()
-    parameters = FORMS[form]()
-    objective = Objective(features, constraints, Regularizer(frobenius=weight), parameters)
-    return descend(objective, parameters.start(np.eye(features.width)), _DESCENT).metric
+def _diagonal(features: Differences, constraints: Constraints, weights: Sequence[float]) -> list[Rows]:
+    found, start = [], None
+    for weight in weights:
+        solution = minimize(diagonal_problem(features.rows, constraints, weight, 1.0), Newton(tol=_TOLERANCE), start)
+        start = solution.omega
+        found.append(np.diag(solution.w))
+    return found
+
+
+def _full(features: Differences, constraints: Constraints, form: Form, weights: Sequence[float]) -> list[Rows]:
+    risk = RankingRisk.of(constraints) if form == "structural" else HingeRisk.of(constraints)
+    return [
+        cut(features, risk, Full(), weight, tol=_TOLERANCE, max_iter=_MOST_PLANES).metric.matrix for weight in weights
+    ]

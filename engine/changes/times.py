@@ -19,6 +19,8 @@ _NAME = re.compile(
 _PERIOD = re.compile(r"(?P<amount>\d+(?:\.\d+)?)\s*(?P<unit>steps?|min|m|h|d|w)")
 _UNITS = {"m": 1 / 60, "min": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
 _STEPS = ("step", "steps")
+_USUAL_STEPS = 4
+_LATE, _REGULAR = 0.1, 0.8  # most times between versions are the usual one, nearly
 SOURCES = "names", "EXIF data", "times of the files"
 
 
@@ -69,6 +71,13 @@ class Timeline:
         """Returns the (n,) hours since the first version."""
         return np.array([(time - self.times[0]) / timedelta(hours=1) for time in self.times])
 
+    def usual_period(self) -> str:
+        """Returns four times the usual time between versions, as in the paper; in steps where times are irregular."""
+        steps = np.diff(self.hours())
+        usual = float(np.median(steps))
+        regular = float(np.mean(np.abs(steps - usual) <= _LATE * usual))
+        return f"{_USUAL_STEPS * usual:.6g}h" if regular >= _REGULAR else f"{_USUAL_STEPS}steps"
+
     def positions(self, period: Period) -> NDArray[np.float64]:
         """Returns the (n,) times in the unit of a period: hours, or steps."""
         return np.arange(len(self.times), dtype=np.float64) if period.steps else self.hours()
@@ -108,5 +117,8 @@ def named_time(path: Path) -> datetime | None:
     return None
 
 
-def _modified(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+def _modified(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:
+        return None

@@ -1,0 +1,194 @@
+"""Finding the important changes of a series: learning what matters, deciding, and saying why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.changes.decision import Decision, decide
+from engine.changes.importance import Importance, Labels, learn
+from engine.changes.monotony import monotony
+from engine.changes.regions import region_distances
+from engine.changes.request import Change, Changes, ChangesRequest, Learned, PairLabel
+from engine.changes.series import Series, read_series
+from engine.changes.times import Period
+from engine.errors import InvalidInputError, NotReadyError
+
+Rows = NDArray[np.float64]
+QUESTIONS = 20
+"""Pairs that are proposed for labels."""
+
+
+def find_changes(tx: Transaction, request: ChangesRequest) -> Changes:
+    """Return the changes of the successive versions of a collection, and which are important.
+
+    Without ``learned`` the metric and the threshold are learned from all versions, and from labels if there are any.
+
+    Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
+    """
+    request.check()
+    learned = request.learned
+    series = read_series(tx, request.view or (learned.view if learned else ""))
+    start = series.position(request.after) if request.after else 0
+    compared = _Compared.of(series, series.rows(tx, start), start, request)
+    period = request.period or series.line.usual_period()
+    notes = list(series.notes)
+    if learned is None:
+        learned, more = _learn(series, compared, request, Period.parse(period))
+        notes += more
+    elif learned.grid != series.grid:
+        raise InvalidInputError(
+            f"what was learned has {learned.grid} cells a side, view {series.view.name!r} has {series.grid}"
+        )
+    decision, metric = Decision(np.array(learned.weights), learned.threshold), _metric(learned)
+    found = _changes(series, compared, metric, decision)
+    return Changes(
+        versions=len(series.keys),
+        first=series.line.times[0],
+        last=series.line.times[-1],
+        source=series.line.source,
+        period=period,
+        learned=learned,
+        importance=metric.weights().tolist(),
+        changes=found,
+        questions=_questions(found, compared),
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """The successive pairs of a series from a position on, and the labelled ones, by region and by structure."""
+
+    places: NDArray[np.int64]
+    """(p, 2) of successive versions, then (m, 2) of labelled ones."""
+    regions: Rows
+    structure: Rows
+    """(p + m, 2) Jaccard distances of links and images; (p + m, 0) without HTML."""
+    said: Mapping[tuple[int, int], bool | None]
+    rows: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, series: Series, rows: NDArray[np.float32], start: int, request: ChangesRequest) -> "_Compared":
+        said = _said(series, request.labels, start)
+        count = len(series.keys)
+        told = [pair for pair, important in said.items() if important is not None]
+        places = np.column_stack([np.arange(start, count - 1), np.arange(start + 1, count)])
+        places = np.vstack([places, np.array(told, np.int64).reshape(-1, 2)])
+        pages = series.structures(start) if request.structure else None
+        distances = [pages[one].distances(pages[other]) for one, other in places - start] if pages else []
+        structure = np.array(distances, np.float64).reshape(len(places), 2 if pages else 0)
+        return cls(places, region_distances(rows, places - start, series.grid), structure, said, rows)
+
+    @property
+    def important(self) -> NDArray[np.bool_]:
+        """(m,) what is said of the labelled pairs."""
+        return np.array([important for important in self.said.values() if important is not None], np.bool_)
+
+    @property
+    def labelled(self) -> slice:
+        """Where the labelled pairs are."""
+        return slice(len(self.places) - len(self.important), None)
+
+    @property
+    def successive(self) -> slice:
+        """Where the successive pairs are."""
+        return slice(0, len(self.places) - len(self.important))
+
+    def distances(self, metric: Importance) -> Rows:
+        """(p + m, 1 or 3): the learned distance, then those of structure."""
+        return np.column_stack([metric.distances(self.regions), self.structure])
+
+
+def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
+    """Returns what was said of pairs of versions from a position on, the earlier first; the last word counts."""
+    places = {key: place for place, key in enumerate(series.keys)}
+    found: dict[tuple[int, int], bool | None] = {}
+    for label in labels:
+        if unknown := [key for key in (label.earlier, label.later) if key not in places]:
+            raise InvalidInputError(f"a label is of {unknown[0]!r}, which is no version of these; labels name keys")
+        one, other = sorted((places[label.earlier], places[label.later]))
+        if one == other:
+            raise InvalidInputError(f"a label compares {label.earlier!r} with itself; name two versions")
+        if one >= start:
+            found.pop((one, other), None)
+            found[one, other] = label.important
+    return found
+
+
+def _learn(series: Series, compared: _Compared, request: ChangesRequest, period: Period) -> tuple[Learned, list[str]]:
+    known = monotony(series.line.positions(period), period.amount)
+    important, told = compared.important, compared.labelled
+    free = [
+        place
+        for place, pair in enumerate(compared.places[compared.successive].tolist())
+        if tuple(pair) not in compared.said
+    ]
+    try:
+        labels = Labels(compared.regions[told], important)
+        metric = learn(region_distances(compared.rows, known.pairs, series.grid), known, request.form, labels)
+        distances = compared.distances(metric)
+        decision = decide(distances[free], distances[told], important, request.extreme)
+    except ValueError as error:
+        raise NotReadyError(f"nothing can be learned of these {len(series.keys)} versions: {error}") from error
+    learned = Learned(
+        view=series.view.name,
+        grid=series.grid,
+        form=request.form,
+        matrix=(np.diag(metric.matrix) if request.form == "diagonal" else metric.matrix.ravel()).tolist(),
+        weight=metric.weight,
+        order=metric.order,
+        weights=decision.weights.tolist(),
+        threshold=decision.threshold,
+        quadruplets=len(known),
+        labels=len(important),
+    )
+    if not known.gaps:
+        return learned, []
+    longest = np.diff(series.line.hours()).max()
+    gaps = f"{known.gaps} times a period or more lies between two successive versions, of which nothing is assumed"
+    return learned, [f"{gaps}; the longest time is {longest:.0f} hours"]
+
+
+def _metric(learned: Learned) -> Importance:
+    values, cells = np.array(learned.matrix), learned.grid**2
+    matrix = np.diag(values) if learned.form == "diagonal" else values.reshape(cells, cells)
+    return Importance(matrix, learned.form, learned.weight, learned.order)
+
+
+def _changes(series: Series, compared: _Compared, metric: Importance, decision: Decision) -> list[Change]:
+    own = compared.successive
+    scores = decision.scores(compared.distances(metric))[own]
+    shares = metric.shares(compared.regions[own])
+    shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    hours = series.line.hours()
+    found = []
+    for place, (one, other) in enumerate(compared.places[own].tolist()):
+        identical = not compared.regions[place].any() and not compared.structure[place].any()
+        links, images = compared.structure[place].tolist() if compared.structure.shape[1] else (None, None)
+        found.append(
+            Change(
+                earlier=series.keys[one],
+                later=series.keys[other],
+                time=series.line.times[other],
+                hours=float(hours[other] - hours[one]),
+                importance=float(scores[place]),
+                important=bool(scores[place] > 1),
+                identical=identical,
+                regions=shares[place].tolist(),
+                links=links,
+                images=images,
+                label=compared.said.get((one, other)),
+            )
+        )
+    return found
+
+
+def _questions(found: Sequence[Change], compared: _Compared) -> list[int]:
+    """Returns the changes that are least sure to be important or not, by the ratio to the threshold."""
+    asked = [tuple(pair) in compared.said for pair in compared.places[compared.successive].tolist()]
+    open_ = [place for place, change in enumerate(found) if not (change.identical or asked[place])]
+    tiny = float(np.finfo(float).tiny)
+    return sorted(open_, key=lambda place: abs(np.log(max(found[place].importance, tiny))))[:QUESTIONS]

@@ -1,0 +1,22 @@
+"""The method of a collection by which it finds important changes between pictures of one page or view."""
+
+from typing import TYPE_CHECKING
+
+from engine.catalog.contents import Contents
+
+if TYPE_CHECKING:
+    from engine.changes.request import Changes, ChangesRequest
+
+
+class ImportantChanges(Contents):
+    """A collection whose pictures are versions of one page or view."""
+
+    def changes(self, request: "ChangesRequest") -> "Changes":
+        """Return what changed between successive pictures, and which changes are important, learned from time alone.
+
+        Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
+        """
+        from engine.changes.finding import find_changes
+
+        with self._read() as tx:
+            return find_changes(tx, request)

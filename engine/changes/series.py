@@ -1,0 +1,126 @@
+"""The pictures of a collection as versions of one page or view, in the order of time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import find_view
+from engine.catalog.views import ViewRecord
+from engine.changes.structure import Structure, source_of, structure
+from engine.changes.times import Timeline, timeline
+from engine.errors import InvalidInputError, NotReadyError
+from features.gist import GRID
+
+EXTRACTOR = "gist"
+FEWEST = 3
+"""Versions that something can be learned from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Versions in the order of time.
+
+    Attributes:
+        view: the view that describes them, whose rows are GIST on a grid.
+        ids: (n,) of the items.
+        keys: of the items.
+        paths: of the pictures.
+        line: when they were taken.
+        notes: what was left out, and what may be wrong.
+    """
+
+    view: ViewRecord
+    ids: NDArray[np.int64]
+    keys: Sequence[str]
+    paths: Sequence[Path]
+    line: Timeline
+    notes: tuple[str, ...]
+
+    @property
+    def grid(self) -> int:
+        """Cells a side."""
+        return grid_of(self.view)
+
+    def rows(self, tx: Transaction, start: int = 0) -> NDArray[np.float32]:
+        """Return the feature rows of the versions from a position on, (n - start, d)."""
+        ids = self.ids[start:]
+        found = tx.rows.get(self.view, ids.tolist())
+        return found.rows[np.searchsorted(found.ids, ids)]
+
+    def structures(self, start: int = 0) -> list[Structure] | None:
+        """Return what the HTML beside each picture from a position on names; None where one has none."""
+        sources = [source_of(path) for path in self.paths[start:]]
+        known = [source for source in sources if source is not None]
+        return [structure(source) for source in known] if len(known) == len(sources) else None
+
+    def position(self, key: str) -> int:
+        """Return where a version is; InvalidInputError where none has the key."""
+        if key not in self.keys:
+            raise InvalidInputError(f"no version has the key {key!r}; the first one is {self.keys[0]!r}")
+        return self.keys.index(key)
+
+
+def read_series(tx: Transaction, view: str = "") -> Series:
+    """Return the versions of a collection: its items with a picture and a row of the view.
+
+    Raises NotFoundError for an unknown view, InvalidInputError for one of another kind and for pictures whose order is
+    not known, NotReadyError where no view is of that kind, or where there are fewer than three versions.
+    """
+    record = _view(tx, view)
+    items = tx.items.by_id(tx.rows.ids(record).tolist())
+    pictures = {number: item for number, item in items.items() if item.source}
+    # Pictures that were sent from another machine have no file here, and are known by their names.
+    present = {number: item for number, item in pictures.items() if Path(item.source).exists()} or pictures
+    if len(present) < FEWEST:
+        raise NotReadyError(
+            f"changes are learned from {FEWEST} versions or more, and collection {tx.name()!r} has {len(present)} "
+            f"pictures with view {record.name!r}: add some with: crossview index {tx.name()} FOLDER"
+        )
+    numbers = list(present)
+    paths = [Path(present[number].source) for number in numbers]
+    line = timeline(paths)
+    order = line.order.tolist()
+    notes = []
+    if gone := len(pictures) - len(present):
+        notes.append(f"{gone} versions whose files are gone are left out")
+    sizes = Counter((item.width, item.height) for item in present.values())
+    if len(sizes) > 1:
+        ((width, height), most), *_ = sizes.most_common(1)
+        others = len(present) - most
+        notes.append(
+            f"{others} of {len(present)} pictures are not {width} x {height} as the others; all are resized to a "
+            "square, so regions may not lie in the same places"
+        )
+    return Series(
+        record,
+        np.array([numbers[place] for place in order], np.int64),
+        [present[numbers[place]].key for place in order],
+        [paths[place] for place in order],
+        line,
+        tuple(notes),
+    )
+
+
+def grid_of(view: ViewRecord) -> int:
+    """Return how many cells a side a view has."""
+    return int(view.params.get("grid", GRID))
+
+
+def _view(tx: Transaction, name: str) -> ViewRecord:
+    if name:
+        found = find_view(tx, name)
+        if found.extractor != EXTRACTOR:
+            raise InvalidInputError(f"regions are compared by a view {EXTRACTOR}, and {name!r} is {found.extractor}")
+        return found
+    views = [one for one in tx.views.all() if one.extractor == EXTRACTOR]
+    if not views:
+        raise NotReadyError(
+            f"collection {tx.name()!r} has no view {EXTRACTOR} to compare regions by: add one with: "
+            f"crossview add-view {tx.name()} regions=gist:grid=10:size=320, and index its pictures again"
+        )
+    return max(views, key=grid_of)
