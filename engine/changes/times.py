@@ -76,7 +76,7 @@ class Timeline:
         steps = np.diff(self.hours())
         usual = float(np.median(steps))
         regular = float(np.mean(np.abs(steps - usual) <= _LATE * usual))
-        return f"{_USUAL_STEPS * usual:.6g}h" if regular >= _REGULAR else f"{_USUAL_STEPS}steps"
+        return f"{_USUAL_STEPS * usual:.3g}h" if regular >= _REGULAR else f"{_USUAL_STEPS}steps"
 
     def positions(self, period: Period) -> NDArray[np.float64]:
         """Returns the (n,) times in the unit of a period: hours, or steps."""
