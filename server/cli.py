@@ -10,6 +10,7 @@ import typer
 
 from features.priority import give_way
 from server.commands import (
+    changes,
     collections,
     compare,
     copies,
@@ -84,6 +85,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "suggest": suggest.suggest,
     "calibrate": same.calibrate,
     "same": same.same,
+    "changes": changes.changes,
     "embed": embed.embed,
     "evaluate": evaluation.evaluate,
     "list": describe.list_,

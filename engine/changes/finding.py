@@ -104,12 +104,9 @@ class _Compared:
 
 def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
     """Returns what was said of pairs of versions from a position on, the earlier first; the last word counts."""
-    places = {key: place for place, key in enumerate(series.keys)}
     found: dict[tuple[int, int], bool | None] = {}
     for label in labels:
-        if unknown := [key for key in (label.earlier, label.later) if key not in places]:
-            raise InvalidInputError(f"a label is of {unknown[0]!r}, which is no version of these; labels name keys")
-        one, other = sorted((places[label.earlier], places[label.later]))
+        one, other = sorted((series.position(label.earlier), series.position(label.later)))
         if one == other:
             raise InvalidInputError(f"a label compares {label.earlier!r} with itself; name two versions")
         if one >= start:

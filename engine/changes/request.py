@@ -14,7 +14,7 @@ class PairLabel:
     """What a person said of two versions."""
 
     earlier: str
-    """The key of an item."""
+    """The key of an item, or the name of its file."""
     later: str
     important: bool | None
     """Whether an important change lies between them; None where they could not tell."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +59,22 @@ class Series:
         known = [source for source in sources if source is not None]
         return [structure(source) for source in known] if len(known) == len(sources) else None
 
-    def position(self, key: str) -> int:
-        """Return where a version is; InvalidInputError where none has the key."""
-        if key not in self.keys:
-            raise InvalidInputError(f"no version has the key {key!r}; the first one is {self.keys[0]!r}")
-        return self.keys.index(key)
+    def position(self, name: str) -> int:
+        """Return where a version is, by its key or the name of its file; InvalidInputError unless it is one."""
+        found = self._places.get(name, ())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InvalidInputError(f"{len(found)} versions are files of the name {name!r}: name one by its key")
+        raise InvalidInputError(f"{name!r} is no version: name one by its key, such as {self.keys[0]!r}")
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, ...]]:
+        """Where versions are, by the names of their files and by their keys, which come first."""
+        found: dict[str, tuple[int, ...]] = {}
+        for place, path in enumerate(self.paths):
+            found[path.name] = (*found.get(path.name, ()), place)
+        return found | {key: (place,) for place, key in enumerate(self.keys)}
 
 
 def read_series(tx: Transaction, view: str = "") -> Series:

@@ -14,7 +14,7 @@ from server.drawing.question import write_question
 if TYPE_CHECKING:
     from server.backend import CollectionBackend
 
-_ENTER, _SKIP, _UNDO, _QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
+_ENTER, SKIP, UNDO, QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
 _CHOICE = 2
 """Candidates of a question that the first key answers."""
 
@@ -46,15 +46,15 @@ class Session:
         """Asks a question, and returns the one that follows: after an undo the one before; None where they quit."""
         self._show(question)
         near: set[int] = set()
-        while (key := _pressed()) not in _QUIT:
-            if key == _UNDO:
+        while (key := pressed()) not in QUIT:
+            if key == UNDO:
                 return self._undone(question)
-            if key == _SKIP:
+            if key == SKIP:
                 near.clear()
             elif key.isdecimal() and 1 <= int(key) <= len(question.candidates):
                 near ^= {int(key) - 1}
                 typer.echo(f"near: {' '.join(str(place + 1) for place in sorted(near)) or 'none'}")
-            if key == _SKIP or (key in _ENTER if len(question.candidates) > _CHOICE else near):
+            if key == SKIP or (key in _ENTER if len(question.candidates) > _CHOICE else near):
                 self.collection.questions.answer(self._answer(question, near))
                 self.given += 1
                 return self._next() if self.given != self.most else None
@@ -94,6 +94,6 @@ class Session:
         )
 
 
-def _pressed() -> str:
+def pressed() -> str:
     """The next key that is pressed; of a pipe its next character, and "" at its end."""
     return typer.getchar() if sys.stdin.isatty() else sys.stdin.read(1)

@@ -1,0 +1,191 @@
+"""The changes command: which changes of a page or a fixed view are important, learned from time alone."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from server.commands.common import JsonOption, print_json, show, table
+from server.commands.connection import HERE, ConnectionOptions
+from server.commands.labelling import Labelling, picture_file
+from server.commands.versions import opened
+
+if TYPE_CHECKING:
+    from engine.changes.request import Change, Changes
+    from server.backend import CollectionBackend
+
+SHOWN = 10
+"""Changes that are printed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnOptions:
+    """What is learned, and of what."""
+
+    period: Annotated[
+        str,
+        typer.Option(
+            metavar="4h|4steps",
+            help="After how long most versions have changed: a number of steps, min, h, d or w (else four times the "
+            "usual time between versions).",
+        ),
+    ] = ""
+    grid: Annotated[int | None, typer.Option(min=2, max=32, help="Regions a side (else 10).")] = None
+    form: Annotated[
+        Literal["diagonal", "full", "structural"],
+        typer.Option(help="The metric: a weight for each region; a full matrix; or one learned from rankings."),
+    ] = "diagonal"
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Labels of pairs: earlier,later,important (yes, no or unclear)."),
+    ] = None
+    html: Annotated[
+        bool, typer.Option("--html/--no-html", help="Compare the pages saved beside pictures (X.html of X.png), too.")
+    ] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoOptions:
+    """What is done besides printing."""
+
+    report: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page with map, time line and pairs.")] = (
+        None
+    )
+    ask: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Ask for N labels first, the most informative ones (needs --labels)."),
+    ] = None
+    image: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="With --ask: draw each pair here (else in a temporary file)."),
+    ] = None
+    watch: Annotated[bool, typer.Option("--watch", help="Go on: print important changes as pictures arrive.")] = False
+    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="With --watch: how often to look.")] = 10.0
+
+
+def changes(
+    source: Annotated[
+        str, typer.Argument(metavar="FOLDER|NAME", help="A folder of pictures of one page or view, or a collection.")
+    ],
+    learn: LearnOptions,
+    do: DoOptions,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="The collection that keeps what is known of a FOLDER (else a new one).")
+    ] = "",
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the important changes between pictures of one page or view, and where they are.
+
+    What matters is learned from time alone: versions near in time differ less than those far apart, except where
+    something changes at random or never. Times are those in the names of the files (2026-03-09T15-30.png), else of
+    their EXIF data, else of the files. The pictures of a folder are kept in a collection, so that only new ones are
+    read the next time.
+    """
+    _check(learn, do)
+    from engine.changes.label_file import read_labels
+    from engine.changes.request import ChangesRequest
+
+    with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
+        request = ChangesRequest(
+            view=versions.view,
+            period=learn.period,
+            form=learn.form,
+            labels=read_labels(learn.labels) if learn.labels else (),
+            structure=learn.html,
+        )
+        if do.watch:
+            versions.watch(request, do.every, Printer(as_json))
+            return
+        if do.ask and learn.labels:
+            with picture_file(do.image) as picture:
+                Labelling(versions.collection, request, learn.labels, picture, do.ask).run()
+            request = replace(request, labels=read_labels(learn.labels))
+        found = versions.collection.changes(request)
+        page = None if do.report is None else _report(do.report, versions.collection, found)
+    if as_json:
+        print_json(found)
+    else:
+        _show(found, page)
+
+
+def _check(learn: LearnOptions, do: DoOptions) -> None:
+    if do.ask and learn.labels is None:
+        raise typer.BadParameter("--ask needs --labels FILE.csv, where the answers are kept")
+    if do.image and not do.ask:
+        raise typer.BadParameter("--image is for the pairs of --ask N")
+    if do.watch and (do.ask or do.report):
+        raise typer.BadParameter("--watch prints changes only: run the command without it for --ask and --report")
+    from engine.changes.times import Period
+
+    if learn.period:
+        Period.parse(learn.period)
+
+
+def _report(folder: Path, collection: "CollectionBackend", found: "Changes") -> Path:
+    from server.drawing.changes import write_report
+
+    return write_report(folder, collection, found)
+
+
+def _show(found: "Changes", page: Path | None) -> None:
+    learned = found.learned
+    order = "" if learned.order is None else f", {learned.order:.0%} of comparisons held out in time in order"
+    labels = f" and {learned.labels} labels" if learned.labels else ""
+    typer.echo(
+        f"{found.versions} versions from {found.first:%Y-%m-%d %H:%M} to {found.last:%Y-%m-%d %H:%M} by their "
+        f"{found.source}, period {found.period}\nlearned from {learned.quadruplets:,} comparisons of pairs{labels}: "
+        f"{learned.form} metric, C={learned.weight:g}{order}"
+    )
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+    important = sorted((change for change in found.changes if change.important), key=lambda one: -one.importance)
+    typer.echo(f"{len(important)} of {len(found.changes)} changes are important" + (":" if important else ""))
+    if important:
+        rows = table("time", ">importance", "earlier", "later", "where")
+        for change in important[:SHOWN]:
+            rows.add_row(
+                f"{change.time:%Y-%m-%d %H:%M}", f"{change.importance:.2f}", change.earlier, change.later, where(change)
+            )
+        show(rows)
+    if len(important) > SHOWN:
+        typer.echo(f"and {len(important) - SHOWN} more; --json lists them all")
+    typer.echo("the page is " + str(page) if page else "see why with --report DIR; label some pairs with --ask N")
+
+
+def where(change: "Change") -> str:
+    """The part of the picture that made most of a change: its rows and columns, in words."""
+    grid = round(len(change.regions) ** 0.5)
+    total = [max(share, 0.0) for share in change.regions]
+    if sum(total) <= 0:
+        return ""
+    row = sum((place // grid + 0.5) * share for place, share in enumerate(total)) / sum(total) / grid
+    column = sum((place % grid + 0.5) * share for place, share in enumerate(total)) / sum(total) / grid
+    down = ("top", "middle", "bottom")[min(int(3 * row), 2)]
+    across = ("left", "centre", "right")[min(int(3 * column), 2)]
+    return f"{down} {across}"
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Prints what watching finds, as lines of text or JSON."""
+
+    as_json: bool
+
+    def begun(self, found: "Changes") -> None:
+        """Says what was learned."""
+        if not self.as_json:
+            count = sum(change.important for change in found.changes)
+            typer.echo(f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)")
+
+    def change(self, change: "Change") -> None:
+        """Prints an important change."""
+        if self.as_json:
+            print_json(change)
+        else:
+            typer.echo(f"{change.time:%Y-%m-%d %H:%M}  {change.importance:.2f}  {change.later}  {where(change)}")
+
+    def note(self, text: str) -> None:
+        """Prints what keeps it from going on."""
+        typer.echo(text, err=True)

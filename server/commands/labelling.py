@@ -1,0 +1,88 @@
+"""Asking a person in a terminal whether changes are important; the answers are lines of a file."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from server.commands.asking import QUIT, SKIP, UNDO, pressed
+
+if TYPE_CHECKING:
+    from engine.changes.request import Change, Changes, ChangesRequest
+    from server.backend import CollectionBackend
+
+_ANSWERS = {"y": True, "n": False, SKIP: None}
+
+
+@dataclass
+class Labelling:
+    """Pairs that are asked about one by one, each the one whose label tells most after the last."""
+
+    collection: "CollectionBackend"
+    request: "ChangesRequest"
+    file: Path
+    """Where every answer is appended at once."""
+    picture: Path
+    """Where each pair is drawn."""
+    most: int
+    sizes: list[int] = field(default_factory=list)
+    """Of the file before each answer of now, to which an undo cuts it."""
+
+    def run(self) -> None:
+        """Asks until so many labels are given, the person quits, or nothing is left to ask."""
+        from engine.changes.label_file import read_labels
+
+        while len(self.sizes) < self.most:
+            found = self.collection.changes(replace(self.request, labels=read_labels(self.file)))
+            if not found.questions:
+                typer.echo("every change has a label")
+                return
+            if not self._asked(found, found.changes[found.questions[0]]):
+                return
+
+    def _asked(self, found: "Changes", change: "Change") -> bool:
+        """Asks about a change; returns whether to go on."""
+        from server.drawing.changes import write_pair
+
+        write_pair(self.picture, self.collection, change, found.learned.grid)
+        typer.echo(
+            f"{self.picture}\n{change.earlier} -> {change.later} ({len(self.sizes) + 1} of {self.most}): "
+            "is the change important?\ny yes, n no, s cannot tell, u undo, q quit"
+        )
+        while (key := pressed()) not in QUIT:
+            if key in _ANSWERS:
+                self._answer(change, _ANSWERS[key])
+                return True
+            if key == UNDO:
+                self._undo()
+                return True
+        return False
+
+    def _answer(self, change: "Change", important: bool | None) -> None:
+        from engine.changes.label_file import add_labels
+        from engine.changes.request import PairLabel
+
+        self.sizes.append(add_labels(self.file, [PairLabel(change.earlier, change.later, important)]))
+
+    def _undo(self) -> None:
+        """Takes the last answer of now back."""
+        if not self.sizes:
+            typer.echo("there is no answer of now to undo")
+            return
+        os.truncate(self.file, self.sizes.pop())
+        typer.echo("undone")
+
+
+@contextmanager
+def picture_file(path: Path | None) -> Iterator[Path]:
+    """Yields where pairs are drawn: a file that is given and stays, or a temporary one."""
+    if path is not None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="crossview-") as folder:
+        yield Path(folder) / "pair.png"

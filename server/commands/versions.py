@@ -1,0 +1,192 @@
+"""The versions that the changes command looks at: those of a folder, which a collection keeps, or of a collection."""
+
+import math
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+
+from server.commands.connection import ConnectionOptions
+from server.commands.progress import progress_bar
+
+if TYPE_CHECKING:
+    from engine.changes.request import Change, Changes, ChangesRequest
+    from server.backend import Backend, CollectionBackend
+
+GRID, SIZE = 10, 320
+"""Regions a side, and about how many pixels a side a picture is resized to."""
+SHOWN = 10
+"""Failures that are printed."""
+_MULTIPLE = 8
+"""Of which GIST takes sizes."""
+
+
+class Printer(Protocol):
+    """What is told of new versions."""
+
+    def begun(self, found: "Changes") -> None:
+        """Takes what was learned."""
+
+    def change(self, change: "Change") -> None:
+        """Takes an important change."""
+
+    def note(self, text: str) -> None:
+        """Takes what keeps it from going on."""
+
+
+@dataclass
+class Versions:
+    """The versions of an open collection, and the folder that they come from, if any."""
+
+    collection: "CollectionBackend"
+    view: str
+    folder: Path | None
+
+    def index(self, show_progress: bool) -> list[str]:
+        """Reads the new pictures of the folder; returns why some could not be used, a line each."""
+        if self.folder is None:
+            return []
+        with progress_bar(show_progress, "images") as progress:
+            report = self.collection.index([self.folder], progress=progress)
+        return [f"{failure.key}: {failure.reason}" for failure in report.failures]
+
+    def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
+        """Tells of important changes as pictures arrive, without end; what matters is learned once, at the start."""
+        from engine.errors import NotReadyError
+
+        told: set[str] = set()
+
+        def note(text: str) -> None:
+            if text not in told:
+                told.add(text)
+                printer.note(text)
+
+        found: Changes | None = None
+        while True:
+            for failure in self.index(show_progress=False):
+                note(f"left out: {failure}")
+            try:
+                if found is None:
+                    found = self.collection.changes(request)
+                    last = found.changes[-1].later
+                    printer.begun(found)
+                else:
+                    newer = self.collection.changes(replace(request, learned=found.learned, after=last, labels=()))
+                    for change in newer.changes:
+                        last = change.later
+                        if change.important:
+                            printer.change(change)
+            except NotReadyError as error:
+                note(f"waiting: {error}")
+            time.sleep(every)
+
+
+@contextmanager
+def opened(
+    source: str, name: str, grid: int | None, connection: ConnectionOptions, show_progress: bool, wait: bool
+) -> Iterator[Versions]:
+    """Opens the versions of a folder, whose new pictures are read, or of a collection.
+
+    Nothing is made of a folder with too few pictures, or pictures in no known order, unless more are waited for.
+    """
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        _check_name(source, name)
+        with connection.collection(source) as collection:
+            yield Versions(collection, _view(collection, grid), None)
+        return
+    folder = folder.resolve()
+    if not wait:
+        _check_pictures(folder)
+    with connection.backend() as backend:
+        collection = _collection(backend, folder, name, view_spec(grid or GRID))
+        try:
+            versions = Versions(collection, f"gist{grid or GRID}", folder)
+            if not wait:
+                _report_failures(versions.index(show_progress))
+            yield versions
+        finally:
+            collection.close()
+
+
+def view_spec(grid: int) -> str:
+    """Returns the view of a grid: GIST, whose pictures are resized to a multiple of the cells."""
+    step = math.lcm(grid, _MULTIPLE)
+    return f"gist{grid}=gist:grid={grid}:size={step * math.ceil(SIZE / step)}"
+
+
+def _check_pictures(folder: Path) -> None:
+    from engine.changes.series import FEWEST
+    from engine.changes.times import timeline
+    from engine.errors import NotReadyError
+    from engine.ingest.walk import walk
+
+    files = walk([folder]).files
+    if len(files) < FEWEST:
+        raise NotReadyError(
+            f"{folder} holds {len(files) or 'no'} pictures, and changes are learned from {FEWEST} or more; "
+            "with --watch they are waited for"
+        )
+    timeline([file.path for file in files])
+
+
+def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "CollectionBackend":
+    """The collection of a folder, by its name or by its description; a new one where there is none."""
+    from engine.errors import NotFoundError
+
+    description = f"versions of {folder}"
+    known = backend.names()
+    for one in [name] if name else _names(folder):
+        if one not in known:
+            return backend.create(one, views=[spec], description=description)
+        collection = backend.open(one)
+        if name or collection.info().description == description:
+            if spec.partition("=")[0] not in {view.name for view in collection.views()}:
+                collection.add_view(spec)
+            return collection
+        collection.close()
+    raise NotFoundError(f"no name is left for the collection of {folder}: give one with --name")
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Yields names for the collection of a folder."""
+    plain = re.sub(r"[^a-z0-9_-]+", "-", folder.name.lower()).strip("-_")[:40] or "pictures"
+    yield f"{plain}-changes"
+    for number in range(2, 1_000):
+        yield f"{plain}-changes-{number}"
+
+
+def _check_name(source: str, name: str) -> None:
+    if name:
+        raise typer.BadParameter(f"--name is for the pictures of a folder, and {source!r} is none")
+    if "/" in source or source.startswith("."):
+        from engine.errors import NotFoundError
+
+        raise NotFoundError(f"there is no folder {source}")
+
+
+def _view(collection: "CollectionBackend", grid: int | None) -> str:
+    """The view of a collection with so many regions a side; "" for any."""
+    if grid is None:
+        return ""
+    from engine.errors import NotFoundError
+
+    for view in collection.views():
+        if view.extractor == "gist" and view.params.get("grid") == grid:
+            return view.name
+    raise NotFoundError(
+        f"collection {collection.name!r} has no view gist of {grid} x {grid} regions: add one with: "
+        f"crossview add-view {collection.name} {view_spec(grid)}, and index its pictures again"
+    )
+
+
+def _report_failures(failures: Sequence[str]) -> None:
+    for failure in failures[:SHOWN]:
+        typer.echo(f"left out: {failure}", err=True)
+    if len(failures) > SHOWN:
+        typer.echo(f"left out: {len(failures) - SHOWN} more pictures that cannot be read", err=True)
