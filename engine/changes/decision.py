@@ -71,3 +71,14 @@ def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: in
     if found.w.any() and found.b:
         return Decision(found.w / scale, found.b)
     return Decision(np.eye(len(scale))[0], float(np.median(rows[:, 0])) or 1.0)  # nothing tells the two kinds apart
+
+
+def least_sure(scores: Rows, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the candidates whose label would tell most, first: those whose score is the nearest factor from 1.
+
+    Args:
+        scores: (p,) in units of the threshold.
+        candidates: positions of pairs that may be asked about.
+    """
+    away = np.abs(np.log(np.maximum(scores[candidates], np.finfo(float).tiny)))
+    return candidates[np.argsort(away, kind="stable")]

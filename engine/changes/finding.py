@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.changes.decision import Decision, decide
+from engine.changes.decision import Decision, decide, least_sure
 from engine.changes.importance import Importance, Labels, learn
 from engine.changes.monotony import monotony
 from engine.changes.regions import region_distances
@@ -184,8 +184,8 @@ def _changes(series: Series, compared: _Compared, metric: Importance, decision: 
 
 
 def _questions(found: Sequence[Change], compared: _Compared) -> list[int]:
-    """Returns the changes that are least sure to be important or not, by the ratio to the threshold."""
+    """Returns the changes to ask about, the least sure ones first; not those that somebody was asked about."""
     asked = [tuple(pair) in compared.said for pair in compared.places[compared.successive].tolist()]
-    open_ = [place for place, change in enumerate(found) if not (change.identical or asked[place])]
-    tiny = float(np.finfo(float).tiny)
-    return sorted(open_, key=lambda place: abs(np.log(max(found[place].importance, tiny))))[:QUESTIONS]
+    candidates = [place for place, change in enumerate(found) if not (change.identical or asked[place])]
+    scores = np.array([change.importance for change in found])
+    return least_sure(scores, np.array(candidates, np.int64))[:QUESTIONS].tolist()

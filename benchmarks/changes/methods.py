@@ -1,0 +1,178 @@
+"""Distances of versions, thresholds and labels, judged on days that were not learned from."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score
+
+from benchmarks.changes.history import AMBIGUOUS, DISSIMILAR, IDENTICAL, SIMILAR
+from benchmarks.changes.pages import TO_LEARN, Page
+from engine.changes.decision import decide, least_sure
+from engine.changes.importance import Form, Importance, Labels, learn
+from engine.changes.monotony import monotony
+from engine.changes.regions import region_distances
+
+Rows = NDArray[np.float64]
+Places = NDArray[np.int64]
+GRID = 10
+EUCLIDEAN, WORDS = "Euclidean", "colour-SIFT words"
+TRIPLETS, DIAGONAL, PRINTED, FULL, STRUCTURAL = "triplets", "diagonal", "full, as printed", "full", "1-slack"
+LEARNED: Mapping[str, tuple[Form, dict[str, Any]]] = {
+    TRIPLETS: ("diagonal", {}),
+    DIAGONAL: ("diagonal", {}),
+    PRINTED: ("full", {"as_printed": True}),
+    FULL: ("full", {}),
+    STRUCTURAL: ("structural", {}),
+}
+METHODS = (EUCLIDEAN, WORDS, *LEARNED)
+COUNTS = (5, 10, 20)
+"""How many labels are given."""
+RANDOM, ACTIVE = "random", "active"
+VISUAL, STRUCTURE, BOTH = "visual", "structural", "both"
+UNLEARNED = "unlearned distances"
+"""The approach that the paper compares with, its reference [41]: GIST, colour-SIFT words and structure."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Five days of a page to learn from, and the others to judge by.
+
+    Attributes:
+        page: the page.
+        number: of the split; it also seeds the draws of labels.
+    """
+
+    page: Page
+    number: int
+
+    @property
+    def own(self) -> Places:
+        """(119,) the pairs of successive versions of the days to learn from."""
+        return np.arange(TO_LEARN - 1) + self.number * TO_LEARN
+
+    @cached_property
+    def labels(self) -> NDArray[np.str_]:
+        """(versions - 1,) what successive versions are to each other."""
+        return np.array(self.page.history.labels())
+
+    @cached_property
+    def judged(self) -> Places:
+        """The pairs of other days that are clearly similar or dissimilar, and not identical."""
+        days = np.arange(self.number * TO_LEARN - 1, (self.number + 1) * TO_LEARN)
+        return np.setdiff1d(np.flatnonzero(np.isin(self.labels, (SIMILAR, DISSIMILAR))), days)
+
+    @cached_property
+    def important(self) -> NDArray[np.bool_]:
+        """Whether these are dissimilar."""
+        return np.asarray(self.labels[self.judged] == DISSIMILAR)
+
+    def regions(self, grid: int = GRID) -> Rows:
+        """Returns the (versions - 1, g^2) region distances of all successive versions."""
+        count = len(self.page.rows[grid])
+        return region_distances(
+            self.page.rows[grid], np.column_stack([np.arange(count - 1), np.arange(1, count)]), grid
+        )
+
+    def metric(self, method: str, grid: int = GRID, labels: Labels | None = None) -> tuple[Importance, float]:
+        """Returns what a method learns of the days, and the seconds that it takes."""
+        form, settings = LEARNED[method]
+        first = self.number * TO_LEARN
+        rows = self.page.rows[grid][first : first + TO_LEARN]
+        began = time.perf_counter()
+        known = monotony(np.arange(TO_LEARN, dtype=np.float64))
+        known = known.triplets() if method == TRIPLETS else known
+        found = learn(region_distances(rows, known.pairs, grid), known, form, labels, **settings)
+        return found, time.perf_counter() - began
+
+    def precision(self, distances: Rows) -> dict[str, float]:
+        """Returns the average precision of similar and of dissimilar pairs, and their mean."""
+        chosen = distances[self.judged]
+        similar = float(average_precision_score(~self.important, -chosen))
+        dissimilar = float(average_precision_score(self.important, chosen))
+        return {"AP_S": similar, "AP_D": dissimilar, "MAP": (similar + dissimilar) / 2}
+
+    def accuracy(self, distances: Rows, told: Places | None = None, extreme: int | None = None) -> float:
+        """Returns the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
+        found = self.scores(distances, np.empty(0, np.int64) if told is None else told, extreme)[self.judged] > 1
+        return float(np.mean([np.mean(found[self.important]), np.mean(~found[~self.important])]))
+
+    def scores(self, distances: Rows, told: Places, extreme: int | None = None) -> Rows:
+        """Returns all pairs' weighted distances in units of that threshold; ``told`` are pairs with labels."""
+        clear = told[self.labels[told] != AMBIGUOUS]
+        pool = distances[np.setdiff1d(self.own, told)]
+        settings = {} if extreme is None else {"extreme": extreme}
+        decision = decide(pool, distances[clear], np.asarray(self.labels[clear] == DISSIMILAR), **settings)
+        return decision.scores(distances)
+
+    def labels_of(self, told: Places, regions: Rows) -> Labels:
+        """Returns what is learned of labelled pairs; of ambiguous ones nothing."""
+        clear = told[self.labels[told] != AMBIGUOUS]
+        return Labels(regions[clear], np.asarray(self.labels[clear] == DISSIMILAR))
+
+
+def precisions(split: Split) -> dict[str, dict[str, Any]]:
+    """Returns, by method, its average precisions, the seconds that it learned and the shares of its map."""
+    regions = split.regions()
+    words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
+    found: dict[str, dict[str, Any]] = {
+        EUCLIDEAN: split.precision(regions.sum(axis=1)),
+        WORDS: split.precision(words),
+    }
+    for method in LEARNED:
+        metric, seconds = split.metric(method)
+        found[method] = {
+            **split.precision(metric.distances(regions)),
+            "seconds": seconds,
+            "C": metric.weight,
+            "order": metric.order,
+            "map": split.page.shares(metric.weights()),
+        }
+    return found
+
+
+def by_grid(split: Split) -> dict[int, float]:
+    """Returns the accuracy without labels of the diagonal metric, by the number of cells a side."""
+    found = {}
+    for grid in split.page.rows:
+        metric, _ = split.metric(DIAGONAL, grid)
+        found[grid] = split.accuracy(metric.distances(split.regions(grid))[:, None])
+    return found
+
+
+def by_evidence(split: Split) -> dict[str, float]:
+    """Returns the accuracy without labels of what is seen, of the source, and of both."""
+    visual = split.metric(DIAGONAL)[0].distances(split.regions())[:, None]
+    structure = split.page.structure
+    alone = structure.mean(axis=1, keepdims=True)
+    evidence = {VISUAL: visual, STRUCTURE: alone, BOTH: np.hstack([visual, structure])}
+    return {name: split.accuracy(distances) for name, distances in evidence.items()}
+
+
+def by_labels(split: Split) -> dict[str, dict[int, float]]:
+    """Returns the accuracy with so many labels, given at random and asked for, and that of unlearned distances."""
+    found: dict[str, dict[int, float]] = {name: {} for name in (RANDOM, ACTIVE, f"{ACTIVE}, {BOTH}", UNLEARNED)}
+    regions, structure = split.regions(), split.page.structure
+    open_ = split.own[split.labels[split.own] != IDENTICAL]
+    drawn = np.random.default_rng(split.number).permutation(open_)
+    words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
+    unlearned = np.column_stack([regions.sum(axis=1), words, structure])
+    for count in COUNTS:
+        told = drawn[:count]
+        metric, _ = split.metric(DIAGONAL, labels=split.labels_of(told, regions))
+        found[RANDOM][count] = split.accuracy(metric.distances(regions)[:, None], told)
+        found[UNLEARNED][count] = split.accuracy(unlearned, told)
+    for name, others in ((ACTIVE, structure[:, :0]), (f"{ACTIVE}, {BOTH}", structure)):
+        told = np.empty(0, np.int64)
+        while len(told) <= max(COUNTS):
+            metric, _ = split.metric(DIAGONAL, labels=split.labels_of(told, regions))
+            distances = np.column_stack([metric.distances(regions), others])
+            if len(told) in COUNTS:
+                found[name][len(told)] = split.accuracy(distances, told)
+            asked = least_sure(split.scores(distances, told), np.setdiff1d(open_, told))
+            told = np.append(told, asked[:1])
+    return found
