@@ -13,6 +13,7 @@ MODULES: Mapping[str, str] = {
     "wikipedia": "wikipedia.benchmark",
     "attributes": "attributes.benchmark",
     "attributes-lmnn": "attributes_lmnn.benchmark",
+    "changes": "changes.benchmark",
     "more-less": "more_less.benchmark",
     "fantope-toy": "fantope_toy.benchmark",
     "isolet": "isolet.benchmark",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Changes that are printed."""
+_DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "centre", "right")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +156,13 @@ def _show(found: "Changes", page: Path | None) -> None:
 
 
 def where(change: "Change") -> str:
-    """The part of the picture that made most of a change: its rows and columns, in words."""
+    """The ninth of the picture that made most of a change, in words."""
     grid = round(len(change.regions) ** 0.5)
-    total = [max(share, 0.0) for share in change.regions]
-    if sum(total) <= 0:
-        return ""
-    row = sum((place // grid + 0.5) * share for place, share in enumerate(total)) / sum(total) / grid
-    column = sum((place % grid + 0.5) * share for place, share in enumerate(total)) / sum(total) / grid
-    down = ("top", "middle", "bottom")[min(int(3 * row), 2)]
-    across = ("left", "centre", "right")[min(int(3 * column), 2)]
-    return f"{down} {across}"
+    ninths: dict[str, float] = {}
+    for place, share in enumerate(change.regions):
+        down, across = _DOWN[3 * (place // grid) // grid], _ACROSS[3 * (place % grid) // grid]
+        ninths[f"{down} {across}"] = ninths.get(f"{down} {across}", 0.0) + share
+    return max(ninths, key=lambda name: ninths[name])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,237 @@
+"""Table 1, figures 5, 8 and 9 and tables 2 and 3 of the quadruplet paper, on pages that are drawn."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.changes.designs import IMPORTANT
+from benchmarks.changes.methods import (
+    ACTIVE,
+    BOTH,
+    COUNTS,
+    DIAGONAL,
+    EUCLIDEAN,
+    FULL,
+    LEARNED,
+    METHODS,
+    PRINTED,
+    RANDOM,
+    STRUCTURAL,
+    TRIPLETS,
+    UNLEARNED,
+    VISUAL,
+)
+from benchmarks.frame.plots import panels
+from benchmarks.frame.record import Document
+from benchmarks.frame.tables import mean_and_error, summary, table
+
+Trials = Sequence[Mapping[str, Any]]
+GRID = 10
+MAPPED = (DIAGONAL, FULL)
+"""Metrics whose maps are shown."""
+UNIMPORTANT = ("advert", "rotation", "menu")
+"""Kinds of blocks that a map should leave out: advertisements and menus."""
+PAPER: Mapping[str, tuple[float | None, ...]] = {
+    EUCLIDEAN: (92.9, 74.6, 77.0, 83.9),
+    TRIPLETS: (95.2, 86.1, 85.2, 86.3),
+    DIAGONAL: (96.5, 88.9, 88.6, 86.1),
+    PRINTED: (96.6, 93.1, 92.2, 87.7),
+    STRUCTURAL: (96.1, None, 91.9, 87.3),
+}
+"""MAP in table 1 on the pages of NPR, New York Times, CNN and BBC."""
+PAPER_PAGES = ("NPR", "NYTimes", "CNN", "BBC")
+_WAYS = (RANDOM, ACTIVE, f"{ACTIVE}, {BOTH}", UNLEARNED)
+_PRECISIONS = ("AP_S", "AP_D", "MAP")
+
+
+def progress(trial: Mapping[str, Any]) -> str:
+    """Returns the line of a finished trial."""
+    found = ", ".join(f"{method} {100 * trial['precision'][method]['MAP']:.1f}" for method in METHODS)
+    return f"{found}; {trial['seconds']:.0f} s"
+
+
+def rows(trials: Trials) -> list[dict[str, Any]]:
+    """Returns mean and deviation of all figures by page."""
+    found = []
+    for design in dict.fromkeys(trial["design"] for trial in trials):
+        own = [trial for trial in trials if trial["design"] == design]
+        for method in METHODS:
+            for metric in _PRECISIONS:
+                names = {"page": design, "method": method, "metric": metric}
+                found.append({**names, **summary([trial["precision"][method][metric] for trial in own])})
+        for what in ("grid", "evidence"):
+            for name in own[0][what]:
+                names = {"page": design, what: name, "metric": "balanced accuracy"}
+                found.append({**names, **summary([trial[what][name] for trial in own])})
+        for way in _WAYS:
+            for count in own[0]["labels"][way]:
+                names = {"page": design, "labels": f"{count} {way}", "metric": "balanced accuracy"}
+                found.append({**names, **summary([trial["labels"][way][count] for trial in own])})
+    return found
+
+
+def markdown(document: Document) -> str:
+    """Returns the report."""
+    trials, settings = document["trials"], document["settings"]
+    text = (
+        f"{len(settings['designs'])} drawn pages of 50 days, visited every hour; {len(settings['splits'])} times "
+        f"{settings['days']} days to learn from and the others to judge by; mean ± standard error over these. The "
+        "paper's pages are real ones. What is learned sees no label; C is chosen by comparisons held out in time."
+    )
+    parts = [
+        "# Which changes of a page matter",
+        text,
+        "## Mean average precision, %",
+        _precision_table(trials, settings["designs"]),
+        "## Gain in MAP over the Euclidean distance and over triplets, points, paired",
+        _gains(trials),
+        "## Share of the map, %",
+        "Adverts and menus, then stories and headlines.",
+        _maps(trials, settings["designs"]),
+        "## Seconds to learn 120 versions, features aside",
+        _seconds(trials),
+        "## Balanced accuracy without labels, %, by cells a side",
+        _accuracies(trials, settings["designs"], "grid"),
+        "## Balanced accuracy without labels, %, by evidence",
+        _accuracies(trials, settings["designs"], "evidence"),
+        "## Balanced accuracy with labels, %",
+        _labels(trials, settings["designs"]),
+    ]
+    if document.get("series"):
+        parts += ["## A real series", _series(document["series"])]
+    return "\n\n".join(parts)
+
+
+def headline(document: Document) -> tuple[str, str, str]:
+    """Returns the MAP of the full metric, and the least and most in the paper."""
+    values = [trial["precision"][FULL]["MAP"] for trial in document["trials"]]
+    published = [value for value in PAPER[PRINTED] if value is not None]
+    return (
+        "important changes of pages, full metric learned from time alone: MAP, %",
+        mean_and_error(values),
+        f"{min(published)} to {max(published)}, on real pages",
+    )
+
+
+def plot(path: Path, document: Document) -> None:
+    """Draws the maps of every page under its blocks, and accuracy against labels."""
+    trials, designs = document["trials"], document["settings"]["designs"]
+    with panels(path, 1, 2, (11.0, 4.2), squeeze=False) as figure:
+        precision, labels = figure.axes
+        for method in METHODS:
+            values = [np.mean(_precision(trials, design, method, "MAP")) for design in designs]
+            precision.plot(designs, [100 * value for value in values], marker="o", label=method)
+        precision.set(ylabel="MAP, %", title="no labels")
+        for way in _WAYS:
+            values = [np.mean([trial["labels"][way][str(count)] for trial in _keyed(trials)]) for count in COUNTS]
+            labels.plot(COUNTS, [100 * value for value in values], marker="o", label=way)
+        labels.set(xlabel="labels", ylabel="balanced accuracy, %", title="labels")
+        for axis in figure.axes:
+            axis.legend(fontsize="small")
+
+
+def _keyed(trials: Trials) -> list[dict[str, Any]]:
+    """The trials with numbers as texts in their tables, as a file of JSON has them."""
+    return [
+        {
+            **trial,
+            "labels": {way: {str(key): one for key, one in found.items()} for way, found in trial["labels"].items()},
+            "grid": {str(key): one for key, one in trial["grid"].items()},
+        }
+        for trial in trials
+    ]
+
+
+def _precision(trials: Trials, design: str | None, method: str, metric: str) -> NDArray[np.float64]:
+    return np.array(
+        [trial["precision"][method][metric] for trial in trials if design is None or trial["design"] == design]
+    )
+
+
+def _precision_table(trials: Trials, designs: Sequence[str]) -> str:
+    lines = [["distance", *designs, "all pages", *(f"paper, {page}" for page in PAPER_PAGES)]]
+    for method in METHODS:
+        ours = [mean_and_error(_precision(trials, design, method, "MAP")) for design in (*designs, None)]
+        paper = ["" if value is None else str(value) for value in PAPER.get(method, (None,) * len(PAPER_PAGES))]
+        lines.append([method, *ours, *paper])
+    return table(lines)
+
+
+def _gains(trials: Trials) -> str:
+    lines = [["metric", f"over {EUCLIDEAN}", f"over {TRIPLETS}", f"over {DIAGONAL}"]]
+    for method in LEARNED:
+        own = _precision(trials, None, method, "MAP")
+        others = [_precision(trials, None, other, "MAP") for other in (EUCLIDEAN, TRIPLETS, DIAGONAL)]
+        lines.append([method, *(mean_and_error(own - other, sign="+") for other in others)])
+    return table(lines)
+
+
+def _maps(trials: Trials, designs: Sequence[str]) -> str:
+    lines = [["metric", *designs]]
+    for method in LEARNED:
+        cells = []
+        for design in designs:
+            maps = [trial["precision"][method]["map"] for trial in trials if trial["design"] == design]
+            shares = [
+                mean_and_error([sum(one.get(kind, 0.0) for kind in kinds) for one in maps])
+                for kinds in (UNIMPORTANT, IMPORTANT)
+            ]
+            cells.append("; ".join(shares))
+        lines.append([method, *cells])
+    return table(lines)
+
+
+def _seconds(trials: Trials) -> str:
+    lines = [["metric", "median", "most"]]
+    for method in LEARNED:
+        seconds = [trial["precision"][method]["seconds"] for trial in trials]
+        lines.append([method, f"{np.median(seconds):.2f}", f"{max(seconds):.2f}"])
+    return table(lines)
+
+
+def _accuracies(trials: Trials, designs: Sequence[str], what: str) -> str:
+    lines = [["", *designs, "all pages"]]
+    keyed = _keyed(trials)
+    for name in keyed[0][what]:
+        found = [(trial["design"], trial[what][name]) for trial in keyed]
+        cells = [[value for design, value in found if one in (None, design)] for one in (*designs, None)]
+        lines.append([name, *map(mean_and_error, cells)])
+    return table(lines)
+
+
+def _labels(trials: Trials, designs: Sequence[str]) -> str:
+    lines = [["labels", *designs, "all pages"]]
+    keyed = _keyed(trials)
+    ways = [("none", [(trial["design"], trial["evidence"][VISUAL]) for trial in keyed])]
+    ways += [
+        (f"{count} {way}", [(trial["design"], trial["labels"][way][str(count)]) for trial in keyed])
+        for way in _WAYS
+        for count in COUNTS
+    ]
+    for name, found in ways:
+        cells = [[value for design, value in found if one in (None, design)] for one in (*designs, None)]
+        lines.append([name, *map(mean_and_error, cells)])
+    ten = np.array([trial["labels"][ACTIVE]["10"] for trial in keyed])
+    twenty = np.array([trial["labels"][RANDOM]["20"] for trial in keyed])
+    gain = f"10 asked for over 20 at random, paired, points: {mean_and_error(ten - twenty, sign='+')}"
+    return f"{table(lines)}\n\n{gain}"
+
+
+def _series(series: Mapping[str, Any]) -> str:
+    said = (
+        f"{series['versions']} screenshots of one page, daily with gaps of up to {series['longest gap, hours']:.0f} "
+        f"hours, in steps: {series['quadruplets']:,} comparisons. Importance of the regions, in thousandths:"
+    )
+    parts = [said]
+    for form in ("diagonal", "full"):
+        found = series[form]
+        values = np.array(found["importance"]).reshape(GRID, GRID)
+        order = "" if found["order"] is None else f", {found['order']:.0%} of held-out comparisons in order"
+        head = f"{form}, {found['seconds']:.1f} s{order}"
+        parts.append(
+            f"**{head}**\n\n```\n{chr(10).join(' '.join(f'{1000 * one:4.0f}' for one in row) for row in values)}\n```"
+        )
+    return "\n\n".join(parts)

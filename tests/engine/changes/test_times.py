@@ -1,0 +1,101 @@
+"""When versions were taken: by names, EXIF data and files; periods; what is no order."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from engine.changes.times import Period, named_time, timeline
+from engine.errors import InvalidInputError
+
+START = datetime(2026, 3, 9, 15, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("name", "time"),
+    [
+        ("2026-03-09T15-30.png", START),
+        ("shot_20260309_1530.png", START),
+        ("20260309T153000.jpg", START),
+        ("page 2026-03-09 15.30.00.png", START),
+        ("2026_03_09.png", START.replace(hour=0, minute=0)),
+        ("0001_20260309T153007.jpg", START.replace(second=7)),
+        ("version 12.png", None),
+        ("20261399.png", None),
+        ("1234567890123.png", None),
+    ],
+)
+def test_times_in_names(name: str, time: datetime | None) -> None:
+    assert named_time(Path(name)) == time
+
+
+def test_versions_are_ordered_by_names_before_all_else(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in (2, 0, 1)]
+    for path in paths:
+        path.touch()
+    found = timeline(paths)
+    assert found.source == "names"
+    assert found.order.tolist() == [1, 2, 0]
+    assert found.hours().tolist() == [0, 1, 2]
+
+
+def test_cameras_tell_by_exif(tmp_path: Path) -> None:
+    paths = []
+    for hour in (1, 0):
+        exif = Image.Exif()
+        exif[0x0132] = f"{START + timedelta(hours=hour):%Y:%m:%d %H:%M:%S}"
+        paths.append(tmp_path / f"DSC{hour}.jpg")
+        Image.new("RGB", (8, 8)).save(paths[-1], exif=exif)
+    found = timeline(paths)
+    assert found.source == "EXIF data"
+    assert found.order.tolist() == [1, 0]
+
+
+def test_else_files_tell(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("b.png", "a.png")]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"no picture")
+        os.utime(path, (1e9 + number, 1e9 + number))
+    found = timeline(paths)
+    assert found.source == "times of the files"
+    assert found.order.tolist() == [0, 1]
+
+
+def test_an_order_that_nothing_tells_is_said_with_all_reasons(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.png", "b.png", "2026-03-09.png")]
+    for path in paths:
+        path.write_bytes(b"no picture")
+        os.utime(path, (1e9, 1e9))
+    with pytest.raises(InvalidInputError, match=r"2 have no time in their names.*3 have no.*EXIF.*Put the time into"):
+        timeline(paths)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "steps"),
+    [("4h", 4, False), ("90min", 1.5, False), ("2 d", 48, False), ("1w", 168, False), ("4steps", 4, True)],
+)
+def test_periods(text: str, amount: float, steps: bool) -> None:
+    assert Period.parse(text) == Period(amount, steps)
+
+
+@pytest.mark.parametrize("text", ["", "4", "h", "-1h", "0h", "4 years", "nan h"])
+def test_what_is_no_period_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="such as 4h or 4steps"):
+        Period.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("hours", "period"),
+    [
+        (range(10), "4h"),
+        (range(0, 240, 24), "96h"),
+        ([0, 1, 2, 3, 40, 41, 42, 43, 44, 45], "4h"),
+        ([0, 1, 5, 6, 20], "4steps"),
+    ],
+)
+def test_the_usual_period_is_four_visits(tmp_path: Path, hours: list[int], period: str) -> None:
+    """In steps where they come irregularly."""
+    paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in hours]
+    assert timeline(paths).usual_period() == period
