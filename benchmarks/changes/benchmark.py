@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 
 from benchmarks.changes import report
-from benchmarks.changes.designs import DESIGNS, HELD_OUT
+from benchmarks.changes.designs import DESIGNS, DEVELOPMENT, HELD_OUT
 from benchmarks.changes.methods import COUNTS, LEARNED, Split, by_evidence, by_grid, by_labels, precisions
 from benchmarks.changes.pages import DAYS_TO_LEARN, GRIDS, Page, gist_of, page
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, trial_arguments
@@ -39,6 +39,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     splits = list(range(options.trials))
     settings = {
         "designs": list(options.designs),
+        "designs tuned on": [design for design in options.designs if design in DEVELOPMENT],
         "seed": options.first_seed,
         "splits": splits,
         "days": DAYS_TO_LEARN,

@@ -55,7 +55,8 @@ class DrawnPage:
         advert = int(np.random.default_rng([self.seed, 3, hour]).integers(1_000_000))
         return (
             f'<a href="/news/{self.news[hour]}">News</a><a href="/menu">Menu</a>'
-            f'<img src="/news-{self.news[hour]}.png"><a href="https://adverts.example/{advert}"><img src="{advert}.png">'
+            f'<img src="/news-{self.news[hour]}.png">'
+            f'<a href="https://adverts.example/{advert}"><img src="{advert}.png"></a>'
         )
 
     def name(self, hour: int) -> str:

@@ -48,10 +48,10 @@ def test_the_source_is_beside_the_picture(tmp_path: Path, name: str) -> None:
 
 
 def test_a_page_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="page.html"):
+    with pytest.raises(InvalidInputError, match=r"page\.html"):
         structure(tmp_path / "page.html")
     large = tmp_path / "large.html"
     with large.open("wb") as file:
         file.truncate(MOST_BYTES + 1)
-    with pytest.raises(InvalidInputError, match="large.html"):
+    with pytest.raises(InvalidInputError, match=r"large\.html"):
         structure(large)

@@ -1,0 +1,206 @@
+"""Important changes from the command line: folders and collections, labels, watching, and unusable folders."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pages import DrawnPage
+from terminal import BACKENDS, done, reached, run, told
+from typer.testing import CliRunner
+
+from engine.changes.label_file import read_labels
+from engine.home import Home
+from server.cli import app
+
+PAGE = DrawnPage(hours=40)
+QUICK = ("--grid", 4)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
+    """The options by which commands reach it."""
+    home.path.mkdir()
+    with reached(home, request.param) as options:
+        yield options
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    """A folder of screenshots."""
+    PAGE.save(tmp_path / "My Shots", html=True)
+    return tmp_path / "My Shots"
+
+
+def test_a_folder_is_told_in_words_and_numbers(where: list[str], shots: Path) -> None:
+    text = done("changes", shots, *QUICK, *where)
+    assert "40 versions from 2026-03-09 06:00 to 2026-03-10 21:00 by their names, period 4h" in text
+    found = told("changes", shots, *QUICK, *where)
+    important = [change["important"] for change in found["changes"]]
+    assert f"{sum(important)} of 39 changes are important" in text
+    agree = sum(one == other for one, other in zip(important, PAGE.important, strict=True))
+    assert agree >= 35
+    assert done("list", *where).split() == ["my-shots-changes"]
+
+
+def test_a_folder_is_read_once_and_its_new_pictures_later(where: list[str], shots: Path, tmp_path: Path) -> None:
+    """Other folders of the same name have a collection of their own; what a collection holds may be named, too."""
+    assert told("changes", shots, *QUICK, *where)["versions"] == 40
+    DrawnPage(hours=44).save(shots, html=True, first=40)
+    assert told("changes", shots, *QUICK, *where)["versions"] == 44
+    other = tmp_path / "elsewhere" / "my shots"
+    PAGE.save(other, last=12)
+    assert told("changes", other, *QUICK, *where)["versions"] == 12
+    assert told("changes", other, *QUICK, "--name", "mine", *where)["versions"] == 12
+    assert sorted(done("list", *where).split()) == ["mine", "my-shots-changes", "my-shots-changes-2"]
+    assert told("changes", "my-shots-changes", *where)["versions"] == 44
+    assert len(told("changes", "my-shots-changes", "--no-html", *where)["learned"]["weights"]) == 1
+
+
+def test_another_grid_is_another_view(where: list[str], shots: Path) -> None:
+    done("changes", shots, *QUICK, *where)
+    assert len(told("changes", shots, "--grid", 5, *where)["importance"]) == 25
+    assert len(told("changes", "my-shots-changes", "--grid", 4, *where)["importance"]) == 16
+    refused = run("changes", "my-shots-changes", "--grid", 6, *where)
+    assert refused.exit_code == 1
+    assert "crossview add-view my-shots-changes gist6=gist:grid=6:size=336" in refused.output
+
+
+def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp_path: Path) -> None:
+    """Yes, no, cannot tell, undone, and quit; the file is the memory, and the next call goes on."""
+    labels, picture = tmp_path / "labels.csv", tmp_path / "pair.png"
+
+    def pressing(keys: str, count: int) -> str:
+        options = ("--labels", labels, "--ask", count, "--image", picture, *QUICK, *where)
+        arguments = [str(one) for one in ("changes", shots, *options)]
+        result = CliRunner().invoke(app, arguments, input=keys, env={"COLUMNS": "200"})
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    text = pressing("uynxsun", 4)
+    assert "there is no answer of now to undo" in text
+    assert "is the change important?" in text
+    first = read_labels(labels)
+    assert [label.important for label in first] == [True, False, False]
+    assert len({(label.earlier, label.later) for label in first}) == 3
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    pressing("q", 2)
+    pressing("s", 1)
+    assert read_labels(labels)[:3] == first
+    assert read_labels(labels)[3].important is None
+    found = told("changes", shots, "--labels", labels, *QUICK, *where)
+    assert found["learned"]["labels"] == 3
+    said = {change["later"]: change["label"] for change in found["changes"] if change["label"] is not None}
+    assert said == {label.later: label.important for label in first}
+
+
+def test_a_report_is_written(where: list[str], shots: Path, tmp_path: Path) -> None:
+    text = done("changes", shots, *QUICK, "--report", tmp_path / "report", *where)
+    page = tmp_path / "report" / "index.html"
+    assert str(page) in text
+    assert "<html" in page.read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "report" / "changes.json").read_text(encoding="utf-8"))["versions"] == 40
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ((), "holds no pictures"),
+        (("2026-03-09.png",), "holds 1 pictures"),
+        (("a.png", "b.png", "c.png"), "the order of 3 pictures is not known"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_leaves_nothing(
+    home: Home, tmp_path: Path, names: tuple[str, ...], reason: str
+) -> None:
+    folder = tmp_path / "shots"
+    folder.mkdir()
+    for name in names:
+        PAGE.picture(0).save(folder / name)
+        os.utime(folder / name, (1e9, 1e9))
+    result = run("changes", folder, "--home", home.path)
+    assert result.exit_code == 1
+    assert reason in result.output
+    assert home.names() == []
+
+
+def test_pictures_that_cannot_be_read_are_named_and_left_out(home: Home, shots: Path) -> None:
+    (shots / "2026-03-12T00-00.png").write_bytes(b"no picture")
+    result = run("changes", shots, *QUICK, "--home", home.path)
+    assert result.exit_code == 0
+    assert "2026-03-12T00-00.png: the file is not a picture" in result.output
+    assert "40 versions" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--ask", 3), "--labels"),
+        (("--image", "x.png"), "--ask"),
+        (("--watch", "--report", "x"), "--watch"),
+        (("--period", "soon"), "such as 4h or 4steps"),
+        (("--grid", 1), "--grid"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    home: Home, shots: Path, options: tuple[object, ...], reason: str
+) -> None:
+    result = run("changes", shots, *options, "--home", home.path)
+    assert result.exit_code in (1, 2)
+    assert reason in result.output
+    assert home.names() == []
+
+
+@pytest.mark.parametrize(("source", "reason"), [("./nowhere", "no folder ./nowhere"), ("nobody", "nobody")])
+def test_what_is_neither_folder_nor_collection_is_said(home: Home, source: str, reason: str) -> None:
+    result = run("changes", source, "--home", home.path)
+    assert result.exit_code == 1
+    assert reason in result.output
+
+
+@pytest.mark.slow
+def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) -> None:
+    """Of a folder that is watched from its first picture on."""
+    later = DrawnPage(hours=48)
+    options = ["changes", str(shots), "--grid", "4", "--watch", "--every", "0.2", "--json", "--home", str(home.path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "server.cli", *options], stdout=subprocess.PIPE, text=True
+    ) as watching:
+        assert watching.stdout is not None
+        while home.names() != ["my-shots-changes"] or _count(home) < 40:
+            assert watching.poll() is None
+            time.sleep(0.2)
+        time.sleep(2)
+        later.save(shots, html=True, first=40)
+        wanted = {later.name(hour + 1) for hour in range(39, 47) if later.important[hour]}
+        heard = json.loads(watching.stdout.readline())
+        assert heard["important"]
+        assert Path(heard["later"]).name in wanted
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(30) == 130
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_is_finished_by_the_next(home: Home, shots: Path) -> None:
+    options = ["changes", str(shots), "--home", str(home.path)]
+    with subprocess.Popen([sys.executable, "-m", "server.cli", *options], stdout=subprocess.DEVNULL) as killed:
+        while home.names() != ["my-shots-changes"]:
+            time.sleep(0.05)
+        killed.kill()
+    assert told(*options)["versions"] == 40
+    assert home.names() == ["my-shots-changes"]
+
+
+def _count(home: Home) -> int:
+    with home.open("my-shots-changes") as collection:
+        return collection.info().items
