@@ -24,8 +24,8 @@ from benchmarks.changes.methods import (
     UNLEARNED,
     VISUAL,
 )
+from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
-from benchmarks.frame.record import Document
 from benchmarks.frame.tables import mean_and_error, summary, table
 
 Trials = Sequence[Mapping[str, Any]]
