@@ -188,4 +188,5 @@ def _questions(found: Sequence[Change], compared: _Compared) -> list[int]:
     asked = [tuple(pair) in compared.said for pair in compared.places[compared.successive].tolist()]
     candidates = [place for place, change in enumerate(found) if not (change.identical or asked[place])]
     scores = np.array([change.importance for change in found])
-    return least_sure(scores, np.array(candidates, np.int64))[:QUESTIONS].tolist()
+    chosen: list[int] = least_sure(scores, np.array(candidates, np.int64))[:QUESTIONS].tolist()
+    return chosen

@@ -13,7 +13,7 @@ import typer
 from server.commands.asking import QUIT, SKIP, UNDO, pressed
 
 if TYPE_CHECKING:
-    from engine.changes.request import Change, Changes, ChangesRequest
+    from engine.changes.request import Change, ChangesRequest
     from server.backend import CollectionBackend
 
 _ANSWERS = {"y": True, "n": False, SKIP: None}
@@ -42,14 +42,14 @@ class Labelling:
             if not found.questions:
                 typer.echo("every change has a label")
                 return
-            if not self._asked(found, found.changes[found.questions[0]]):
+            if not self._asked(found.changes[found.questions[0]]):
                 return
 
-    def _asked(self, found: "Changes", change: "Change") -> bool:
+    def _asked(self, change: "Change") -> bool:
         """Asks about a change; returns whether to go on."""
         from server.drawing.changes import write_pair
 
-        write_pair(self.picture, self.collection, change, found.learned.grid)
+        write_pair(self.picture, self.collection, change)
         typer.echo(
             f"{self.picture}\n{change.earlier} -> {change.later} ({len(self.sizes) + 1} of {self.most}): "
             "is the change important?\ny yes, n no, s cannot tell, u undo, q quit"

@@ -1,0 +1,111 @@
+"""Regions drawn over a picture: how important each is, and which of them made a change."""
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
+
+from server.drawing.lettering import Colour, Lettering
+from server.drawing.results import Items, thumbnail_of
+from server.drawing.sheet import EMPTY, FAINT, INK, PAPER
+
+WIDTH = 480
+"""Of a version, in pixels."""
+STRONG: Colour = (122, 1, 119)
+"""Of the most important regions: purple is told from most pages, and by people who confuse red and green."""
+FRAME: Colour = (213, 94, 0)
+"""Of regions that made a change: vermilion of Okabe and Ito's colours."""
+_MOST = 0.8  # opacity of the most important region
+_MADE = 0.6  # share of a change that the framed regions made
+_LEGEND = 46
+
+
+def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Image:
+    """Returns the picture of a version, by its file where that is at hand, else by its thumbnail, else a grey tile."""
+    source = collection.item(key).source
+    for read in (lambda: Path(source).read_bytes() if source else None, lambda: thumbnail_of(collection, key)):
+        try:
+            data = read()
+            if data is None:
+                continue
+            with Image.open(io.BytesIO(data)) as opened:
+                opened.draft("RGB", (2 * width, 2 * width))
+                image = ImageOps.exif_transpose(opened).convert("RGB")
+            return image.resize((width, max(1, round(image.height * width / image.width))))
+        except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError):
+            continue
+    return Image.new("RGB", (width, width), EMPTY)
+
+
+def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.Image:
+    """Returns a picture with the importance of its regions over it, by opacity, and a legend beneath."""
+    grid = round(len(importance) ** 0.5)
+    most = max(importance, default=0.0) or 1.0
+    veil = Image.new("L", (grid, grid))
+    veil.putdata([round(255 * _MOST * share / most) for share in importance])
+    calm = Image.blend(picture, ImageOps.grayscale(picture).convert("RGB"), 0.6)
+    cover = Image.new("RGB", picture.size, STRONG)
+    drawn = Image.composite(cover, calm, veil.resize(picture.size, Image.Resampling.NEAREST))
+    sheet = Image.new("RGB", (picture.width, picture.height + _LEGEND), PAPER)
+    sheet.paste(drawn, (0, 0))
+    _legend(sheet, picture.height, most)
+    return sheet
+
+
+def framed(picture: Image.Image, shares: Sequence[float]) -> Image.Image:
+    """Returns a picture with a frame around the regions that made most of a change."""
+    grid = round(len(shares) ** 0.5)
+    chosen = made(shares)
+    drawn = picture.copy()
+    draw = ImageDraw.Draw(drawn)
+    for first, second in _outline(chosen, grid):
+        ends = [
+            (round(x * (picture.width - 1) / grid), round(y * (picture.height - 1) / grid)) for x, y in (first, second)
+        ]
+        draw.line(ends, fill=FRAME, width=4)
+    return drawn
+
+
+def made(shares: Sequence[float]) -> set[int]:
+    """Returns the fewest regions that made most of a change."""
+    chosen: set[int] = set()
+    total = 0.0
+    for place in sorted(range(len(shares)), key=lambda one: -shares[one]):
+        if total >= _MADE or shares[place] <= 0:
+            break
+        chosen.add(place)
+        total += shares[place]
+    return chosen
+
+
+def _outline(chosen: set[int], grid: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yields the sides of cells that part a chosen one from one that is not."""
+
+    def has(row: int, column: int) -> bool:
+        return 0 <= row < grid and 0 <= column < grid and row * grid + column in chosen
+
+    for place in sorted(chosen):
+        row, column = divmod(place, grid)
+        if not has(row - 1, column):
+            yield (column, row), (column + 1, row)
+        if not has(row + 1, column):
+            yield (column, row + 1), (column + 1, row + 1)
+        if not has(row, column - 1):
+            yield (column, row), (column, row + 1)
+        if not has(row, column + 1):
+            yield (column + 1, row), (column + 1, row + 1)
+
+
+def _legend(sheet: Image.Image, top: int, most: float) -> None:
+    draw = ImageDraw.Draw(sheet)
+    letters = Lettering(draw, 14)
+    left, right = 8, min(sheet.width - 8, 208)
+    for x in range(left, right):
+        share = _MOST * (x - left) / (right - left)
+        colour = tuple(round(light + share * (strong - light)) for light, strong in zip(PAPER, STRONG, strict=True))
+        draw.line([(x, top + 8), (x, top + 20)], fill=colour)
+    draw.rectangle((left, top + 8, right, top + 20), outline=FAINT)
+    letters.line((left, top + 24), "0", INK)
+    text = f"{100 * most:.1f} % of the importance"
+    letters.line((max(left + 20, right - letters.width(text) / 2), top + 24), text, INK)
