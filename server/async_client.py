@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import grpc
 
+from engine.changes.request import Changes, ChangesRequest
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.query import (
     EVERY_ITEM,
@@ -21,6 +22,7 @@ from engine.query import (
 from server.batches import batches, merged
 from server.connection import OPTIONS, check_timeout
 from server.convert import from_filter, from_new_item, from_update, messages_of, to_item, to_report
+from server.convert_changes import from_changes_request, to_changes
 from server.convert_search import (
     from_query,
     from_same_request,
@@ -120,6 +122,12 @@ class AsyncCollection:
         message = from_same_request(request)
         message.collection = self._resource
         return to_verdicts(await self._client.call(self._client.searches, "Same", message))
+
+    async def changes(self, request: ChangesRequest) -> Changes:
+        """What changed between successive pictures, and which changes are important."""
+        message = from_changes_request(request)
+        message.collection = self._resource
+        return to_changes(await self._client.call(self._client.searches, "FindChanges", message))
 
     async def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""

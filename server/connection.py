@@ -15,7 +15,7 @@ from server.settings import MESSAGE_BYTES
 from server.status import error_in, error_of
 
 _READS = {
-    "crossview.v1.SearchService": ("Search", "Embed", "SuggestLabels", "Same"),
+    "crossview.v1.SearchService": ("Search", "Embed", "SuggestLabels", "Same", "FindChanges"),
     "crossview.v1.QuestionService": ("NextQuestion", "ListAnswers"),
     "crossview.v1.CollectionService": (
         *("GetCollection", "ListCollections", "CheckCollection", "ListDeletedItems"),

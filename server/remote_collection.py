@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.changes.request import Changes, ChangesRequest
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
@@ -52,6 +53,7 @@ from server.convert import (
     to_item,
     to_report,
 )
+from server.convert_changes import from_changes_request, to_changes
 from server.convert_embeddings import to_item_embeddings
 from server.convert_evaluation import to_evaluation
 from server.convert_info import to_collection, to_space, to_threshold
@@ -326,6 +328,12 @@ class RemoteCollection:
         message = from_same_request(request)
         message.collection = self.resource
         return to_verdicts(self.connection.call(self.connection.searches.Same, message))
+
+    def changes(self, request: ChangesRequest) -> Changes:
+        """What changed between successive pictures, and which changes are important."""
+        message = from_changes_request(request)
+        message.collection = self.resource
+        return to_changes(self.connection.call(self.connection.searches.FindChanges, message))
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""

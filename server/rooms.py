@@ -17,7 +17,10 @@ from server.settings import ServerSettings
 from server.tasks import Caller, Task, Work
 
 T = TypeVar("T")
-_LONG = {"Train", "ExtendSpace", "AssignLabel", "CalibrateSpace", "Evaluate", "FitViews", "WaitOperation"}
+_LONG = {
+    *("Train", "ExtendSpace", "AssignLabel", "CalibrateSpace", "Evaluate", "FindChanges", "FitViews"),
+    "WaitOperation",
+}
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Seconds that a search may wait for its turn, another reading call, and a search by picture: to send the picture again
 costs most."""
@@ -163,11 +166,11 @@ class Rooms:
 
     def of(self, service: str, method: str, request: Any) -> Room:
         """Returns the room of a call; ``request`` is None where it is too large to be decoded before."""
+        if method in _LONG:
+            return self._long
         if service.endswith("SearchService"):
             large = request is None or any(query.image for query in queries_of(request))
             return self._pictures if large else self._searches
-        if method in _LONG:
-            return self._long
         if service.endswith(("JobService", "Operations")):
             return self._reads
         return self._reads if method.startswith(_READING) else self._writes

@@ -10,6 +10,7 @@ from engine.errors import InvalidInputError
 from engine.query import HitList
 from server.cache import OpenCollections
 from server.convert import to_filter
+from server.convert_changes import from_changes, to_changes_request
 from server.convert_search import (
     from_embeddings,
     from_hit_lists,
@@ -21,7 +22,7 @@ from server.convert_search import (
     to_suggest_request,
 )
 from server.names import parse_collection
-from server.pb.crossview.v1 import search_pb2
+from server.pb.crossview.v1 import changes_pb2, search_pb2
 from server.settings import ServerSettings
 
 _AT_HAND_BYTES = 1 << 22
@@ -113,6 +114,13 @@ class SearchService:
         self._check_count(2 * len(request.pairs))
         with self.collections.use(parse_collection(request.collection)) as collection:
             return from_verdicts(collection.same(to_same_request(request)))
+
+    def FindChanges(  # noqa: N802 - the name of the rpc
+        self, request: changes_pb2.FindChangesRequest, context: grpc.ServicerContext
+    ) -> changes_pb2.FindChangesResponse:
+        """What changed between successive pictures, and which changes are important."""
+        with self.collections.use(parse_collection(request.collection)) as collection:
+            return from_changes(collection.changes(to_changes_request(request)))
 
     def _check(self, request: Any, k: int = 1) -> None:
         """Raises InvalidInputError for a request of more than a server answers at once, before room is made for it."""

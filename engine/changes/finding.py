@@ -42,7 +42,9 @@ def find_changes(tx: Transaction, request: ChangesRequest) -> Changes:
         raise InvalidInputError(
             f"what was learned has {learned.grid} cells a side, view {series.view.name!r} has {series.grid}"
         )
-    decision, metric = Decision(np.array(learned.weights), learned.threshold), _metric(learned)
+    metric, decision = _metric(learned), Decision(np.array(learned.weights), learned.threshold)
+    if len(learned.weights) not in (1, 3) or not learned.threshold > 0:
+        raise InvalidInputError("what was learned has one weight, or three with HTML, and a positive threshold")
     found = _changes(series, compared, metric, decision)
     return Changes(
         versions=len(series.keys),
@@ -51,9 +53,9 @@ def find_changes(tx: Transaction, request: ChangesRequest) -> Changes:
         source=series.line.source,
         period=period,
         learned=learned,
-        importance=metric.weights().tolist(),
-        changes=found,
-        questions=_questions(found, compared),
+        importance=tuple(metric.weights().tolist()),
+        changes=tuple(found),
+        questions=tuple(_questions(found, compared)),
         notes=tuple(notes),
     )
 
@@ -77,9 +79,7 @@ class _Compared:
         told = [pair for pair, important in said.items() if important is not None]
         places = np.column_stack([np.arange(start, count - 1), np.arange(start + 1, count)])
         places = np.vstack([places, np.array(told, np.int64).reshape(-1, 2)])
-        pages = series.structures(start) if request.structure else None
-        distances = [pages[one].distances(pages[other]) for one, other in places - start] if pages else []
-        structure = np.array(distances, np.float64).reshape(len(places), 2 if pages else 0)
+        structure = _structure(series, places, start, request)
         return cls(places, region_distances(rows, places - start, series.grid), structure, said, rows)
 
     @property
@@ -100,6 +100,23 @@ class _Compared:
     def distances(self, metric: Importance) -> Rows:
         """(p + m, 1 or 3): the learned distance, then those of structure."""
         return np.column_stack([metric.distances(self.regions), self.structure])
+
+
+def _structure(series: Series, places: NDArray[np.int64], start: int, request: ChangesRequest) -> Rows:
+    """Returns the Jaccard distances of pairs: where all versions have HTML, or where some was learned from.
+
+    Versions without any then differ by nothing of it.
+    """
+    learned = request.learned
+    pages = series.structures(start) if (request.structure if learned is None else len(learned.weights) > 1) else []
+    if learned is None and None in pages:
+        pages = []
+    found = np.zeros((len(places), 2 if pages else 0))
+    for place, (one, other) in enumerate(places - start if pages else ()):
+        earlier, later = pages[one], pages[other]
+        if earlier is not None and later is not None:
+            found[place] = earlier.distances(later)
+    return found
 
 
 def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
@@ -134,10 +151,10 @@ def _learn(series: Series, compared: _Compared, request: ChangesRequest, period:
         view=series.view.name,
         grid=series.grid,
         form=request.form,
-        matrix=(np.diag(metric.matrix) if request.form == "diagonal" else metric.matrix.ravel()).tolist(),
+        matrix=tuple((np.diag(metric.matrix) if request.form == "diagonal" else metric.matrix.ravel()).tolist()),
         weight=metric.weight,
         order=metric.order,
-        weights=decision.weights.tolist(),
+        weights=tuple(decision.weights.tolist()),
         threshold=decision.threshold,
         quadruplets=len(known),
         labels=len(important),
@@ -151,6 +168,9 @@ def _learn(series: Series, compared: _Compared, request: ChangesRequest, period:
 
 def _metric(learned: Learned) -> Importance:
     values, cells = np.array(learned.matrix), learned.grid**2
+    wanted = cells if learned.form == "diagonal" else cells**2
+    if len(values) != wanted or not np.isfinite(values).all():
+        raise InvalidInputError(f"a {learned.form} metric of {learned.grid} cells a side has {wanted:,} finite numbers")
     matrix = np.diag(values) if learned.form == "diagonal" else values.reshape(cells, cells)
     return Importance(matrix, learned.form, learned.weight, learned.order)
 
@@ -174,7 +194,7 @@ def _changes(series: Series, compared: _Compared, metric: Importance, decision: 
                 importance=float(scores[place]),
                 important=bool(scores[place] > 1),
                 identical=identical,
-                regions=shares[place].tolist(),
+                regions=tuple(shares[place].tolist()),
                 links=links,
                 images=images,
                 label=compared.said.get((one, other)),

@@ -53,11 +53,10 @@ class Series:
         found = tx.rows.get(self.view, ids.tolist())
         return found.rows[np.searchsorted(found.ids, ids)]
 
-    def structures(self, start: int = 0) -> list[Structure] | None:
-        """Return what the HTML beside each picture from a position on names; None where one has none."""
+    def structures(self, start: int = 0) -> list[Structure | None]:
+        """Return what the HTML beside each picture from a position on names; None for one that has none."""
         sources = [source_of(path) for path in self.paths[start:]]
-        known = [source for source in sources if source is not None]
-        return [structure(source) for source in known] if len(known) == len(sources) else None
+        return [None if source is None else structure(source) for source in sources]
 
     def position(self, name: str) -> int:
         """Return where a version is, by its key or the name of its file; InvalidInputError unless it is one."""

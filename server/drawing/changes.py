@@ -104,8 +104,8 @@ def _said(changes: "Changes", important: int) -> list[str]:
         f"{changes.source}; {important} of {len(changes.changes)} changes are important."
     )
     comparisons = (
-        f"What matters was learned from {learned.quadruplets:,} comparisons of pairs of versions, {labels}: versions near "
-        f"each other in time differ less than versions {changes.period} apart."
+        f"What matters was learned from {learned.quadruplets:,} comparisons of pairs of versions, {labels}: versions "
+        f"near each other in time differ less than versions {changes.period} apart."
     )
     if learned.order is None:
         return [versions, comparisons]

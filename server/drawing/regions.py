@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
@@ -24,11 +25,8 @@ _LEGEND = 46
 def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Image:
     """Returns the picture of a version, by its file where that is at hand, else by its thumbnail, else a grey tile."""
     source = collection.item(key).source
-    for read in (lambda: Path(source).read_bytes() if source else None, lambda: thumbnail_of(collection, key)):
+    for data in _encoded(collection, key, source):
         try:
-            data = read()
-            if data is None:
-                continue
             with Image.open(io.BytesIO(data)) as opened:
                 opened.draft("RGB", (2 * width, 2 * width))
                 image = ImageOps.exif_transpose(opened).convert("RGB")
@@ -36,6 +34,15 @@ def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Im
         except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError):
             continue
     return Image.new("RGB", (width, width), EMPTY)
+
+
+def _encoded(collection: Items, key: str, source: str) -> Iterator[bytes]:
+    """Yields the bytes of a version's file, where it is at hand, and of its thumbnail."""
+    with suppress(OSError):
+        if source:
+            yield Path(source).read_bytes()
+    if (thumbnail := thumbnail_of(collection, key)) is not None:
+        yield thumbnail
 
 
 def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.Image:

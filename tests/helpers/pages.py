@@ -29,7 +29,7 @@ class DrawnPage:
     def news(self) -> list[int]:
         """The number of the news of each hour: one in four hours brings another."""
         arrives = np.random.default_rng([self.seed, 1]).random(self.hours) < 0.25
-        return np.cumsum(arrives).tolist()
+        return [int(number) for number in np.cumsum(arrives)]
 
     @property
     def important(self) -> list[bool]:

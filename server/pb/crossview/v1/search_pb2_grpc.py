@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from server.pb.crossview.v1 import changes_pb2 as crossview_dot_v1_dot_changes__pb2
 from server.pb.crossview.v1 import search_pb2 as crossview_dot_v1_dot_search__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -60,6 +61,11 @@ class SearchServiceStub:
                 request_serializer=crossview_dot_v1_dot_search__pb2.SameRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_search__pb2.SameResponse.FromString,
                 _registered_method=True)
+        self.FindChanges = channel.unary_unary(
+                '/crossview.v1.SearchService/FindChanges',
+                request_serializer=crossview_dot_v1_dot_changes__pb2.FindChangesRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_changes__pb2.FindChangesResponse.FromString,
+                _registered_method=True)
 
 
 class SearchServiceServicer:
@@ -105,6 +111,14 @@ class SearchServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FindChanges(self, request, context):
+        """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
+        their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SearchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -132,6 +146,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     servicer.Same,
                     request_deserializer=crossview_dot_v1_dot_search__pb2.SameRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_search__pb2.SameResponse.SerializeToString,
+            ),
+            'FindChanges': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindChanges,
+                    request_deserializer=crossview_dot_v1_dot_changes__pb2.FindChangesRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_changes__pb2.FindChangesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -270,6 +289,33 @@ class SearchService:
             '/crossview.v1.SearchService/Same',
             crossview_dot_v1_dot_search__pb2.SameRequest.SerializeToString,
             crossview_dot_v1_dot_search__pb2.SameResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindChanges(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.SearchService/FindChanges',
+            crossview_dot_v1_dot_changes__pb2.FindChangesRequest.SerializeToString,
+            crossview_dot_v1_dot_changes__pb2.FindChangesResponse.FromString,
             options,
             channel_credentials,
             insecure,

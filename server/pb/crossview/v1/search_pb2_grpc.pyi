@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from server.pb.crossview.v1 import changes_pb2 as _changes_pb2
 from server.pb.crossview.v1 import search_pb2 as _search_pb2
 from grpc import aio as _aio
 import abc as _abc_1
@@ -50,6 +51,10 @@ class SearchServiceStub:
     """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
     FAILED_PRECONDITION where CalibrateSpace has set none.
     """
+    FindChanges: _grpc.UnaryUnaryMultiCallable[_changes_pb2.FindChangesRequest, _changes_pb2.FindChangesResponse]
+    """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
+    their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
+    """
 
 @_typing.type_check_only
 class SearchServiceAsyncStub(SearchServiceStub):
@@ -72,6 +77,10 @@ class SearchServiceAsyncStub(SearchServiceStub):
     Same: _aio.UnaryUnaryMultiCallable[_search_pb2.SameRequest, _search_pb2.SameResponse]  # type: ignore[assignment]
     """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
     FAILED_PRECONDITION where CalibrateSpace has set none.
+    """
+    FindChanges: _aio.UnaryUnaryMultiCallable[_changes_pb2.FindChangesRequest, _changes_pb2.FindChangesResponse]  # type: ignore[assignment]
+    """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
+    their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
     """
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -122,6 +131,16 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_search_pb2.SameResponse, _abc.Awaitable[_search_pb2.SameResponse]]:
         """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
         FAILED_PRECONDITION where CalibrateSpace has set none.
+        """
+
+    @_abc_1.abstractmethod
+    def FindChanges(
+        self,
+        request: _changes_pb2.FindChangesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_changes_pb2.FindChangesResponse, _abc.Awaitable[_changes_pb2.FindChangesResponse]]:
+        """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
+        their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
         """
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
