@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from benchmarks.changes import report
@@ -28,6 +27,7 @@ from engine.changes.importance import learn
 from engine.changes.monotony import monotony
 from engine.changes.regions import region_distances
 from engine.changes.times import timeline
+from features.decode import decode
 
 SERIES = "webshots"
 PERIOD = 4.0
@@ -75,7 +75,7 @@ def real_series(folder: Path) -> dict[str, Any]:
         raise MissingDataError(f"{folder} holds no pictures")
     line = timeline(files)
     gist = gist_of(report.GRID)
-    rows = np.stack([gist.row(cv2.imread(str(files[place]))) for place in line.order])
+    rows = np.stack([gist.row(decode(files[place].read_bytes()).image) for place in line.order])
     known = monotony(np.arange(len(rows), dtype=np.float64), PERIOD)
     regions = region_distances(rows, known.pairs, report.GRID)
     found: dict[str, Any] = {"versions": len(rows), "quadruplets": len(known), "longest gap, hours": None}

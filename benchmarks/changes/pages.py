@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
@@ -15,6 +14,7 @@ from benchmarks.changes.designs import Block
 from benchmarks.changes.history import HOURS_A_DAY, History
 from benchmarks.changes.rendering import KEPT, render
 from engine.changes.structure import structure
+from features.decode import decode
 from features.descriptors import color_sift
 from features.gist import Gist
 from features.sift import Sift
@@ -78,7 +78,7 @@ def _describe(paths: Sequence[Path], target: Path) -> None:
     rows: dict[int, list[NDArray[np.float32]]] = {grid: [] for grid in GRIDS}
     descriptors = []
     for path in track(paths, f"Describing {target.parent.name}"):
-        image = cv2.imread(str(path))
+        image = decode(path.read_bytes()).image
         for grid, extractor in extractors.items():
             rows[grid].append(extractor.row(image))
         descriptors.append(color_sift(image))
@@ -95,7 +95,7 @@ def _fingerprint(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-    first = cv2.imread(str(paths[0]))
+    first = decode(paths[0].read_bytes()).image
     for grid in GRIDS:
         digest.update(gist_of(grid).row(first).tobytes())
     digest.update(color_sift(first).tobytes())

@@ -22,6 +22,9 @@ def demo(
     attributes: Annotated[
         bool, typer.Option("--attributes", help="Show searches for more or less of an attribute of pictures.")
     ] = False,
+    camera: Annotated[
+        bool, typer.Option("--camera", help="Show the important changes in ten days of a camera's pictures.")
+    ] = False,
 ) -> None:
     """Show everything on pictures that the demo draws itself.
 
@@ -29,15 +32,20 @@ def demo(
     """
     from server.demo.attributes import NAME as MOODS
     from server.demo.attributes import run_attributes
+    from server.demo.camera import NAME as CAMERA
+    from server.demo.camera import run_camera
     from server.demo.notions import NAME as NOTIONS
     from server.demo.notions import run_notions
     from server.demo.story import NAME as DEMO
     from server.demo.story import run_demo
 
-    if notions and attributes:
-        raise typer.BadParameter("--notions and --attributes are two demos: give one of them")
+    demos = {NOTIONS: (notions, run_notions), MOODS: (attributes, run_attributes), CAMERA: (camera, run_camera)}
+    chosen = [name for name, (wanted, _) in demos.items() if wanted]
+    if len(chosen) > 1:
+        raise typer.BadParameter("--notions, --attributes and --camera are demos of their own: give one of them")
+    name = chosen[0] if chosen else DEMO
     run = partial(
-        run_notions if notions else run_attributes if attributes else run_demo,
+        demos[name][1] if chosen else run_demo,
         sheet=out / SHEET,
         echo=typer.echo,
         connect=lambda at: ConnectionOptions(server=at).backend(),
@@ -50,5 +58,4 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} holds an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    name = NOTIONS if notions else MOODS if attributes else DEMO
     typer.echo(f"kept in {out}; explore with: crossview show {name} --home {out / 'home'}")
