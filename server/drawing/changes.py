@@ -128,9 +128,8 @@ def _figure(picture: Image.Image, caption: str) -> str:
 
 
 def _sentence(change: "Change") -> str:
-    words = [
-        f"{change.time:%Y-%m-%d %H:%M}, {change.hours:.3g} hours after the last: importance {change.importance:.2f}"
-    ]
+    hours = f"{change.hours:.3g} hour{'' if change.hours == 1 else 's'} after the last"
+    words = [f"{change.time:%Y-%m-%d %H:%M}, {hours}: importance {change.importance:.2f}"]
     if change.links is not None and change.images is not None:
         words.append(f"{change.links:.0%} of the links and {change.images:.0%} of the images differ")
     if change.label is not None:
