@@ -89,6 +89,18 @@ def test_same_or_different(tmp_path: Path) -> None:
     assert "accuracy is that at its threshold" in output
 
 
+@pytest.mark.slow
+def test_the_guide_of_changes(tmp_path: Path) -> None:
+    """A camera's pictures: cars that come and go are found, and the report says so without any other file."""
+    first, *_ = blocks("docs/guides/changes.md", "sh")
+    output = run(["bash", "-euc", first], tmp_path)
+    assert "24 of 24 times a car came or went" in output
+    assert "240 versions from 2026-06-01 00:00 to 2026-06-10 23:00 by their names, period 4h" in output
+    page = (tmp_path / "why" / "index.html").read_text(encoding="utf-8")
+    assert page.count("<img ") == page.count('alt="') >= 4
+    assert "http" not in page
+
+
 def test_the_readme_is_short() -> None:
     """A reader sees all of it in a few minutes."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
