@@ -59,7 +59,7 @@ MAY_IMPORT = {
         "features",
         COMPARISONS,
     },
-    "server.demo": {"server.drawing", "server.backend", "server.errors", "engine"},
+    "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
     "server.drawing": {"engine", "engine.changes"},
     "benchmarks": {*ROOMS, "features", "index", "crossview"},
     "tools": {*ROOMS, "features", "index", "server.cli"},

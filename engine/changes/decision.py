@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.changes.request import EXTREME
 from engine.learners.metrics.constraints import pairs
 from engine.learners.metrics.diagonal import diagonal_problem
 from engine.learners.metrics.newton import Newton, minimize
 
 Rows = NDArray[np.float64]
-EXTREME = 25
-"""How many of the most, and of the least distant pairs are taken for important changes and for others (section 5.5)."""
 C = 10.0
 """Weight of the loss of a pair, as of a support vector machine."""
 LABEL = 4.0

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.changes.monotony import Monotony
+from engine.changes.request import Form
 from engine.learners.metrics.constraints import Constraints, quadruplets
 from engine.learners.metrics.cutting_plane import cut
 from engine.learners.metrics.diagonal import diagonal_problem
@@ -18,9 +18,7 @@ from engine.learners.metrics.objective import satisfied
 from engine.learners.metrics.parameters import Full, Metric
 from engine.learners.metrics.ranking import HingeRisk, RankingRisk
 
-Form = Literal["diagonal", "full", "structural"]
 Rows = NDArray[np.float64]
-FORMS: tuple[Form, ...] = ("diagonal", "full", "structural")
 WEIGHTS: Mapping[Form, Sequence[float]] = {
     "diagonal": (1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
     "full": (1e0, 1e1, 1e2, 1e3, 1e4),

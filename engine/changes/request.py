@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
-from engine.changes.decision import EXTREME
-from engine.changes.importance import FORMS, Form
 from engine.errors import InvalidInputError
+
+Form = Literal["diagonal", "full", "structural"]
+FORMS: tuple[Form, ...] = ("diagonal", "full", "structural")
+EXTREME = 25
+"""How many of the most, and of the least distant pairs are taken for important changes and for others (section 5.5)."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import typer
 
 from server.commands.common import JsonOption, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
-from server.commands.labelling import Labelling, picture_file
 from server.commands.versions import opened
 
 if TYPE_CHECKING:
@@ -87,6 +86,7 @@ def changes(
     _check(learn, do)
     from engine.changes.label_file import read_labels
     from engine.changes.request import ChangesRequest
+    from server.commands.labelling import Labelling, picture_file
 
     with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
         request = ChangesRequest(

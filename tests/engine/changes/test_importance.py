@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.changes.importance import FORMS, Form, Labels, learn
+from engine.changes.importance import Labels, learn
 from engine.changes.monotony import Monotony, monotony
+from engine.changes.request import FORMS, Form
 
 NEWS, ADVERT, STILL, NOISE = range(4)
 
