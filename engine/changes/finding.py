@@ -17,6 +17,8 @@ from engine.changes.times import Period
 from engine.errors import InvalidInputError, NotReadyError
 
 Rows = NDArray[np.float64]
+MOST = 2_000
+"""Versions that a metric is learned from, the newest ones: what matters on a page may change, too."""
 QUESTIONS = 20
 """Pairs that are proposed for labels."""
 
@@ -133,7 +135,8 @@ def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple
 
 
 def _learn(series: Series, compared: _Compared, request: ChangesRequest, period: Period) -> tuple[Learned, list[str]]:
-    known = monotony(series.line.positions(period), period.amount)
+    first = max(0, len(series.keys) - MOST)
+    known = monotony(series.line.positions(period)[first:], period.amount)
     important, told = compared.important, compared.labelled
     free = [
         place
@@ -142,7 +145,7 @@ def _learn(series: Series, compared: _Compared, request: ChangesRequest, period:
     ]
     try:
         labels = Labels(compared.regions[told], important)
-        metric = learn(region_distances(compared.rows, known.pairs, series.grid), known, request.form, labels)
+        metric = learn(region_distances(compared.rows[first:], known.pairs, series.grid), known, request.form, labels)
         distances = compared.distances(metric)
         decision = decide(distances[free], distances[told], important, request.extreme)
     except ValueError as error:
@@ -159,11 +162,12 @@ def _learn(series: Series, compared: _Compared, request: ChangesRequest, period:
         quadruplets=len(known),
         labels=len(important),
     )
-    if not known.gaps:
-        return learned, []
-    longest = np.diff(series.line.hours()).max()
-    gaps = f"{known.gaps} times a period or more lies between two successive versions, of which nothing is assumed"
-    return learned, [f"{gaps}; the longest time is {longest:.0f} hours"]
+    notes = [f"the metric is learned from the newest {MOST:,} versions"] if first else []
+    if known.gaps:
+        longest = np.diff(series.line.hours()[first:]).max()
+        gaps = f"{known.gaps} times a period or more lies between two successive versions, of which nothing is assumed"
+        notes.append(f"{gaps}; the longest time is {longest:.0f} hours")
+    return learned, notes
 
 
 def _metric(learned: Learned) -> Importance:

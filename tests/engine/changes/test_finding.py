@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pages import ADVERT, NEWS, SIDE, DrawnPage
 
+from engine.changes import finding
 from engine.changes.request import Changes, ChangesRequest, PairLabel
 from engine.collection import Collection
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
@@ -181,3 +182,12 @@ def test_other_sizes_gaps_and_files_that_are_gone_are_noted(tmp_path: Path) -> N
     assert "1 versions whose files are gone are left out" in text
     assert "the longest time is 11 hours" in text
     assert found.versions == 49
+
+
+def test_of_many_versions_the_newest_are_learned_from(filled: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = filled.changes(ChangesRequest())
+    monkeypatch.setattr(finding, "MOST", 40)
+    found = filled.changes(ChangesRequest())
+    assert found.notes == ("the metric is learned from the newest 40 versions",)
+    assert found.learned.quadruplets < everything.learned.quadruplets
+    assert len(found.changes) == 59
