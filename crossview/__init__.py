@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crossview import learners as learners
+    from engine.changes.request import Changes as Changes
+    from engine.changes.request import ChangesRequest as ChangesRequest
+    from engine.changes.request import PairLabel as PairLabel
     from engine.collection import Collection as Collection
     from engine.comparisons import ItemComparisons as ItemComparisons
     from engine.errors import AlreadyExistsError as AlreadyExistsError
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from server.errors import ServerUnavailableError as ServerUnavailableError
 
 _NAMES = {
+    "engine.changes.request": "Changes ChangesRequest PairLabel",
     "engine.collection": "Collection",
     "engine.comparisons": "ItemComparisons",
     "engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError InvalidInputError NotFoundError "

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.changes.request import Change, Changes, ChangesRequest, Learned, PairLabel
+from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from server.fields import to_message, to_value
 from server.pb.crossview.v1 import changes_pb2 as pb
 
@@ -18,7 +18,7 @@ def to_changes_request(message: pb.FindChangesRequest) -> ChangesRequest:
         labels=tuple(to_value(PairLabel, label) for label in message.labels),
         extreme=message.extreme if message.HasField("extreme") else ChangesRequest.extreme,
         structure=message.structure if message.HasField("structure") else ChangesRequest.structure,
-        learned=to_value(Learned, message.learned) if message.HasField("learned") else None,
+        learned=to_value(LearnedImportance, message.learned) if message.HasField("learned") else None,
     )
 
 
@@ -36,7 +36,7 @@ def to_changes(message: pb.FindChangesResponse) -> Changes:
         message,
         first=_to_time(message.first),
         last=_to_time(message.last),
-        learned=to_value(Learned, message.learned),
+        learned=to_value(LearnedImportance, message.learned),
         changes=tuple(to_value(Change, one, time=_to_time(one.time)) for one in message.changes),
     )
 

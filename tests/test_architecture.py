@@ -63,7 +63,7 @@ MAY_IMPORT = {
     "server.drawing": {"engine", "engine.changes"},
     "benchmarks": {*ROOMS, "features", "index", "crossview"},
     "tools": {*ROOMS, "features", "index", "server.cli"},
-    "crossview": {"server", "engine", *LEARNERS},
+    "crossview": {"server", "engine", "engine.changes", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other.
 

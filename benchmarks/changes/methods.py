@@ -97,15 +97,17 @@ class Split:
         dissimilar = float(average_precision_score(self.important, chosen))
         return {"AP_S": similar, "AP_D": dissimilar, "MAP": (similar + dissimilar) / 2}
 
-    def accuracy(self, distances: Rows, told: Places | None = None, extreme: int | None = None) -> float:
+    def accuracy(self, distances: Rows, labelled: Places | None = None, extreme: int | None = None) -> float:
         """Returns the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
-        found = self.scores(distances, np.empty(0, np.int64) if told is None else told, extreme)[self.judged] > 1
+        found = (
+            self.scores(distances, np.empty(0, np.int64) if labelled is None else labelled, extreme)[self.judged] > 1
+        )
         return float(np.mean([np.mean(found[self.important]), np.mean(~found[~self.important])]))
 
-    def scores(self, distances: Rows, told: Places, extreme: int | None = None) -> Rows:
-        """Returns all pairs' weighted distances in units of that threshold; ``told`` are pairs with labels."""
-        clear = told[self.labels[told] != AMBIGUOUS]
-        pool = distances[np.setdiff1d(self.own, told)]
+    def scores(self, distances: Rows, labelled: Places, extreme: int | None = None) -> Rows:
+        """Returns all pairs' weighted distances in units of that threshold; ``labelled`` are pairs with labels."""
+        clear = labelled[self.labels[labelled] != AMBIGUOUS]
+        pool = distances[np.setdiff1d(self.own, labelled)]
         settings = {} if extreme is None else {"extreme": extreme}
         decision = decide(pool, distances[clear], np.asarray(self.labels[clear] == DISSIMILAR), **settings)
         return decision.scores(distances)

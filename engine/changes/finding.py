@@ -11,7 +11,7 @@ from engine.changes.decision import Decision, decide, least_sure
 from engine.changes.importance import Importance, Labels, learn
 from engine.changes.monotony import monotony
 from engine.changes.regions import region_distances
-from engine.changes.request import Change, Changes, ChangesRequest, Learned, PairLabel
+from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from engine.changes.series import Series, read_series
 from engine.changes.times import Period
 from engine.errors import InvalidInputError, NotReadyError
@@ -134,7 +134,9 @@ def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple
     return found
 
 
-def _learn(series: Series, compared: _Compared, request: ChangesRequest, period: Period) -> tuple[Learned, list[str]]:
+def _learn(
+    series: Series, compared: _Compared, request: ChangesRequest, period: Period
+) -> tuple[LearnedImportance, list[str]]:
     first = max(0, len(series.keys) - MOST)
     known = monotony(series.line.positions(period)[first:], period.amount)
     important, told = compared.important, compared.labelled
@@ -150,7 +152,7 @@ def _learn(series: Series, compared: _Compared, request: ChangesRequest, period:
         decision = decide(distances[free], distances[told], important, request.extreme)
     except ValueError as error:
         raise NotReadyError(f"nothing can be learned of these {len(series.keys)} versions: {error}") from error
-    learned = Learned(
+    learned = LearnedImportance(
         view=series.view.name,
         grid=series.grid,
         form=request.form,
@@ -170,7 +172,7 @@ def _learn(series: Series, compared: _Compared, request: ChangesRequest, period:
     return learned, notes
 
 
-def _metric(learned: Learned) -> Importance:
+def _metric(learned: LearnedImportance) -> Importance:
     values, cells = np.array(learned.matrix), learned.grid**2
     wanted = cells if learned.form == "diagonal" else cells**2
     if len(values) != wanted or not np.isfinite(values).all():

@@ -25,7 +25,7 @@ class PairLabel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
+class LearnedImportance:
     """What was learned of a series: enough to judge further versions of it."""
 
     view: str
@@ -63,7 +63,7 @@ class ChangesRequest:
     """How many of the most, and of the least distant pairs the threshold takes for important, and for not."""
     structure: bool = True
     """Whether the HTML saved beside pictures counts, where all have some."""
-    learned: Learned | None = None
+    learned: LearnedImportance | None = None
     """What to judge by, in place of learning."""
     after: str = ""
     """The key of an item: with ``learned``, only changes after this version are looked at."""
@@ -112,7 +112,7 @@ class Changes:
     source: str
     """What tells the times of the versions: names, EXIF data, or times of the files."""
     period: str
-    learned: Learned
+    learned: LearnedImportance
     importance: Sequence[float]
     """(g^2) how important each region is, row by row, not negative, with sum 1."""
     changes: Sequence[Change]

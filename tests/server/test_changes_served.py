@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import DrawnPage
 
-from engine.changes.request import Change, Changes, ChangesRequest, Learned, PairLabel
+from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.home import Home
 from engine.item import IndexOptions
@@ -28,7 +28,7 @@ COUNTS = st.integers(0, 10**6)
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
 FORMS = st.sampled_from(["diagonal", "full", "structural"])
 LEARNED = st.builds(
-    Learned,
+    LearnedImportance,
     view=TEXTS,
     grid=COUNTS,
     form=FORMS,

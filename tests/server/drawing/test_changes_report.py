@@ -78,7 +78,8 @@ def test_the_map_is_strongest_where_importance_is() -> None:
 
 
 def test_no_importance_at_all_has_a_map(collection: Collection, found: Changes) -> None:
-    importance_map(version_picture(collection, found.changes[0].later), [0.0] * GRID**2)
+    picture = version_picture(collection, found.changes[0].later)
+    assert importance_map(picture, [0.0] * GRID**2).width == picture.width
 
 
 class _Seen(HTMLParser):
@@ -138,7 +139,7 @@ def test_the_time_line_marks_every_change(collection: Collection, found: Changes
 
 
 def test_a_single_change_has_a_time_line(collection: Collection, found: Changes) -> None:
-    timeline_picture(collection, found.changes[:1])
+    assert timeline_picture(collection, found.changes[:1]).width == SIZE[0]
 
 
 def test_a_picture_that_is_gone_or_broken_is_drawn_by_its_thumbnail_or_a_grey_tile(
