@@ -97,20 +97,17 @@ class Split:
         dissimilar = float(average_precision_score(self.important, chosen))
         return {"AP_S": similar, "AP_D": dissimilar, "MAP": (similar + dissimilar) / 2}
 
-    def accuracy(self, distances: Rows, labelled: Places | None = None, extreme: int | None = None) -> float:
+    def accuracy(self, distances: Rows, labelled: Places | None = None) -> float:
         """Returns the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
-        found = (
-            self.scores(distances, np.empty(0, np.int64) if labelled is None else labelled, extreme)[self.judged] > 1
-        )
+        chosen = np.empty(0, np.int64) if labelled is None else labelled
+        found = self.scores(distances, chosen)[self.judged] > 1
         return float(np.mean([np.mean(found[self.important]), np.mean(~found[~self.important])]))
 
-    def scores(self, distances: Rows, labelled: Places, extreme: int | None = None) -> Rows:
+    def scores(self, distances: Rows, labelled: Places) -> Rows:
         """Returns all pairs' weighted distances in units of that threshold; ``labelled`` are pairs with labels."""
         clear = labelled[self.labels[labelled] != AMBIGUOUS]
         pool = distances[np.setdiff1d(self.own, labelled)]
-        settings = {} if extreme is None else {"extreme": extreme}
-        decision = decide(pool, distances[clear], np.asarray(self.labels[clear] == DISSIMILAR), **settings)
-        return decision.scores(distances)
+        return decide(pool, distances[clear], np.asarray(self.labels[clear] == DISSIMILAR)).scores(distances)
 
     def labels_of(self, told: Places, regions: Rows) -> Labels:
         """Returns what is learned of labelled pairs; of ambiguous ones nothing."""
