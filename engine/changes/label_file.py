@@ -29,8 +29,10 @@ def read_labels(path: Path) -> list[PairLabel]:
             if [cell.strip().lower() for cell in header] != list(COLUMNS):
                 raise InvalidInputError(f"{path}: the first line must be {','.join(COLUMNS)}, not {','.join(header)!r}")
             return [_label(path, lines.line_num, line) for line in lines if any(cell.strip() for cell in line)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"labels cannot be read from {path}: {error}") from error
+    except OSError as error:
+        raise InvalidInputError(f"labels cannot be read from {path}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError(f"labels cannot be read from {path}: it is not CSV text in UTF-8") from error
 
 
 def add_labels(path: Path, labels: Sequence[PairLabel]) -> int:
