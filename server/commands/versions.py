@@ -57,7 +57,7 @@ class Versions:
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
         """Tells of important changes as pictures arrive, without end; what matters is learned once, at the start."""
-        from engine.errors import NotReadyError
+        from engine.errors import InvalidInputError, NotReadyError
 
         told: set[str] = set()
 
@@ -83,6 +83,10 @@ class Versions:
                             printer.change(change)
             except NotReadyError as error:
                 note(f"waiting: {error}")
+            except InvalidInputError:
+                if found is None:
+                    raise
+                found = None  # the last version is gone: begin anew
             time.sleep(every)
 
 
@@ -107,8 +111,9 @@ def opened(
         collection = _collection(backend, folder, name, view_spec(grid or GRID))
         try:
             versions = Versions(collection, f"gist{grid or GRID}", folder)
-            if not wait:
-                _report_failures(versions.index(show_progress))
+            failures = versions.index(show_progress)
+            if not wait:  # who watches is told of each once
+                _report_failures(failures)
             yield versions
         finally:
             collection.close()

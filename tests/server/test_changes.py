@@ -186,6 +186,9 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
         heard = json.loads(watching.stdout.readline())
         assert heard["important"]
         assert Path(heard["later"]).name in wanted
+        (shots / later.name(47)).unlink()  # the last version that it knows of
+        time.sleep(1)
+        assert watching.poll() is None
         watching.send_signal(signal.SIGINT)
         assert watching.wait(30) == 130
 
