@@ -173,9 +173,9 @@ class Printer:
 
     def begun(self, found: "Changes") -> None:
         """Says what was learned."""
-        if not self.as_json:
-            count = sum(change.important for change in found.changes)
-            typer.echo(f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)")
+        count = sum(change.important for change in found.changes)
+        text = f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
+        typer.echo(text, err=True)
 
     def change(self, change: "Change") -> None:
         """Prints an important change."""

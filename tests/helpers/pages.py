@@ -69,9 +69,11 @@ class DrawnPage:
         found = []
         for hour in range(first, self.hours if last is None else last):
             path = folder / self.name(hour)
-            self.picture(hour).save(path)
             if html:
                 path.with_suffix(".html").write_text(self.html(hour), encoding="utf-8")
+            part = path.with_name(f".{path.name}")  # whoever watches the folder sees whole pictures
+            self.picture(hour).save(part)
+            part.replace(path)
             found.append(path)
         return found
 
