@@ -7,6 +7,7 @@ deletion); at every one:
 """
 
 import errno
+import gc
 import os
 import resource
 import shutil
@@ -185,6 +186,7 @@ def small_disk(folder: Path) -> Iterator[Callable[[], AbstractContextManager[Non
 
     @contextmanager
     def full() -> Iterator[None]:
+        gc.collect()  # files that nobody holds any more give their room back now, and not later
         with (folder / "filler").open("wb", buffering=0) as filler, suppress(OSError):
             for size in (1 << 20, 1 << 12, 1):
                 with suppress(OSError):
