@@ -96,21 +96,22 @@ def read_series(tx: Transaction, view: str = "") -> Series:
     paths = [Path(present[number].source) for number in numbers]
     line = timeline(paths)
     order = line.order.tolist()
-    notes = []
+    versions = [present[numbers[place]] for place in order]
+    notes = list(line.notes)
     if gone := len(pictures) - len(present):
         notes.append(f"{gone} versions whose files are gone are left out")
-    sizes = Counter((item.width, item.height) for item in present.values())
+    sizes = Counter((item.width, item.height) for item in versions)
     if len(sizes) > 1:
         ((width, height), most), *_ = sizes.most_common(1)
-        others = len(present) - most
+        others = len(versions) - most
         notes.append(
-            f"{others} of {len(present)} pictures are not {width} x {height} as the others; all are resized to a "
+            f"{others} of {len(versions)} pictures are not {width} x {height} as the others; all are resized to a "
             "square, so regions may not lie in the same places"
         )
     return Series(
         record,
         np.array([numbers[place] for place in order], np.int64),
-        [present[numbers[place]].key for place in order],
+        [item.key for item in versions],
         [paths[place] for place in order],
         line,
         tuple(notes),

@@ -16,12 +16,16 @@ _NAME = re.compile(
     r"(?<!\d)(?P<year>(?:19|20)\d\d)[-_.]?(?P<month>\d\d)[-_.]?(?P<day>\d\d)"
     r"(?:[T _.-]*(?P<hour>\d\d)[-_:.h]?(?P<minute>\d\d)(?:[-_:.m]?(?P<second>\d\d))?)?(?!\d)"
 )
+_CLOCK = re.compile(r"\d\d[-_:.h]\d\d(?:[-_:.m]\d\d)?")
+_SINCE_1970 = re.compile(r"[1-3]\d{9}(?:\d{3})?")  # seconds or milliseconds, from 2001 to 2096
 _PERIOD = re.compile(r"(?P<amount>\d+(?:\.\d+)?)\s*(?P<unit>steps?|min|m|h|d|w)")
 _UNITS = {"m": 1 / 60, "min": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
 _STEPS = ("step", "steps")
 _USUAL_STEPS = 4
 _LATE, _REGULAR = 0.1, 0.8  # most times between versions are the usual one, nearly
 SOURCES = "names", "EXIF data", "times of the files"
+MOST = 0.75
+"""Share of the pictures that a source has to tell the time of; the others are left out."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,13 @@ class Timeline:
         order: (n,) positions of the versions among those that were given.
         times: (n,) of each, in that order.
         source: what tells the times, one of ``SOURCES``.
+        notes: what was left out for want of a time, and why a better source was not used.
     """
 
     order: NDArray[np.int64]
     times: Sequence[datetime]
     source: str
+    notes: tuple[str, ...] = ()
 
     def hours(self) -> NDArray[np.float64]:
         """Returns the (n,) hours since the first version."""
@@ -84,22 +90,29 @@ class Timeline:
 
 
 def timeline(paths: Sequence[Path]) -> Timeline:
-    """Returns picture files in the order of time, by the first of ``SOURCES`` that tells one time for each.
+    """Returns picture files in the order of time, by the first of ``SOURCES`` that tells most of them apart.
 
-    Raises InvalidInputError where none does, because times are missing or the same.
+    Few pictures without a time are left out, as what lies beside the versions of a page by chance.
+
+    Raises InvalidInputError where no source does, because times are missing or the same.
     """
     readers: Sequence[Callable[[Path], datetime | None]] = (named_time, taken, _modified)
-    reasons = []
+    reasons: list[str] = []
+    doubts: list[str] = []
     for source, read in zip(SOURCES, readers, strict=True):
-        found = [read(path) for path in paths]
-        times = [time for time in found if time is not None]
-        if len(times) < len(paths):
-            reasons.append(f"{len(paths) - len(times)} have no time in their {source}")
-        elif repeated := len(times) - len(set(times)):
-            reasons.append(f"{repeated} have the same {source} as others")
-        else:
-            order = np.argsort(np.array([time.timestamp() for time in times]), kind="stable")
-            return Timeline(order, tuple(times[place] for place in order), source)
+        known = {place: time for place, path in enumerate(paths) if (time := read(path)) is not None}
+        missing = [path.name for place, path in enumerate(paths) if place not in known]
+        without = f"{len(missing)} of {len(paths)} without a time in their {source}"
+        without += f", such as {missing[0]}" if missing else ""
+        repeated = len(known) - len(set(known.values()))
+        if not repeated and len(known) >= MOST * len(paths):
+            order = sorted(known, key=lambda place: known[place])
+            notes = [f"pictures are ordered by their {source}: {'; '.join(doubts)}"] if doubts else []
+            notes += [f"left out: {without}"] if missing else []
+            return Timeline(np.array(order, np.int64), tuple(known[place] for place in order), source, tuple(notes))
+        same = f"{repeated} of {len(paths)} with the time of another by their {source}"
+        reasons.append(same if repeated else without)
+        doubts += reasons[-1:] if known else []
     raise InvalidInputError(
         f"the order of {len(paths)} pictures is not known: {'; '.join(reasons)}. Put the time into each name, "
         "such as 2026-03-09T15-30.png"
@@ -107,8 +120,17 @@ def timeline(paths: Sequence[Path]) -> Timeline:
 
 
 def named_time(path: Path) -> datetime | None:
-    """Returns the time in the name of a file, such as 2026-03-09T15-30-00 or 20260309_1530; None where it has none."""
-    for found in _NAME.finditer(path.stem):
+    """Returns the time in the name of a file; None where it has none.
+
+    Such as 2026-03-09T15-30-00, 20260309_1530, seconds since 1970 and nothing else, or 15-30 in a folder 2026-03-09.
+    """
+    if _SINCE_1970.fullmatch(path.stem):
+        return datetime.fromtimestamp(int(path.stem[:10]), UTC)
+    return _dated(path.stem) or _dated(path.parent.name + (f" {path.stem}" if _CLOCK.fullmatch(path.stem) else ""))
+
+
+def _dated(name: str) -> datetime | None:
+    for found in _NAME.finditer(name):
         parts = [int(part) if part else 0 for part in found.groups()]
         try:
             return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]

@@ -168,8 +168,9 @@ def test_too_few_and_identical_versions_are_said(tmp_path: Path) -> None:
             made.changes(ChangesRequest())
 
 
-def test_other_sizes_gaps_and_files_that_are_gone_are_noted(tmp_path: Path) -> None:
+def test_other_sizes_gaps_strays_and_files_that_are_gone_are_noted(tmp_path: Path) -> None:
     paths = PAGE.save(tmp_path / "shots")
+    PAGE.picture(0).resize((80, 80)).save(tmp_path / "shots" / "logo.png")
     for path in paths[20:30]:
         path.unlink()
     PAGE.picture(40).resize((200, 100)).save(paths[40])
@@ -179,9 +180,11 @@ def test_other_sizes_gaps_and_files_that_are_gone_are_noted(tmp_path: Path) -> N
         found = made.changes(ChangesRequest())
     text = "\n".join(found.notes)
     assert "1 of 49 pictures are not 160 x 160" in text
+    assert "left out: 1 of 50 without a time in their names, such as logo.png" in text
     assert "1 versions whose files are gone are left out" in text
     assert "the longest time is 11 hours" in text
     assert found.versions == 49
+    assert not any("logo.png" in key for change in found.changes for key in (change.earlier, change.later))
 
 
 def test_of_many_versions_the_newest_are_learned_from(filled: Collection, monkeypatch: pytest.MonkeyPatch) -> None:

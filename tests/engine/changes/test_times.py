@@ -24,7 +24,14 @@ START = datetime(2026, 3, 9, 15, 30, tzinfo=UTC)
         ("0001_20260309T153007.jpg", START.replace(second=7)),
         ("version 12.png", None),
         ("20261399.png", None),
-        ("1234567890123.png", None),
+        ("1773070200.png", START),
+        ("1773070200123.png", START),
+        ("9783070200.png", None),
+        ("shop-1773070200.png", None),
+        ("2026-03-09/15-30.png", START),
+        ("2026-03-09/page.png", START.replace(hour=0, minute=0)),
+        ("2026-03-09/0042.png", START.replace(hour=0, minute=0)),
+        ("2026-03-09/2026-03-10.png", START.replace(day=10, hour=0, minute=0)),
     ],
 )
 def test_times_in_names(name: str, time: datetime | None) -> None:
@@ -63,12 +70,30 @@ def test_else_files_tell(tmp_path: Path) -> None:
     assert found.order.tolist() == [0, 1]
 
 
+def test_what_lies_beside_the_versions_by_chance_is_left_out(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in (2, 0, 1)]
+    found = timeline([tmp_path / "logo.png", *paths])
+    assert (found.source, found.order.tolist()) == ("names", [2, 3, 1])
+    assert found.notes == ("left out: 1 of 4 without a time in their names, such as logo.png",)
+
+
+def test_a_worse_source_is_used_with_the_reason(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("north-2026-03-09.png", "south-2026-03-09.png", "south-2026-03-10.png")]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"no picture")
+        os.utime(path, (1e9 - number, 1e9 - number))
+    found = timeline(paths)
+    assert (found.source, found.order.tolist()) == ("times of the files", [2, 1, 0])
+    (note,) = found.notes
+    assert note.endswith(": 1 of 3 with the time of another by their names")
+
+
 def test_an_order_that_nothing_tells_is_said_with_all_reasons(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.png", "b.png", "2026-03-09.png")]
     for path in paths:
         path.write_bytes(b"no picture")
         os.utime(path, (1e9, 1e9))
-    with pytest.raises(InvalidInputError, match=r"2 have no time in their names.*3 have no.*EXIF.*Put the time into"):
+    with pytest.raises(InvalidInputError, match=r"2 of 3 without .* names.*3 of 3 .*EXIF.*Put the time into"):
         timeline(paths)
 
 
