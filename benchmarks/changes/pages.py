@@ -86,7 +86,8 @@ def _describe(paths: Sequence[Path], target: Path) -> None:
     counts = np.stack([count_words(one, centres) for one in descriptors]).astype(np.float64)
     words = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     part = target.with_suffix(".part.npz")
-    np.savez(part, words=words, **{f"gist{grid}": np.stack(found) for grid, found in rows.items()})  # type: ignore[arg-type]
+    cells = {f"gist{grid}": np.stack(found) for grid, found in rows.items()}
+    np.savez(part, allow_pickle=False, words=words, **cells)
     part.replace(target)
 
 

@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.taxonomy.data import Rows, Sample, Trial
 from engine.learners.comparisons import Taxonomy
+from engine.learners.metrics.fantope import Form
 from engine.learners.metrics.lmnn import LMNN
 from engine.learners.selection import search
 from engine.learners.supervision import Supervision
@@ -56,20 +57,20 @@ def euclidean(sample: Sample, taxonomy: Taxonomy) -> Rows:
     return np.eye(sample.rows.shape[1])
 
 
-def lmnn(form: str) -> Callable[..., Rows]:
+def lmnn(form: Form) -> Callable[..., Rows]:
     """Returns what fits a metric by the classes alone."""
 
     def fit(sample: Sample, taxonomy: Taxonomy, **settings: Any) -> Rows:
-        return LMNN(form=form).set_params(**settings).fit(sample.rows, sample.labels).weights_[0]  # type: ignore[arg-type]
+        return LMNN(form=form).set_params(**settings).fit(sample.rows, sample.labels).weights_[0]
 
     return fit
 
 
-def quadruplets(form: str) -> Callable[..., Rows]:
+def quadruplets(form: Form) -> Callable[..., Rows]:
     """Returns what fits the same with the tree."""
 
     def fit(sample: Sample, taxonomy: Taxonomy, *, drawn: float, **settings: Any) -> Rows:
-        learner = LMNN(form=form).set_params(siblings=drawn, cousins=drawn, **settings)  # type: ignore[arg-type]
+        learner = LMNN(form=form).set_params(siblings=drawn, cousins=drawn, **settings)
         return learner.fit([sample.rows], Supervision(classes=sample.labels, taxonomy=taxonomy)).weights_[0]
 
     return fit

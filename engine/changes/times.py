@@ -24,7 +24,7 @@ _STEPS = ("step", "steps")
 _USUAL_STEPS = 4
 _LATE, _REGULAR = 0.1, 0.8  # most times between versions are the usual one, nearly
 SOURCES = "names", "EXIF data", "times of the files"
-MOST = 0.75
+LEAST_SHARE = 0.75
 """Share of the pictures that a source has to tell the time of; the others are left out."""
 
 
@@ -105,7 +105,7 @@ def timeline(paths: Sequence[Path]) -> Timeline:
         without = f"{len(missing)} of {len(paths)} without a time in their {source}"
         without += f", such as {missing[0]}" if missing else ""
         repeated = len(known) - len(set(known.values()))
-        if not repeated and len(known) >= MOST * len(paths):
+        if not repeated and len(known) >= LEAST_SHARE * len(paths):
             order = sorted(known, key=lambda place: known[place])
             notes = [f"pictures are ordered by their {source}: {'; '.join(doubts)}"] if doubts else []
             notes += [f"left out: {without}"] if missing else []
@@ -131,9 +131,9 @@ def named_time(path: Path) -> datetime | None:
 
 def _dated(name: str) -> datetime | None:
     for found in _NAME.finditer(name):
-        parts = [int(part) if part else 0 for part in found.groups()]
+        year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
         try:
-            return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
         except ValueError:
             continue
     return None
