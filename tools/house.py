@@ -26,7 +26,7 @@ ROOMS_OF = ("engine", "engine.learners")
 """Packages whose own modules are boxes; any other package is one box."""
 TYPE_IGNORE = re.compile(r"#\s*type: ignore")
 
-MOST_LINES_OF_FILE = 400
+MOST_LINES_OF_FILE = 500
 MOST_LINES_OF_FUNCTION = 60
 MOST_PARAMETERS = 8
 MOST_PARAMETERS_OF_ESTIMATOR = 15
