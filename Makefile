@@ -9,10 +9,12 @@ BIN := .venv/bin
 # A process of tests on each core, each with one thread for its sums. Each begins with tests that stand together, which
 # share what they build; and what is compiled is kept, for all processes.
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 
 .PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores clean
 
+# What a user needs, and no more; each other target installs its own tools on top, once.
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
@@ -20,26 +22,30 @@ $(READY): pyproject.toml constraints.txt
 	@# Debian keeps what venv needs in a package of its own.
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S apt-get update -q && $$S apt-get install -yq python3-venv; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -c constraints.txt -e .
+	@touch $@
+
+.venv/.test .venv/.lint .venv/.docs .venv/.dev: .venv/.%: $(READY)
+	$(PIP) -c constraints.txt -e '.[$*]'
 	@touch $@
 
 demo: setup
 	$(BIN)/crossview demo --out demo-out
 
-test: setup
+test: .venv/.test
 	$(PYTEST) -m "not slow"
 
-test-slow: setup
+test-slow: .venv/.test
 	$(PYTEST) -m slow
 
-test-all: setup
+test-all: .venv/.test
 	$(PYTEST)
 
 # Of both branches of every condition; below the limit in pyproject.toml it fails.
-coverage: setup
+coverage: .venv/.test
 	$(PYTEST) -m "not slow" --cov --cov-report=term
 
-lint: setup
+lint: .venv/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -47,10 +53,10 @@ lint: setup
 	$(BIN)/codespell
 	$(BIN)/python tools/house.py --check
 
-docs: setup
+docs: .venv/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
 
-proto: setup
+proto: .venv/.lint
 	$(BIN)/python tools/proto.py
 
 peers: .venv-peers/.ready
@@ -68,7 +74,7 @@ stores: .venv-stores/.ready
 	.venv-stores/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/store/constraints.txt
 	@touch $@
 
-bench: setup peers stores
+bench: .venv/.test peers stores
 	mkdir -p $(OUT)
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
@@ -92,7 +98,7 @@ bench: setup peers stores
 	$(BIN)/python -m benchmarks qwise-speed --json $(OUT)/qwise-speed.json --report $(OUT)/qwise-speed
 
 # Figures of the documents, from benchmarks/results/*.json: copy there what bench wrote to be quoted.
-figures: setup
+figures: .venv/.test
 	$(BIN)/python -m benchmarks figures
 
 clean:
