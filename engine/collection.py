@@ -185,14 +185,15 @@ class Collection(SameOrDifferent, ImportantChanges):
         recipe: Recipe,
         *,
         space: str | None = None,
-        activate: bool = True,
+        activate: bool | None = None,
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
         """Fit a learner and place every item: a new generation of ``space`` (by default named after the learner).
 
-        It is built beside the one that answers, which is replaced in one step if ``activate``; a training that is
-        stopped leaves nothing. By ``request_id`` the generation is found again (``made_by``).
+        It is built beside the one that answers. ``activate`` says whether searches use it from then on; None: if it is
+        the first space, or the active one. A training that is stopped leaves nothing. By ``request_id`` the generation
+        is found again (``made_by``).
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
@@ -207,7 +208,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         views: Sequence[str],
         *,
         name: str | None = None,
-        activate: bool = True,
+        activate: bool | None = None,
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
@@ -229,7 +230,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         return self._add(made, activate, extended, request_id)
 
-    def assign(self, space: str, label: str, *, activate: bool = True, request_id: str = "") -> SpaceInfo:
+    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
         """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
 
         The items that have the label decide, without training; until then each is found under the metric of the class
@@ -390,7 +391,11 @@ class Collection(SameOrDifferent, ImportantChanges):
         return self._reader
 
     def _add(
-        self, name: str, activate: bool, prepare: "Callable[[Transaction], Callable[[], Space]]", request_id: str
+        self,
+        name: str,
+        activate: bool | None,
+        prepare: "Callable[[Transaction], Callable[[], Space]]",
+        request_id: str,
     ) -> SpaceInfo:
         """Fit and store the next generation of a space."""
         from engine.spaces.generations import add_generation

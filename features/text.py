@@ -130,7 +130,8 @@ class Text(TextExtractor):
 
         weighting = TfidfTransformer(sublinear_tf=True)
         weighted = weighting.fit_transform(counts)
-        svd = TruncatedSVD(min(self._dim, *counts.shape), random_state=seed).fit(weighted)
+        with np.errstate(invalid="ignore"):  # equal texts have no variance, and its shares are 0 / 0
+            svd = TruncatedSVD(min(self._dim, *counts.shape), random_state=seed).fit(weighted)
         strong = svd.singular_values_ > _WEAK * svd.singular_values_[0]
         axes = np.zeros((self._dim, counts.shape[1]), np.float32)
         axes[: strong.sum()] = svd.components_[strong]

@@ -22,22 +22,24 @@ from server.pb.crossview.v1 import types_pb2
 from server.pb.crossview.v1.jobs_pb2 import JobMetadata
 
 
-def from_training(collection: str, recipe: Recipe, space: str | None, activate: bool) -> pb.TrainRequest:
+def from_training(collection: str, recipe: Recipe, space: str | None, activate: bool | None) -> pb.TrainRequest:
     """The message of a training."""
     request = from_recipe(recipe)
-    request.parent, request.space_id, request.activate = collection_name(collection), space or "", activate
+    request.parent, request.space_id = collection_name(collection), space or ""
+    if activate is not None:
+        request.activate = activate
     return request
 
 
 def from_extension(
-    collection: str, space: str, views: Sequence[str], name: str | None, activate: bool
+    collection: str, space: str, views: Sequence[str], name: str | None, activate: bool | None
 ) -> pb.ExtendSpaceRequest:
     """The message by which views are added to a space."""
     resource = space_name(collection, space)
     return pb.ExtendSpaceRequest(name=resource, views=views, space_id=name or "", activate=activate)
 
 
-def from_assignment(collection: str, space: str, label: str, activate: bool) -> pb.AssignLabelRequest:
+def from_assignment(collection: str, space: str, label: str, activate: bool | None) -> pb.AssignLabelRequest:
     """The message by which a label gets a metric."""
     return pb.AssignLabelRequest(name=space_name(collection, space), label=label, activate=activate)
 

@@ -43,9 +43,9 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
     )
 
 
-def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool:
-    """Whether the space becomes the active one; yes where the request leaves it open."""
-    return message.activate if message.HasField("activate") else True
+def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool | None:
+    """Return whether searches use the new space; None where the request leaves it open."""
+    return message.activate if message.HasField("activate") else None
 
 
 def to_tune(message: pb.Tune) -> Tune:

@@ -28,7 +28,9 @@ class DetachedCollection:
         self._jobs = jobs
         self.name = name
 
-    def train(self, recipe: Recipe, *, space: str | None = None, activate: bool = True, request_id: str = "") -> Job:
+    def train(
+        self, recipe: Recipe, *, space: str | None = None, activate: bool | None = None, request_id: str = ""
+    ) -> Job:
         """Fits a learner and places every item."""
         request = from_training(self.name, recipe, space, activate)
         return self._jobs.submit(SubmitJobRequest(train=request, request_id=request_id))
@@ -39,14 +41,14 @@ class DetachedCollection:
         views: Sequence[str],
         *,
         name: str | None = None,
-        activate: bool = True,
+        activate: bool | None = None,
         request_id: str = "",
     ) -> Job:
         """Adds views to a trained space."""
         request = from_extension(self.name, space, views, name, activate)
         return self._jobs.submit(SubmitJobRequest(extend_space=request, request_id=request_id))
 
-    def assign(self, space: str, label: str, *, activate: bool = True, request_id: str = "") -> Job:
+    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> Job:
         """Chooses the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
         return self._jobs.submit(SubmitJobRequest(assign_label=request, request_id=request_id))

@@ -253,7 +253,7 @@ class RemoteCollection:
         recipe: Recipe,
         *,
         space: str | None = None,
-        activate: bool = True,
+        activate: bool | None = None,
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
@@ -267,7 +267,7 @@ class RemoteCollection:
         views: Sequence[str],
         *,
         name: str | None = None,
-        activate: bool = True,
+        activate: bool | None = None,
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
@@ -275,7 +275,7 @@ class RemoteCollection:
         request = from_extension(self.name, space, views, name, activate)
         return to_space(self._carried_out(self._stub.ExtendSpace, request, progress, request_id))
 
-    def assign(self, space: str, label: str, *, activate: bool = True, request_id: str = "") -> SpaceInfo:
+    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
         """Chooses the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
         return to_space(self._carried_out(self._stub.AssignLabel, request, None, request_id))

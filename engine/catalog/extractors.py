@@ -122,12 +122,21 @@ def check_fitted(tx: Described, view: ViewRecord) -> None:
     if view.revision > 0:
         return
     name = tx.name()
-    remedy = (
-        f"run 'crossview index {name} PATH --captions FILE.csv', or 'crossview fit {name}' where its items have texts"
-        if "text" in inputs_of(view)
-        else f"run 'crossview index {name} PATH', or 'crossview fit {name} PATH' to fit it only"
+    fit = f"crossview fit {name}" if "text" in inputs_of(view) else f"crossview fit {name} PATH"
+    raise NotReadyError(
+        f"view {view.name!r} of collection {name!r} is not fitted: fit it and index items with: "
+        f"{command_for_rows(tx, view)}; or fit it only, with: {fit}"
     )
-    raise NotReadyError(f"view {view.name!r} of collection {name!r} is not fitted: {remedy}")
+
+
+def command_for_rows(tx: Described, view: ViewRecord) -> str:
+    """Return the command that gives the items of a collection rows of a view."""
+    index = f"crossview index {tx.name()}"
+    if "image" in inputs_of(view):
+        return f"{index} PATH"
+    if "text" in inputs_of(view):
+        return f"{index} PATH --captions FILE.csv"
+    return f"{index} --view {view.name} --vectors FILE.npy --keys FILE.txt"
 
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:

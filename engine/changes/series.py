@@ -90,7 +90,7 @@ def read_series(tx: Transaction, view: str = "") -> Series:
     if len(present) < FEWEST:
         raise NotReadyError(
             f"changes are learned from {FEWEST} versions or more, and collection {tx.name()!r} has {len(present)} "
-            f"pictures with view {record.name!r}: add some with: crossview index {tx.name()} FOLDER"
+            f"pictures with view {record.name!r}: add some with: crossview index {tx.name()} PATH"
         )
     numbers = list(present)
     paths = [Path(present[number].source) for number in numbers]

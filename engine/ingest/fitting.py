@@ -10,7 +10,7 @@ from engine.catalog import state
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.checks import check_labels, check_seed
-from engine.catalog.extractors import find_view, inputs_of, views_of
+from engine.catalog.extractors import command_for_rows, find_view, inputs_of, views_of
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import ViewsChangedError
 from engine.errors import InvalidInputError, NotReadyError
@@ -123,7 +123,7 @@ def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
         if not texts:
             raise NotReadyError(
                 f"view {view.name!r} is fitted on texts, but no item has one: "
-                f"run 'crossview index {tx.name()} PATH --captions FILE.csv', or import items with texts"
+                f"give the items texts with: {command_for_rows(tx, view)}"
             )
     fit_view(catalog, view, list(texts.values()), seed, [keys[item] for item in texts], "texts")
 

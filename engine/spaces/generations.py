@@ -26,14 +26,15 @@ def add_generation(
     versions: Versions,
     name: str,
     prepare: Callable[[Transaction], Callable[[], Space]],
-    activate: bool,
+    activate: bool | None,
     request_id: str = "",
 ) -> SpaceInfo:
     """Fit the next generation of a space, place every item, store it, and return what the space is then.
 
     ``prepare`` reads what is learned from and returns what fits it. Others search and write meanwhile; the generation
     gets its number in the commit. A training that is stopped leaves nothing. ``request_id`` is kept with the
-    generation.
+    generation. ``activate`` says whether searches use the space from then on; None: if no trained space is active, or
+    this one is.
 
     Raises NotReadyError where a view was fitted again or deleted meanwhile.
     """
@@ -49,6 +50,8 @@ def add_generation(
         made, gone = _store(tx, replace(fitted, request_id=request_id))
         # Only now are the number and the identity known that its snapshots are stored under.
         space = replace(built, space=made, identity=(made.generation, tx.sequence()))
+        if activate is None:
+            activate = (tx.active_space() or RAW) in (RAW, name)
         if activate:
             tx.spaces.use(name, made.generation)
             tx.activate(name)

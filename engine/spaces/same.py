@@ -24,6 +24,7 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
         target = target_of(space, second, request.target)
         if target.view != second:
             raise InvalidInputError(f"target {str(target)!r} is of view {target.view!r}, not of {second!r}")
+        space.targets_for(first, [str(target)])  # a space that answers within a view refuses two views here
         threshold = version.threshold(space, first, str(target))
         asking = query_rows(version, loaded, first, queries, [2 * number for number in numbers]).rows
         found = query_rows(version, loaded, second, queries, [2 * number + 1 for number in numbers]).rows

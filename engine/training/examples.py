@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from engine.catalog.catalog import Transaction
+from engine.catalog.extractors import command_for_rows
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
 from engine.learners.comparisons import AnyComparisons, Taxonomy
@@ -123,7 +124,7 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     found = {name: joined_view(tx, name).rows(tx) for name in names}
     for name, rows in found.items():
         if not len(rows.ids):
-            raise NotReadyError(f"collection {tx.name()!r} has no items with view {name!r}: index some first")
+            raise _no_rows(tx, name)
     ids = np.unique(np.concatenate([rows.ids for rows in found.values()]))
     by_view, mask = {}, np.zeros((len(ids), len(names)), bool)
     for column, name in enumerate(names):
@@ -140,6 +141,18 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
         mask=mask,
         labels=tuple(labels.get(item, ()) for item in numbers),
         notion_classes=_notion_classes(tx, numbers),
+    )
+
+
+def _no_rows(tx: Transaction, name: str) -> NotReadyError:
+    """Return the error for a view that no item has; of a joined view it names the part that the fewest items have."""
+    view = joined_view(tx, name)
+    part = min(view.parts, key=lambda one: len(tx.rows.ids(one)))
+    several = len(view.parts) > 1
+    lacking = f"all parts of view {name!r}, and the fewest have {part.name!r}" if several else f"view {name!r}"
+    return NotReadyError(
+        f"no item of collection {tx.name()!r} has {lacking}: leave {name!r} out of the views, "
+        f"or give the items this view with: {command_for_rows(tx, part)}"
     )
 
 

@@ -61,7 +61,8 @@ def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
     ]
     if not any(one.triplets for one in kept):
         raise NotReadyError(
-            f"nobody has compared items of {tx.name()!r}: ask by crossview compare {tx.name()} --notion NAME"
+            f"nobody has compared items of {tx.name()!r}: ask for comparisons with: "
+            f"crossview compare {tx.name()} --notion NOTION"
         )
     return replace(recipe, constraints=ItemComparisons.of_answers(kept))
 

@@ -139,7 +139,12 @@ def _correct(
         one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place
     ]
     if not known:
-        return None, "it has no threshold: calibrate it with: crossview calibrate"
+        view, target = place
+        option = "" if view == target else f" --target {target}"
+        return None, (
+            "it has no threshold: calibrate it with: "
+            f"crossview calibrate {tx.name()} --space {space.name} --view {view}{option}"
+        )
     prints = tx.spaces.calibrating_pairs(space.name, generation, *place)
     used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
     set_it = np.array([one in used for one in pairs.fingerprints(tx.items.keys())], bool)

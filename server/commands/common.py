@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 
 import typer
 
+from server.commands.hints import completed, remember_where
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -46,6 +48,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
 
     @functools.wraps(command)
     def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        remember_where(kwargs)
         try:
             return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
         except (typer.Exit, typer.Abort, typer.BadParameter):
@@ -59,7 +62,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
         except Exception as error:
             if debug.get():
                 raise
-            fail(describe(error))
+            fail(completed(describe(error)))
 
     return run
 

@@ -12,6 +12,7 @@ import typer
 
 from server.commands.common import JsonOption, NameArgument, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
+from server.commands.hints import hint
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -97,7 +98,8 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
     if not answers:
         name = collection.name
         raise NotReadyError(
-            f"nobody has compared such items of {name!r}: ask by crossview compare {name} --notion NAME"
+            f"nobody has compared such items of {name!r}: ask for comparisons with: "
+            f"{hint('compare', name, '--notion', notion or 'NOTION')}"
         )
     return ItemComparisons.of_answers(answers)
 
@@ -111,7 +113,7 @@ def _show(collection: "CollectionBackend", options: CompareOptions, as_json: boo
         print_json(found)
         return
     if not found:
-        typer.echo(f"no answers; ask by: crossview compare {collection.name} --notion NAME")
+        typer.echo(f"no answers; ask for comparisons with: {hint('compare', collection.name, '--notion', 'NOTION')}")
         return
     rows = table("notion", ">answers", ">comparisons", "by")
     for one in found:
@@ -147,9 +149,8 @@ def _ask(collection: "CollectionBackend", options: CompareOptions) -> None:
     with _picture(options.image) as path:
         session = Session(collection, request, path, options.questions)
         session.run()
-    typer.echo(
-        f"{max(session.given, 0)} answers stored; learn by: crossview train {collection.name} --answers --views VIEW"
-    )
+    learn = hint("train", collection.name, "--answers", "--views", options.view or collection.views()[0].name)
+    typer.echo(f"{max(session.given, 0)} answers stored; learn from them with: {learn}")
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The demo command."""
 
+import shlex
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -58,4 +59,4 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} holds an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    typer.echo(f"kept in {out}; explore with: crossview show {name} --home {out / 'home'}")
+    typer.echo(f"kept in {out}; explore with: {shlex.join(['crossview', 'show', name, '--home', str(out / 'home')])}")

@@ -10,6 +10,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.hints import hint
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo, SpaceInfo
@@ -78,7 +79,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
     elif as_csv:
         print_csv(["name"], ([one] for one in names))
     else:
-        typer.echo("\n".join(names) if names else "no collections; create one with: crossview create NAME")
+        typer.echo("\n".join(names) if names else f"no collections; create one with: {hint('create', 'NAME')}")
 
 
 def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:

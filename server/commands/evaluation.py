@@ -11,6 +11,7 @@ from engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.hints import completed
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
 from server.commands.query import TargetsOption
@@ -189,7 +190,7 @@ def evaluate(
     if detach:
         with connection.detached(name) as server:
             job = server.evaluate(request)
-        print_detached(job, connection, as_json)
+        print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
         evaluation = collection.evaluate(request, progress=progress)
@@ -213,7 +214,7 @@ def _print(evaluation: "Evaluation") -> None:
     if evaluation.comparisons:
         measured = f"{evaluation.comparisons} comparisons"
     typer.echo(f"{measured}; {evaluation.seconds:.1f} s")
-    typer.echo("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence))
+    typer.echo(completed("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence)))
 
 
 def _print_databases(evaluation: "Evaluation") -> None:

@@ -7,6 +7,7 @@ import typer
 
 from server.commands.common import JsonOption, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
+from server.commands.hints import hint
 from server.commands.progress import numbered, progress_bar
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ def check_detached(detach: bool, connection: ConnectionOptions) -> None:
         raise typer.BadParameter("--detach leaves the work to a server: give --server as well")
 
 
-def print_detached(job: "Job", connection: ConnectionOptions, as_json: bool) -> None:
+def print_detached(job: "Job", as_json: bool) -> None:
     """Prints the name of a job that was left to a server, and on stderr how to go on."""
     if as_json:
         print_json(job)
         return
     typer.echo(job.id)
-    typer.echo(f"wait for it with: crossview jobs wait {job.id} --server {connection.server}", err=True)
+    typer.echo(f"wait for it with: {hint('jobs', 'wait', job.id)}", err=True)
 
 
 def jobs(
@@ -57,7 +58,7 @@ def jobs(
     if connection.server is None:
         raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
     if job is None and action != Action.LIST:
-        raise typer.BadParameter(f"name the job to {action}; crossview jobs list names them")
+        raise typer.BadParameter(f"name the job to {action}; list the jobs with: {hint('jobs', 'list')}")
     from server.client import Client
 
     with Client(connection.server, connection.timeout) as client:

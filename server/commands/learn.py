@@ -9,6 +9,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, choices, names, print_json, print_result, settings, tuning
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.evaluation import GroupByOption, TaxonomyOption, read_constraints, read_grouping, read_tree
+from server.commands.hints import completed, hint
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.option_groups import flags_given
 from server.commands.progress import progress_bar
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from engine.info import SpaceInfo
     from engine.ingest.orderings_file import Orderings
     from engine.recipe import Pair, Recipe, Tune
+
+
+SPACE_HELP = 'Name of the space [default: the name of the last learner, or "default" without --learner].'
+ACTIVATE_HELP = (
+    "Make searches use the space, or leave them with the space that they use "
+    "[default: make the first space, and each new generation of the active space, active]."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +166,8 @@ def train(
     extend: Annotated[
         str | None, typer.Option(metavar="SPACE", help="Add the views to this space; what it has learned stays.")
     ] = None,
-    space: Annotated[str | None, typer.Option(metavar="SPACE", help="Name of the space (else the learner's).")] = None,
-    activate: Annotated[bool, typer.Option(help="Let the new space answer searches.")] = True,
+    space: Annotated[str | None, typer.Option(metavar="SPACE", help=SPACE_HELP)] = None,
+    activate: Annotated[bool | None, typer.Option("--activate/--no-activate", help=ACTIVATE_HELP)] = None,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -179,7 +187,7 @@ def train(
                 job = server.train(recipe, space=space, activate=activate)
             else:
                 job = server.extend(extend, recipe.views, name=space, activate=activate)
-        print_detached(job, connection, as_json)
+        print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
         if extend is None:
@@ -195,14 +203,15 @@ def train(
 def _print(collection: str, made: "SpaceInfo") -> None:
     targets = ", ".join(f"{target} ({made.size(target)})" for target in made.targets)
     held_out = f", {made.held_out} held out" if made.held_out else ""
-    state = "active" if made.active else f"not active: crossview activate {collection} {made.name}"
+    activate = hint("activate", collection, made.name)
+    state = "active" if made.active else f"not active; make searches use it with: {activate}"
     typer.echo(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
     if made.tuning is not None:
         typer.echo(tuning(made.tuning))
     if made.constraints is not None:
         typer.echo(made.constraints.sentence())
     for note in made.notes:
-        typer.echo(f"warning: {note}", err=True)
+        typer.echo(f"warning: {completed(note)}", err=True)
     typer.echo(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 
@@ -219,7 +228,7 @@ def assign(
     if detach:
         with connection.detached(name) as server:
             job = server.assign(space, label)
-        print_detached(job, connection, as_json)
+        print_detached(job, as_json)
         return
     with connection.collection(name) as collection:
         made = collection.assign(space, label)

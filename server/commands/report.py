@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from server.commands.hints import completed, hint
+
 if TYPE_CHECKING:
     from engine.item import ImportReport
 
@@ -23,13 +25,12 @@ def show_report(report: "ImportReport", name: str) -> None:
     if report.skipped:
         typer.echo("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
     for note in report.notes:
-        typer.echo(note)
+        typer.echo(completed(note))
     _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
     if report.gone:
-        typer.echo(
-            f"files that are gone: {len(report.gone)}; their items stay. "
-            f"Delete them with: crossview delete {name} --items KEY..."
-        )
+        some = f"the first {SHOWN}" if len(report.gone) > SHOWN else "these items"
+        delete = hint("delete", name, "--items", "--", *report.gone[:SHOWN])
+        typer.echo(f"files that are gone: {len(report.gone)}; their items stay. Delete {some} with: {delete}")
         _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)
 
 

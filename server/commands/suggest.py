@@ -1,7 +1,6 @@
 """The suggest command."""
 
 import csv
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.hints import hint
 from server.commands.query import TargetsOption
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def suggest(
     else:
         _print(inputs, found)
         keys = {number for number, query in enumerate(request.queries) if query.key is not None}
-        for line in _accepting(name, connection, options.out, inputs, found, keys):
+        for line in _accepting(name, options.out, inputs, found, keys):
             typer.echo(line)
 
 
@@ -144,24 +144,24 @@ def _shares(labels: "Sequence[LabelShare]") -> str:
 
 def _accepting(
     name: str,
-    connection: ConnectionOptions,
     out: Path | None,
     inputs: Sequence[str],
     found: "Suggestions",
     keys: set[int],
 ) -> Iterator[str]:
     """Yields the commands that accept what is suggested."""
-    where = ["--server", connection.server] if connection.server else []
-    where += ["--home", str(connection.home)] if connection.home else []
     accepted: list[SuggestedLabels] = [one for one in found.results if one.labels]
     if not accepted:
         return
     if out is not None:
         yield f"wrote {sum(len(one.labels) for one in accepted)} labels to {out}; accept them with:"
-        yield "  " + shlex.join(["crossview", "label", name, "--from", str(out), *where])
+        if new := [inputs[one.query] for one in accepted if one.query not in keys]:
+            yield "  " + hint("index", name, "--labels", out, "--", *new)
+        if len(new) < len(accepted):
+            yield "  " + hint("label", name, "--from", out)
         return
     if of_items := [one for one in accepted if one.query in keys]:
-        yield "accept one with its command, or all with --out FILE.csv and crossview label --from FILE.csv:"
+        yield "accept one with its command, or write all to a file with --out FILE.csv:"
         for one in of_items:
             labels = [word for label in one.labels for word in ("--label", label.label)]
-            yield "  " + shlex.join(["crossview", "set", name, inputs[one.query], *labels, *where])
+            yield "  " + hint("set", name, inputs[one.query], *labels)

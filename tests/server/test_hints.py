@@ -1,0 +1,323 @@
+"""Every command line that a message names works when it is pasted.
+
+Each hint in the sources has a scenario here: commands that print it. The test puts real values in place of its words in
+capitals and runs it, on the same home, named by an option.
+"""
+
+import ast
+import csv
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import run
+
+from engine.comparisons import Answer, QuestionRequest
+from engine.home import Home
+from engine.item import ItemUpdate
+from server.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+HINT = re.compile(rf"crossview (?:{'|'.join(COMMANDS)}) [^;\n]*?(?=;|, then|, and|, or| \(|: |$)", re.MULTILINE)
+NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b")
+
+
+class Stage:
+    """A home with the trained collection ``drawn``, and the pictures that it was made of."""
+
+    def __init__(self, home: Home, pictures: Path, folder: Path) -> None:
+        self.home, self.pictures, self.folder = home, pictures, folder
+        self.picture = next(pictures.glob("dots/*.jpg"))
+        captions, labels, keys = folder / "captions.csv", folder / "labels.csv", folder / "keys.txt"
+        _write(captions, [[file, "a few words of dots"] for file in sorted(pictures.rglob("*.jpg"))])
+        _write(labels, [["key", "label"], [f"pictures/dots/{self.picture.name}", "dots"]])
+        keys.write_text(f"pictures/dots/{self.picture.name}\n")
+        np.save(folder / "rows.npy", np.ones((1, 3), np.float32))
+        self.values = {
+            "PATH": pictures,
+            "--captions FILE.csv": f"--captions {captions}",
+            "--from FILE.csv": f"--from {labels}",
+            "FILE.npy": folder / "rows.npy",
+            "FILE.txt": keys,
+            "NAME FILE": f"drawn {folder / 'copy.db'}",
+            "NAME": "another",
+            "NOTION": "color",
+            "VIEW": "sift",
+        }
+
+    def says(self, *arguments: object) -> str:
+        """Return what a command prints, also one that fails."""
+        return run(*arguments, "--home", self.home.path).output
+
+    def paste(self, hint: str) -> None:
+        """Run a hint with values in place of its words in capitals."""
+        for word, value in self.values.items():
+            hint = hint.replace(word, str(value))
+        _, *words = shlex.split(hint)
+        assert str(self.home.path) in words, hint
+        asks = words[0] == "delete" and "--items" not in words
+        result = run(*words, *(["--yes"] if asks else []))
+        assert result.exit_code == 0, f"{hint}\n{result.output}"
+
+
+def _write(path: Path, lines: list[list[object]]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(lines)
+
+
+def _create(stage: Stage, views: str, *more: object) -> None:
+    assert "created" in stage.says("create", "new", "--views", views)
+    if more:
+        assert "added" in stage.says("index", "new", stage.pictures, *more)
+
+
+def _no_copy(stage: Stage) -> str:
+    (stage.folder / "wrong.db").write_bytes(b"something else")
+    return stage.says("restore", "new", stage.folder / "wrong.db")
+
+
+def _unfitted(stage: Stage) -> str:
+    _create(stage, "sift:words=24")
+    return stage.says("search", "new", stage.picture, "--view", "sift")
+
+
+def _unfitted_text(stage: Stage) -> str:
+    """A caption, so that fitting alone would do as well."""
+    _create(stage, "color,text", "--labels", "folder")
+    with stage.home.open("new") as made:
+        made.update_items([ItemUpdate(item.key, text="a few words") for item in made.items()])
+    return stage.says("search", "new", "--text", "words", "--view", "text")
+
+
+def _no_texts(stage: Stage) -> str:
+    _create(stage, "color,text", "--labels", "folder")
+    return stage.says("fit", "new", "--views", "text")
+
+
+def _no_rows_of_text(stage: Stage) -> str:
+    _create(stage, "color,text", "--labels", "folder")
+    return stage.says("train", "new", "--views", "color,text")
+
+
+def _no_rows_of_vectors(stage: Stage) -> str:
+    _create(stage, "color,clip=vectors:dim=3", "--labels", "folder")
+    return stage.says("train", "new", "--views", "color+clip")
+
+
+def _few_versions(stage: Stage) -> str:
+    _create(stage, "gist")
+    return stage.says("changes", "new")
+
+
+def _no_regions(stage: Stage) -> str:
+    return stage.says("changes", "drawn")
+
+
+def _no_grid(stage: Stage) -> str:
+    return stage.says("changes", "drawn", "--grid", 10)
+
+
+def _generation_in_use(stage: Stage) -> str:
+    stage.says("train", "drawn", "--learner", "cca", "--views", "color,sift", "--dim", 2)
+    return stage.says("delete", "drawn", "--space", "cca", "--generation", 2, "--yes")
+
+
+def _only_generation(stage: Stage) -> str:
+    return stage.says("delete", "drawn", "--space", "cca", "--generation", 1, "--yes")
+
+
+def _raw(stage: Stage) -> str:
+    stage.says("delete", "drawn", "--space", "cca", "--yes")
+    return stage.says("delete", "drawn", "--space", "raw", "--yes")
+
+
+def _only_view(stage: Stage) -> str:
+    _create(stage, "color")
+    return stage.says("delete", "new", "--view", "color", "--yes")
+
+
+def _view_in_use(stage: Stage) -> str:
+    return stage.says("delete", "drawn", "--view", "color", "--yes")
+
+
+def _no_text_view(stage: Stage) -> str:
+    return stage.says("search", "drawn", "--text", "words", "--view", "color")
+
+
+def _no_labels(stage: Stage) -> str:
+    _create(stage, "color", "--captions", stage.folder / "captions.csv")
+    stage.values["--from FILE.csv"] = f"--from {stage.folder / 'labels.csv'}"
+    return stage.says("suggest", "new", stage.picture, "--view", "color")
+
+
+def _no_threshold(stage: Stage) -> str:
+    return stage.says("same", "drawn", stage.picture, stage.picture, "--view", "color")
+
+
+def _no_threshold_across(stage: Stage) -> str:
+    return stage.says("same", "drawn", stage.picture, stage.picture, "--view", "color", "--target", "sift")
+
+
+def _pairs_without_threshold(stage: Stage) -> str:
+    keys = [item.key for item in stage.home.open("drawn").items()]
+    lines = [[a, b, int(a.split("/")[1] == b.split("/")[1])] for a in keys[:8] for b in keys[8:]]
+    _write(stage.folder / "pairs.csv", [["key_a", "key_b", "similar"], *lines])
+    return stage.says("evaluate", "drawn", "--view", "color", "--space", "raw", "--pairs", stage.folder / "pairs.csv")
+
+
+def _nobody_compared(stage: Stage) -> str:
+    return stage.says("train", "drawn", "--answers", "--views", "color")
+
+
+def _nothing_to_export(stage: Stage) -> str:
+    return stage.says("compare", "drawn", "--notion", "color", "--export", stage.folder / "answers.csv")
+
+
+def _no_answers(stage: Stage) -> str:
+    return stage.says("compare", "drawn")
+
+
+def _answered(stage: Stage) -> str:
+    with stage.home.open("drawn") as drawn:
+        for seed in range(12):
+            question = drawn.questions.next(QuestionRequest(notion="color", person="ann", seed=seed))
+            kind = question.anchor.split("/")[1]
+            near = [key for key in question.candidates if key.split("/")[1] == kind]
+            far = tuple(key for key in question.candidates if key not in near)
+            drawn.questions.answer(
+                Answer(notion="color", anchor=question.anchor, near=tuple(near), far=far, person="ann")
+            )
+    return stage.says("compare", "drawn", "--notion", "color", "--view", "color")
+
+
+def _gone(stage: Stage) -> str:
+    for file in (stage.picture, next(stage.pictures.glob("waves/*.jpg"))):
+        file.unlink()
+    return stage.says("index", "drawn", stage.pictures, "--labels", "folder")
+
+
+def _suggested_for_files(stage: Stage) -> str:
+    new = stage.folder / "new picture.jpg"
+    new.write_bytes(stage.picture.read_bytes())
+    key = f"pictures/dots/{stage.picture.name}"
+    command = ("suggest", "drawn", new, key, "--view", "color", "--space", "raw", "--min-share", 0)
+    return stage.says(*command, "--out", stage.folder / "suggested.csv")
+
+
+def _suggested_for_items(stage: Stage) -> str:
+    key = f"pictures/dots/{stage.picture.name}"
+    return stage.says("suggest", "drawn", key, "--view", "color", "--space", "raw", "--min-share", 0)
+
+
+def _not_active(stage: Stage) -> str:
+    return stage.says("train", "drawn", "--learner", "pca", "--views", "color", "--space", "second")
+
+
+def _empty_home(stage: Stage) -> str:
+    stage.says("delete", "drawn", "--yes")
+    return stage.says("list")
+
+
+SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
+    "make a copy with: crossview backup": (_no_copy,),
+    "crossview index {}": (_unfitted, _unfitted_text, _no_texts, _no_rows_of_text, _no_rows_of_vectors),
+    "crossview fit {}": (_unfitted, _unfitted_text),
+    "add some with: crossview index": (_few_versions,),
+    "add one with: crossview add-view {} regions": (_no_regions,),
+    "hint('add-view'": (_no_grid,),
+    "activate another one first with: crossview": (_generation_in_use,),
+    "delete the whole space with: crossview": (_only_generation,),
+    "a view is deleted with: crossview": (_raw,),
+    "delete the collection with: crossview": (_only_view,),
+    "delete them first, such as with: crossview": (_view_in_use,),
+    "add a view of texts with: crossview": (_no_text_view,),
+    "label some with: crossview": (_no_labels,),
+    "by labels or --pairs FILE.csv, with: crossview": (_no_threshold, _no_threshold_across),
+    "it has no threshold: calibrate it with: crossview": (_pairs_without_threshold,),
+    "ask for comparisons with: crossview": (_nobody_compared,),
+    "hint('compare', name": (_nothing_to_export,),
+    "hint('compare', collection.name": (_no_answers,),
+    "hint('train'": (_answered,),
+    "hint('delete', name, '--items'": (_gone,),
+    "hint('index', name, '--labels'": (_suggested_for_files,),
+    "hint('label', name, '--from'": (_suggested_for_files,),
+    "hint('set'": (_suggested_for_items,),
+    "hint('activate'": (_not_active,),
+    "hint('create'": (_empty_home,),
+}
+"""Commands that print a hint, by a part of its text in the sources."""
+
+OTHER = {
+    "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
+    "hint('jobs'",  # of a server: tests/server/test_jobs_command.py
+    "crossview serves {} on {}",
+}
+"""Texts that name a command and are no hints, or that other tests run."""
+
+
+@pytest.fixture
+def stage(tmp_path: Path, home: Home, pictures: Path) -> Stage:
+    """A copy of the home and of its pictures, which a hint may change."""
+    copied = shutil.copytree(pictures, tmp_path / "pictures")
+    shutil.copytree(home.path, tmp_path / "home")
+    made = Stage(Home(tmp_path / "home"), copied, tmp_path)
+    assert "updated" in made.says("index", "drawn", copied, "--labels", "folder")
+    return made
+
+
+@pytest.mark.parametrize(
+    "scenario", sorted({one for some in SCENARIOS.values() for one in some}, key=lambda f: f.__name__)
+)
+def test_hints_work_when_they_are_pasted(scenario: Callable[[Stage], str], stage: Stage) -> None:
+    printed = scenario(stage)
+    found = [" ".join(one.split()) for one in HINT.findall(printed)]
+    assert found, printed
+    for one in found:
+        stage.paste(one)
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    """Yield the place and text of what names a command in the sources, docstrings and help texts left out."""
+    for folder in ("crossview", "engine", "features", "index", "server"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if {"pb", "demo"} & set(path.parts[len(ROOT.parts) :]) and "commands" not in path.parts:
+                continue
+            tree = ast.parse(path.read_text())
+            left_out = {id(part) for node in ast.walk(tree) for part in _not_printed(node)}
+            for node in ast.walk(tree):
+                if id(node) not in left_out and (text := _text(node)):
+                    yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", text
+
+
+def _not_printed(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the strings below a node that are parts of another string, documentation, or help of an option."""
+    if isinstance(node, ast.JoinedStr):
+        yield from (value for value in node.values if isinstance(value, ast.Constant))
+    if isinstance(node, ast.Expr):
+        yield node.value
+    if isinstance(node, ast.keyword) and node.arg == "help":
+        yield from ast.walk(node.value)
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hint":
+        return ast.unparse(node)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        text = node.value
+    elif isinstance(node, ast.JoinedStr):
+        text = "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+    else:
+        return ""
+    return text if NAMES_A_COMMAND.search(text) else ""
+
+
+def test_every_hint_has_a_scenario() -> None:
+    """A new hint comes with the commands that print it."""
+    known = {*SCENARIOS, *OTHER}
+    texts = list(_texts())
+    assert [f"{place}: {text}" for place, text in texts if not any(part in text for part in known)] == []
+    assert {part for part in SCENARIOS if not any(part in text for _, text in texts)} == set()
