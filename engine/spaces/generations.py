@@ -33,8 +33,8 @@ def add_generation(
 
     ``prepare`` reads what is learned from and returns what fits it. Others search and write meanwhile; the generation
     gets its number in the commit. A training that is stopped leaves nothing. ``request_id`` is kept with the
-    generation. ``activate`` says whether searches use the space from then on; None: if no trained space is active, or
-    this one is.
+    generation. With ``activate`` the space becomes the active one, and the generation the one that answers for it. With
+    None the generation answers for its space, which becomes active only if no trained space is. With False neither.
 
     Raises NotReadyError where a view was fitted again or deleted meanwhile.
     """
@@ -50,15 +50,15 @@ def add_generation(
         made, gone = _store(tx, replace(fitted, request_id=request_id))
         # Only now are the number and the identity known that its snapshots are stored under.
         space = replace(built, space=made, identity=(made.generation, tx.sequence()))
-        if activate is None:
-            activate = (tx.active_space() or RAW) in (RAW, name)
-        if activate:
+        used = activate is not False
+        if used:
             tx.spaces.use(name, made.generation)
+        if activate or (used and (tx.active_space() or RAW) == RAW):
             tx.activate(name)
         info = find_space_info(tx, name)
     with uncancellable():
         remove_generation_snapshots(versions.indexes, name, gone)
-        versions.take(space, in_use=activate)
+        versions.take(space, in_use=used)
     return info
 
 

@@ -99,7 +99,7 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
         name = collection.name
         raise NotReadyError(
             f"nobody has compared such items of {name!r}: ask for comparisons with: "
-            f"{hint('compare', name, '--notion', notion or 'NOTION')}"
+            f"crossview compare {name} --notion {notion or 'NOTION'}"
         )
     return ItemComparisons.of_answers(answers)
 

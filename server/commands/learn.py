@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SPACE_HELP = 'Name of the space [default: the name of the last learner, or "default" without --learner].'
 ACTIVATE_HELP = (
-    "Make searches use the space, or leave them with the space that they use "
-    "[default: make the first space, and each new generation of the active space, active]."
+    "Make searches use this space, or only store the new generation [default: the generation answers for its space; "
+    "searches without --space keep to the space that they use, if there is one]."
 )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from server.commands.connection import ConnectionOptions
-from server.commands.hints import hint
 from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
             return view.name
     raise NotFoundError(
         f"collection {collection.name!r} has no view gist of {grid} x {grid} regions: add one with: "
-        f"{hint('add-view', collection.name, view_spec(grid))}, then index its pictures again"
+        f"crossview add-view {collection.name} {view_spec(grid)}, then index its pictures again"
     )
 
 

@@ -224,7 +224,7 @@ def test_a_training_that_cannot_be_is_refused_and_changes_nothing(collection, le
 
 
 def test_training_without_items_says_what_to_do(home: Home):
-    with home.create("new", ["color"]) as collection, pytest.raises(NotReadyError, match="index some first"):
+    with home.create("new", ["color"]) as collection, pytest.raises(NotReadyError, match="crossview index new PATH"):
         collection.train(Recipe(spec="pca", views=("color",)))
 
 
@@ -253,6 +253,8 @@ def test_generations_stay_for_going_back_and_one_answers(collection):
 def test_activate_goes_back_to_an_earlier_space_and_to_the_views(collection):
     collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2))
     collection.train(Recipe(spec="pca", views=("color",), dim=2))
+    assert collection.info().active_space == "cca"
+    collection.train(Recipe(spec="pca", views=("color",), dim=2), activate=True)
     assert collection.info().active_space == "pca"
     assert collection.activate("cca").active
     assert collection.info().active_space == "cca"

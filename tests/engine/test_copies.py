@@ -114,7 +114,7 @@ def test_spaces_of_two_histories_with_one_number_are_told_apart(home: Home, line
     for spec in ("standardize", "l2"):
         database.write_bytes(before)
         with home.open("line") as one:
-            one.train(Recipe(spec=spec, views=("v",)), space="made")
+            one.train(Recipe(spec=spec, views=("v",)), space="made", activate=True)
         with home.open("line") as one:
             query = Query("v", vector=np.array([1, 2, 3, 4], np.float32))
             hits = one.search(SearchRequest([query], k=40))[0].hits
@@ -128,7 +128,7 @@ def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, l
     copy = home.backup("line", tmp_path / "copy.db")
     query, vectors = Query("v", vector=np.array([1, 2, 3, 4], np.float32)), []
     for spec in ("standardize", "l2"):
-        line.train(Recipe(spec=spec, views=("v",)), space="made")
+        line.train(Recipe(spec=spec, views=("v",)), space="made", activate=True)
         vectors.append(np.stack([line.embed([query])[0].vector, line.embed_items("v", space="made").vectors[1]]))
         home.restore("line", copy, replace=True).close()
     np.testing.assert_allclose(np.linalg.norm(vectors[1], axis=1), 1, rtol=1e-5)
@@ -138,8 +138,8 @@ def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, l
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is no copy"),
-        (b"hello", "is no copy"),
+        (b"", "is not a copy"),
+        (b"hello", "is not a copy"),
         (None, "damaged"),
         ("empty", "not of a collection"),
     ],

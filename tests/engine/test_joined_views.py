@@ -83,7 +83,7 @@ def test_queries_by_key_and_by_vector_find_the_same(pair):
 
 def test_queries_by_picture_describe_it_by_every_part(three):
     """The row of a picture is that of its parts, so that it finds the item of the same picture first."""
-    three.train(Recipe(spec="pca", views=("color+sift", "gist"), dim=3))
+    three.train(Recipe(spec="pca", views=("color+sift", "gist"), dim=3), activate=True)
     label = next(iter(CLASSES))
     (found,) = three.search(
         SearchRequest([Query("color+sift", image=encode(draw(label, 2)))], targets=["color+sift"], k=1)
@@ -108,7 +108,7 @@ def test_an_item_has_a_joined_view_if_it_has_every_part(pair):
 
 def test_a_view_may_be_alone_and_in_a_join(pair):
     """Every view of a training is one target, and evaluation goes across them."""
-    made = pair.train(Recipe(spec="cca", views=(JOINED, "gist"), dim=2, holdout=0.25), space="both")
+    made = pair.train(Recipe(spec="cca", views=(JOINED, "gist"), dim=2, holdout=0.25), space="both", activate=True)
     assert made.targets == (JOINED, "gist")
     assert made.dim == {JOINED: 2, "gist": 2}
     found = pair.evaluate(EvaluationRequest(view=JOINED, targets=("gist",), k=(3,)))
@@ -134,7 +134,7 @@ def test_tuning_takes_joined_views(pair):
 
 def test_a_joined_view_is_added_later(pair):
     """The others stay exactly as they are, and the revisions of all parts are remembered."""
-    pair.train(Recipe(spec="semantic", views=("color",)), space="later")
+    pair.train(Recipe(spec="semantic", views=("color",)), space="later", activate=True)
     query = Query("color", key="cat/03")
     before = pair.embed([query])[0].vector
     made = pair.extend("later", [JOINED])

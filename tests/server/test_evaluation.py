@@ -19,7 +19,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     fill_rows(home, 10)
     with home.open("rows") as made:
         for learner in ("pca", "cca"):
-            made.train(Recipe(spec=learner, views=("color", "gist"), dim=2, holdout=0.3))
+            made.train(Recipe(spec=learner, views=("color", "gist"), dim=2, holdout=0.3), activate=True)
     with reached(home, request.param) as options:
         yield options
 

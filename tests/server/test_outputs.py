@@ -30,7 +30,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
             ]
         )
         made.train(Recipe(spec="cca,lsh:12", views=("color", "gist"), dim=3), space="codes")
-        made.train(Recipe(spec="cca", views=("color", "gist"), dim=3))
+        made.train(Recipe(spec="cca", views=("color", "gist"), dim=3), activate=True)
     with reached(home, request.param) as options:
         yield options
 

@@ -105,8 +105,8 @@ def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> No
     result = run("same", "rows", "cat/1", "cat/2", *COLOR, *where)
     assert result.exit_code == 1
     command = result.stderr.strip().partition("with: crossview ")[2]
-    assert command == "calibrate rows --space raw --view color"
-    done(*command.split(), *where)
+    assert command == f"calibrate {' '.join(where)} rows --space raw --view color"
+    done(*command.split())
     assert done("same", "rows", "cat/1", "cat/2", *COLOR, *where).startswith("same")
 
 

@@ -44,7 +44,7 @@ def test_votes_are_measured_by_the_tree_that_was_learned_from(where: list[str], 
     assert found["accuracy"] <= found["hierarchical_accuracy"] <= (1 + found["accuracy"]) / 2 + 1e-9
     assert found["lca_loss"] == pytest.approx(1 - found["hierarchical_accuracy"])  # of a tree of height 2
     assert "hierarchical_accuracy" in done(*measure, *where)
-    done("train", "rows", "--views", "view", "--learner", "pca", "--holdout", 0.4, *where)
+    done("train", "rows", "--views", "view", "--learner", "pca", "--holdout", 0.4, "--activate", *where)
     assert "lca_loss" not in done(*measure, *where)
     assert "lca_loss" in done(*measure, "--taxonomy", file, *where)
 

@@ -49,7 +49,7 @@ def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
     """The others and their snapshots stay; ``raw`` answers where the active one went."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2), space="kept")
     before = rows.info().bytes_on_disk
-    rows.train(Recipe(spec="kernel:rbf,pca", views=("wide",), dim=2))
+    rows.train(Recipe(spec="kernel:rbf,pca", views=("wide",), dim=2), activate=True)
     assert rows.info().bytes_on_disk > before + 4 * COUNT * WIDTH
     rows.delete_space("pca")
     assert rows.info().bytes_on_disk < before + 100_000

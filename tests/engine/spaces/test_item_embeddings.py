@@ -61,7 +61,7 @@ def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, v
 
 
 def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
-    groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist"), rerank=2))
+    groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist"), rerank=2), activate=True)
     page = groups.embed_items("color")
     assert (page.bits, page.vectors.shape, page.vectors.dtype) == (12, (21, 2), np.uint8)
     (expected,) = groups.embed([Query("color", key=page.keys[3])], targets=["color"])
@@ -69,7 +69,7 @@ def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
 
 
 def test_of_several_metrics_one_is_chosen(groups):
-    groups.train(Recipe(spec="musl:8", views=("color",), settings={"n_metrics": 2}))
+    groups.train(Recipe(spec="musl:8", views=("color",), settings={"n_metrics": 2}), activate=True)
     with pytest.raises(
         InvalidInputError, match="several metrics of view 'color': choose the target, of color:1, color:2"
     ):

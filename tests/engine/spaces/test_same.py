@@ -208,7 +208,7 @@ def test_what_cannot_be_told_is_refused(made):
         (Query("a", key="nobody"), NotFoundError),
         (Query("a", vector=[float("nan")] * 8), InvalidInputError),
         (Query("a", image=b"no picture"), InvalidInputError),
-        (Query("b", key="0/00"), NotReadyError),
+        (Query("b", key="0/00"), InvalidInputError),  # raw compares within a view
         (Query("c", key="0/00"), NotFoundError),
     ):
         with pytest.raises(error):

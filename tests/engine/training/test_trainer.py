@@ -187,7 +187,7 @@ def test_a_view_that_cannot_be_added_is_refused_and_changes_nothing(shared):
 def test_a_view_that_no_training_item_has_cannot_be_added(home):
     with fill(home, "late", [item(group, number, ["color"]) for group, number in each(4)]) as late:
         late.train(Recipe(spec="semantic", views=("color",), holdout=0.1))
-        with pytest.raises(NotReadyError, match="no items with view 'gist'"):
+        with pytest.raises(NotReadyError, match="crossview index late PATH"):
             late.extend("semantic", ["gist"])
         late.import_items([item("cat", 90, ["gist"])])
         with pytest.raises(NotReadyError, match="was trained on has view 'gist'"):

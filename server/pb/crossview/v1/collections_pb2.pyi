@@ -1060,7 +1060,9 @@ class TrainRequest(_message.Message):
     """Share of the items kept out of training, for Evaluate: 0 to below 1."""
     seed: _builtins.int
     activate: _builtins.bool
-    """Whether searches use the new generation from now on. Unset: if no trained space is active, or this space is."""
+    """true: the space becomes the active one, and the new generation answers for it. false: the generation is stored only.
+    Unset: it answers for its space, which becomes active only if no trained space is.
+    """
     rerank: _builtins.int
     """For a pipeline that ends in a hasher: number of codes to find per hit and to order by their float vectors, which
     the index then keeps; 0: no reordering.
@@ -1386,7 +1388,9 @@ class ExtendSpaceRequest(_message.Message):
     space_id: _builtins.str
     """Short name of a new space; empty: the next generation of the same space."""
     activate: _builtins.bool
-    """Whether searches use the new generation from now on. Unset: if no trained space is active, or this space is."""
+    """true: the space becomes the active one, and the new generation answers for it. false: the generation is stored only.
+    Unset: it answers for its space, which becomes active only if no trained space is.
+    """
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
     but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
@@ -1425,7 +1429,9 @@ class AssignLabelRequest(_message.Message):
     name: _builtins.str
     label: _builtins.str
     activate: _builtins.bool
-    """Whether searches use the new generation from now on. Unset: if no trained space is active, or this space is."""
+    """true: the space becomes the active one, and the new generation answers for it. false: the generation is stored only.
+    Unset: it answers for its space, which becomes active only if no trained space is.
+    """
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
     but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
