@@ -191,9 +191,10 @@ class Collection(SameOrDifferent, ImportantChanges):
     ) -> SpaceInfo:
         """Fit a learner and place every item: a new generation of ``space`` (by default named after the learner).
 
-        It is built beside the one that answers for the space, which it replaces in one step. The space becomes the active
-        one if ``activate`` is True, or if it is None and no trained space is active; with False it is only stored.
-        A training that is stopped leaves nothing. By ``request_id`` the generation is found again (``made_by``).
+        It is built beside the one that answers for the space, which it replaces in one step. The space becomes the
+        active one if ``activate`` is True, or if it is None and no trained space is active; with False it is only
+        stored. A training that is stopped leaves nothing. By ``request_id`` the generation is found again
+        (``made_by``).
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """

@@ -79,9 +79,8 @@ def test_any_space_can_be_measured_by_a_tree(animals):
     assert "lca_loss" in {row.metric for row in animals.evaluate(asked).rows}
     with pytest.raises(InvalidInputError, match="label 'cat' is no leaf of the taxonomy"):
         animals.evaluate(EvaluationRequest(view="color", taxonomy=Taxonomy({"dog": "", "owl": ""})))
-    animals.train(
-        Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings={"max_iter": 5}, holdout=0.4), activate=True
-    )
+    recipe = Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings={"max_iter": 5}, holdout=0.4)
+    animals.train(recipe, activate=True)
     animals.import_items([item("owl", 50, labels=["tree"])])
     found = animals.evaluate(EvaluationRequest(view="color", k=(5,)))
     assert "of which 'tree' is no leaf" in found.protocol
