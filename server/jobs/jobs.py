@@ -1,5 +1,6 @@
 """The jobs of a server: a queue of requests, carried out in order, a few at once."""
 
+import logging
 import threading
 import time
 
@@ -29,6 +30,7 @@ _STOPPED = (
     "the server stopped before the job had ended. What it had not committed is undone; submit it again, under another "
     "request id"
 )
+_log = logging.getLogger("crossview.jobs")
 
 
 class Jobs:
@@ -154,10 +156,18 @@ class Jobs:
             if not bury(self.records.folder, owner):
                 left = True
                 continue
-            self.records.end(job, settled(self._home, self.records.request(job), JobStoppedError(_STOPPED)))
+            try:
+                self.records.end(job, settled(self._home, self.records.request(job), JobStoppedError(_STOPPED)))
+            except CrossviewError as error:  # such as a collection that others write: the next look settles the job
+                _log.warning("job %s of a server that is gone is not settled yet: %s", job, error)
+                left = True
         return left
 
     def _keep_recovering(self) -> None:
         """Looks again while processes of a killed server are about to end, or another server has jobs."""
-        while not self._closing.wait(_LOOK_SECONDS * 5) and self._recover():
-            pass
+        left = True
+        while left and not self._closing.wait(_LOOK_SECONDS * 5):
+            try:
+                left = self._recover()
+            except CrossviewError as error:  # the records cannot be read at present
+                _log.warning("%s", error)
