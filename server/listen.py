@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import grpc
@@ -50,9 +51,9 @@ class RunningServer:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        pictures = PicturePool(settings.workers, settings.picture_limits)
-        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures)
-        self.jobs = Jobs(self.collections.home, settings.jobs)
+        pictures = partial(PicturePool, settings.workers, settings.picture_limits)
+        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures())
+        self.jobs = Jobs(self.collections.home, settings.jobs, pictures)
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._rooms = Rooms(settings)
         self._calls = Calls(self._rooms)

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any
@@ -11,6 +12,7 @@ from google.rpc.status_pb2 import Status
 from engine.errors import CancelledError, CrossviewError, NotFoundError
 from engine.home import Home
 from engine.learners.cancellation import checkpoint
+from features.picture_pool import PicturePool
 from server.errors import JobStoppedError
 from server.jobs.operation import collection_of, metadata_of, new_operation
 from server.jobs.owner import Owner, bury
@@ -37,11 +39,12 @@ class Jobs:
     """The jobs of a home that one server carries out, at most ``at_once`` long ones at a time; others wait in order.
 
     Jobs that servers left which are dead by now end with the construction: as done where what they made is in their
-    collection, else with JobStoppedError. Methods may be called from several threads.
+    collection, else with JobStoppedError. ``pictures`` makes, in the process of a job, what reads the pictures of its
+    request. Methods may be called from several threads.
     """
 
-    def __init__(self, home: Home, at_once: int = 1) -> None:
-        self._home, self._at_once = home, at_once
+    def __init__(self, home: Home, at_once: int = 1, pictures: Callable[[], PicturePool] = PicturePool) -> None:
+        self._home, self._at_once, self._pictures = home, at_once, pictures
         self.records = Records(home.path)
         self._owner: Owner | None = None
         self._slots: list[Slot] = []
@@ -69,7 +72,8 @@ class Jobs:
             if self._owner is None:
                 self._owner = Owner(self.records.folder)
                 lanes = [*[_LONG] * self._at_once, _QUICK]
-                self._slots = [Slot(self._home, self.records, self._owner, kinds, self._note_end) for kinds in lanes]
+                shared = self._home, self.records, self._owner, self._note_end, self._pictures
+                self._slots = [Slot(kinds, *shared) for kinds in lanes]
             submitted = self.records.add(request, operation, self._owner.id)
             for slot in self._slots:
                 slot.wake()

@@ -12,6 +12,7 @@ from google.rpc.status_pb2 import Status
 
 from engine.errors import BusyError, StorageError
 from engine.home import Home
+from features.picture_pool import PicturePool
 from server.channel import ERROR, PROGRESS
 from server.errors import JobStoppedError
 from server.jobs.owner import Owner
@@ -32,12 +33,21 @@ _log = logging.getLogger("crossview.jobs")
 
 
 class Slot:
-    """Carries out jobs of some kinds, an owner's, from construction to ``join``; ``on_end`` is called after each."""
+    """Carries out jobs of some kinds, an owner's, from construction to ``join``; ``on_end`` is called after each.
+
+    ``pictures`` makes, in a job's process, what reads the pictures of its request.
+    """
 
     def __init__(
-        self, home: Home, records: Records, owner: Owner, kinds: Sequence[str], on_end: Callable[[], None]
+        self,
+        kinds: Sequence[str],
+        home: Home,
+        records: Records,
+        owner: Owner,
+        on_end: Callable[[], None],
+        pictures: Callable[[], PicturePool],
     ) -> None:
-        self._kinds = kinds
+        self._kinds, self._pictures = kinds, pictures
         self._home, self._records, self._owner, self._on_end = home, records, owner, on_end
         self._wanted, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
@@ -68,7 +78,7 @@ class Slot:
 
     def _run(self, request: SubmitJobRequest) -> None:
         try:
-            process = WorkerProcess(self._home.path, self._owner.descriptor)
+            process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures)
             try:
                 outcome = _Run(self._records, request, process).outcome()
             finally:
