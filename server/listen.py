@@ -1,6 +1,7 @@
 """The running server: services, health and reflection on one port, on an event loop in a thread of its own."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Coroutine
 from functools import partial
@@ -32,7 +33,7 @@ from server.writing.item_writes import WRITES
 from server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
-"""Between two looks for collections that are idle."""
+"""Between two looks for collections that are idle, and for garbage."""
 _SETTLED_SECONDS = 5.0
 """After which a server that goes on gets its process for writes, if it has none: not one that ends soon."""
 _KEEPALIVE_SECONDS = 60
@@ -168,6 +169,7 @@ class RunningServer:
         seconds = self.settings.idle_seconds
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)
+            gc.collect()
 
     def __enter__(self) -> Self:
         return self

@@ -22,8 +22,10 @@ from engine.home import Home
 from engine.item import ItemUpdate
 from engine.query import Filter, Query, SearchRequest
 from server.client import Client
+from server.convert_search import from_search_request
 from server.errors import OverloadedError
 from server.listen import RunningServer
+from server.pb.crossview.v1 import search_pb2
 from server.rooms import Room
 from server.search_service import SearchService
 from server.settings import ServerSettings
@@ -236,6 +238,22 @@ def test_a_request_of_too_much_is_refused(running: RunningServer, request_: Sear
     """Before room is made for the answer; the message tells the limit."""
     with Client(running.address) as client, pytest.raises(InvalidInputError, match=words):
         client.open("rows").search(request_)
+
+
+def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) -> None:
+    """However few bytes are scanned: everybody else would wait while the hits are made."""
+    service = SearchService(running.collections, running.settings)
+    near = from_search_request(replace(NEAR, queries=[Query("color", vector=np.zeros(64, np.float32))]))
+    near.collection = "collections/rows"
+    service.Search(near, None)  # type: ignore[arg-type]
+    assert service.search_at_hand(near) is not None
+    for more in ({"k": 101}, {"k": 51, "targets": ["color"] * 2}, {"k": 26, "queries": list(near.queries) * 4}):
+        many = search_pb2.SearchRequest()
+        many.CopyFrom(near)
+        for name in more:
+            many.ClearField(name)  # type: ignore[arg-type]
+        many.MergeFrom(search_pb2.SearchRequest(**more))
+        assert service.search_at_hand(many) is None, more
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["calls", "streams"])
