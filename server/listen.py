@@ -3,12 +3,13 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Self, TypeVar
 
 import grpc
 from google.longrunning import operations_pb2
+from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -20,12 +21,13 @@ from engine.spaces import search  # noqa: F401
 from features.picture_pool import PicturePool
 from server.cache import OpenCollections
 from server.calls import Calls, Method, Together
-from server.collection_service import CollectionService
+from server.collection_service import CollectionService, job_of
 from server.job_service import JobService, OperationsService
+from server.jobs.awaited import AwaitedJobs
 from server.jobs.jobs import Jobs
 from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 from server.question_service import QuestionService
-from server.rooms import Rooms
+from server.rooms import WAITING, Rooms
 from server.search_service import TOGETHER, SearchService
 from server.settings import ServerSettings
 from server.writing.forwarding import forwarded
@@ -57,7 +59,6 @@ class RunningServer:
         self.jobs = Jobs(self.collections.home, settings.jobs, pictures)
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._rooms = Rooms(settings)
-        self._calls = Calls(self._rooms)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
@@ -74,6 +75,8 @@ class RunningServer:
 
     async def _start(self) -> int:
         settings = self.settings
+        self._calls = Calls(self._rooms, settings)
+        self._awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._calls.stopped)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
@@ -117,17 +120,35 @@ class RunningServer:
         answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
         decode = GetMessageClass(method.input_type).FromString
         at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
-        answer = getattr(servicer, answered_by)
+        response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
+        awaited = self._awaiting(method.name, response)
+        answer = None if method.name in WAITING else getattr(servicer, answered_by)
         if answered_by in WRITES:
-            response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
-            answer = forwarded(answer, response, self.writing, self.collections)
+            answer = forwarded(getattr(servicer, answered_by), response, self.writing, self.collections)
         together = None
         if answered_by == "Search" and isinstance(servicer, SearchService):
             together = Together(servicer.alike, servicer.search_together, TOGETHER)
-        served = Method(service, method.name, decode, answer, at_hand, together)
+        served = Method(service, method.name, decode, answer, at_hand, together, awaited)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)
+
+    def _awaiting(self, method: str, response: type[Message]) -> Callable[[Any], Awaitable[Message | None]] | None:
+        """Returns what waits for the jobs that some requests of a method are, if there are such requests."""
+        if method == "WaitOperation":
+            return self._awaited.operation
+        if method not in (*WAITING, "CalibrateSpace", "FitViews"):
+            return None
+
+        async def awaited(request: Message) -> Message | None:
+            job = job_of(request)
+            if job is None:
+                return None
+            packed, made = await self._awaited.response(job), response()
+            packed.Unpack(made)
+            return made
+
+        return awaited
 
     def stop(self, grace: float | None = None) -> bool:
         """Takes no more calls, lets those under way end, and closes the collections.

@@ -17,10 +17,9 @@ from server.settings import ServerSettings
 from server.tasks import Caller, Task, Work
 
 T = TypeVar("T")
-_LONG = {
-    *("Train", "ExtendSpace", "AssignLabel", "CalibrateSpace", "Evaluate", "FindChanges", "FitViews"),
-    "WaitOperation",
-}
+_LONG = ("CalibrateSpace", "FindChanges")
+WAITING = ("Train", "ExtendSpace", "AssignLabel", "Evaluate", "WaitOperation")
+"""Methods that wait for a job in the event loop, whatever is requested: a thread only submits it."""
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Seconds that a search may wait for its turn, another reading call, and a search by picture: to send the picture again
 costs most."""
@@ -160,20 +159,23 @@ class Rooms:
     def __init__(self, settings: ServerSettings) -> None:
         self._searches = Room("searches", settings.threads, settings.waiting, 0.1, _SEARCH_PATIENCE)
         self._pictures = Room("searches by picture", settings.threads, settings.waiting, 1.0, _PICTURE_PATIENCE)
-        self._reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _READ_PATIENCE)
+        self.reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _READ_PATIENCE)
         self._writes = Room("writes", settings.writers, settings.waiting, 1.0)
-        self._long = Room("trainings and other long calls", settings.waiting, 0, 10.0)
+        self._long = Room("long calls", settings.waiting, 0, 10.0)
+        self._fits = Room("fits of views by pictures", settings.waiting, 0, 10.0)
 
     def of(self, service: str, method: str, request: Any) -> Room:
         """Returns the room of a call; ``request`` is None where it is too large to be decoded before."""
+        if method == "FitViews":
+            return self._fits
         if method in _LONG:
             return self._long
         if service.endswith("SearchService"):
             large = request is None or any(query.image for query in queries_of(request))
             return self._pictures if large else self._searches
-        if service.endswith(("JobService", "Operations")):
-            return self._reads
-        return self._reads if method.startswith(_READING) else self._writes
+        if service.endswith(("JobService", "Operations")) or method in WAITING:
+            return self.reads
+        return self.reads if method.startswith(_READING) else self._writes
 
     def close(self) -> None:
         """Closes every room."""

@@ -26,6 +26,7 @@ _RANGES = {
     "answer_seconds": (0.0, math.inf),
     "deletion_seconds": (0.0, math.inf),
     "idle_seconds": (0.0, math.inf),
+    "silent_seconds": (0.01, math.inf),
 }
 
 
@@ -71,6 +72,8 @@ class ServerSettings:
     """How long the deletion of a collection waits for the calls that use it."""
     idle_seconds: float = 900.0
     """How long a collection that no call uses stays open, with its indexes in memory."""
+    silent_seconds: float = 300.0
+    """How long a stream may say nothing, while nothing that it has sent is under way; then it is ended."""
 
     @property
     def picture_limits(self) -> PictureLimits:

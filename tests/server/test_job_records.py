@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.any_pb2 import Any
+from long_jobs import until
 from terminal import fill_rows
 
 from engine.errors import BusyError, CancelledError, NotFoundError, StorageError
@@ -129,10 +130,10 @@ def test_a_second_server_leaves_the_jobs_of_the_first_alone(tmp_path: Path) -> N
     second = Jobs(home)
     try:
         second.cancel(cancelled)
-        assert second.wait(cancelled).done
-        assert not second.wait(waiting, 0.2).done
+        assert records.get(cancelled).done
+        assert not records.get(waiting).done
         owner.close()
-        assert second.wait(waiting, 60).done
+        until(lambda: records.get(waiting).done)
         assert isinstance(error_in(records.get(waiting).error), JobStoppedError)
     finally:
         second.close()
@@ -157,7 +158,8 @@ def test_jobs_are_settled_once_the_collection_can_be_read(tmp_path: Path, monkey
     monkeypatch.setattr(Home, "open", busy_at_first)
     server = Jobs(home)
     try:
-        found = [server.wait(job, 60) for job in lost]
+        until(lambda: not records.unfinished())
+        found = [records.get(job) for job in lost]
         assert [type(error_in(one.error)) for one in found] == [JobStoppedError, JobStoppedError]
         assert len(looks) == 5
     finally:
