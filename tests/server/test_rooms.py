@@ -76,6 +76,34 @@ def test_what_would_wait_too_long_is_refused_although_there_is_a_place() -> None
     assert answer == 7
 
 
+@pytest.mark.parametrize("alike", [False, True], ids=["alone", "alike"])
+def test_nobody_waits_longer_than_the_patience(alike: bool) -> None:
+    """However few wait, and although no earlier call was slow; who has begun is answered however long it takes."""
+
+    async def scene(room: Room) -> tuple[list[Any], list[int], int]:
+        leave, begun = threading.Event(), list[int]()
+
+        def work(number: int) -> int:
+            begun.append(number)
+            leave.wait(60)
+            return number
+
+        def called(number: int) -> Awaitable[int]:
+            if alike:
+                return room.run_together(number % 4, number, lambda given: list(map(work, given)), 1)
+            return room.run(lambda: work(number))
+
+        calls = [asyncio.ensure_future(called(number)) for number in range(6)]
+        outcomes = await asyncio.wait_for(asyncio.gather(*calls[2:], return_exceptions=True), 30)
+        leave.set()
+        answered = await asyncio.gather(*calls[:2])
+        return outcomes, answered, await room.run(lambda: len(begun))
+
+    outcomes, answered, begun = run(scene, waiting=20, patience=0.05)
+    assert [type(one) for one in outcomes] == [OverloadedError] * 4
+    assert (answered, begun) == ([0, 1], 2)
+
+
 def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:
     """Refused means not begun; the error says when to come again."""
 
