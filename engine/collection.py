@@ -307,6 +307,13 @@ class Collection(SameOrDifferent, ImportantChanges):
             request.space, targets, lambda version, space: answer(version, space, self._loaded, request)
         )
 
+    def load(self, space: str = "") -> None:
+        """Bring a space, by default the active one, into memory with all its indexes: no search waits for them then.
+
+        Raises NotFoundError, NotReadyError, StorageError.
+        """
+        self._versions().answered(space, lambda _, loaded: loaded.targets, lambda *_: None)
+
     def search_at_hand(self, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
         """Return what ``search`` does where all is in memory; else None, at once.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -14,9 +15,10 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from engine.errors import StorageError
+from engine.errors import CancelledError, CrossviewError, StorageError
 from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
+from engine.learners.cancellation import cancellable
 from engine.spaces import search  # noqa: F401
 from features.picture_pool import PicturePool
 from server.cache import OpenCollections
@@ -44,6 +46,7 @@ _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems",
 """Methods that answer each message of a stream as another method would; how many of them at once."""
 SERVICES = tuple(f"crossview.v1.{name}Service" for name in ("Search", "Collection", "Question", "Job"))
 T = TypeVar("T")
+_log = logging.getLogger("crossview.server")
 
 
 class RunningServer:
@@ -55,7 +58,7 @@ class RunningServer:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         pictures = partial(PicturePool, settings.workers, settings.picture_limits)
-        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures())
+        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures(), settings.load)
         self.jobs = Jobs(self.collections.home, settings.jobs, pictures)
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._rooms = Rooms(settings)
@@ -94,9 +97,13 @@ class RunningServer:
         except RuntimeError as error:
             raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?") from error
         await self._server.start()
-        for service in ("", *SERVICES):
-            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        await self._set_health(not settings.load)
         return bound
+
+    async def _set_health(self, serving: bool) -> None:
+        answers = health_pb2.HealthCheckResponse
+        for service in ("", *SERVICES):
+            await self._health.set(service, answers.SERVING if serving else answers.NOT_SERVING)
 
     def _add_services(self) -> None:
         services = {
@@ -183,7 +190,26 @@ class RunningServer:
         self._thread.join()
         self._loop.close()
 
+    def _load(self) -> None:
+        """Loads the collections that are to be in memory before health says SERVING."""
+        for name in self.settings.load:
+            try:
+                with self.collections.use(name) as collection, cancellable(self._check_stopping):
+                    collection.load()
+            except CancelledError:
+                return
+            except CrossviewError as error:
+                _log.error("collection %r is not loaded, so health goes on to say NOT_SERVING: %s", name, error)
+                return
+        if self.settings.load:
+            asyncio.run_coroutine_threadsafe(self._set_health(serving=True), self._loop)
+
+    def _check_stopping(self) -> None:
+        if self._stopping.is_set():
+            raise CancelledError("the server stops")
+
     def _keep_up(self) -> None:
+        self._load()
         if self._stopping.wait(_SETTLED_SECONDS):
             return
         self.writing.start()

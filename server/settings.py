@@ -62,6 +62,8 @@ class ServerSettings:
     """Most hits that one request may ask for: queries, times k, times the targets that it names."""
     processes: int = 1
     """Processes that share the port, each with its own indexes in memory; a connection stays with one of them."""
+    load: tuple[str, ...] = ()
+    """Collections that are loaded at the start; until they are, health says NOT_SERVING."""
     log_requests: bool = False
     """Whether each call has a line in the log."""
     grace_seconds: float = 10.0
