@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError, Message
 
 from engine.errors import CancelledError, InvalidInputError
 from engine.learners.cancellation import cancellable, checkpoint
-from server.errors import ServerStoppedError, SilentStreamError
+from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
 from server.rooms import Rooms
 from server.settings import ServerSettings
 from server.status import Refusal, refusal
@@ -30,6 +30,8 @@ REQUEST_LOG = "crossview.requests"
 
 _DECODED_AT_ONCE = 1 << 16
 """Bytes of a request that is decoded in the event loop, in less time than a thread takes to begin."""
+_STREAM_PATIENCE = 10.0
+"""Seconds that a message of a stream tries to be answered where too many calls are under way."""
 _COLLECTION = re.compile(r"(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})(?:/.*)?", re.DOTALL)
 _log = logging.getLogger(REQUEST_LOG)
 
@@ -202,6 +204,16 @@ class Calls:
         found = await room.run_together(alike, (call, request), _answered_together, together.most)
         return cast(bytes, found)
 
+    async def _patient_response(self, call: _Call, request: Any) -> bytes:
+        """Returns the response to a message of a stream, which may wait longer: what it sends ahead waits for it."""
+        while True:
+            try:
+                return await self._response(call, request)
+            except OverloadedError as error:
+                if time.monotonic() - call.began + error.retry_seconds > _STREAM_PATIENCE:
+                    raise
+                await asyncio.sleep(error.retry_seconds)
+
     async def _response_to_stream(self, call: _Call, stream: Stream) -> bytes:
         """Returns the response to a stream, whose first messages are read before it takes a thread."""
         first = await stream.read()
@@ -246,7 +258,7 @@ class Calls:
         call = _Call(method, self.stopped.done, lambda response: wrap(response=response).SerializeToString())
         try:
             request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            response = await self._response(call, request)
+            response = await self._patient_response(call, request)
         except asyncio.CancelledError:
             call.left = True
             raise
