@@ -309,11 +309,23 @@ class Collection(SameOrDifferent, ImportantChanges):
             request.space, targets, lambda version, space: answer(version, space, self._loaded, request)
         )
 
-    def search_at_hand(self, request: SearchRequest, most_bytes: int) -> list[HitList] | None:
-        """Return what ``search`` does where all is in memory, and at most so many bytes to scan; else None, at once."""
+    def load(self, space: str = "") -> None:
+        """Bring a space, by default the active one, into memory with all its indexes: no search waits for them then.
+
+        Raises NotFoundError, NotReadyError, StorageError.
+        """
+        self._versions().answered(space, lambda _, loaded: loaded.targets, lambda *_: None)
+
+    def search_at_hand(self, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
+        """Return what ``search`` does where all is in memory; else None, at once.
+
+        None as well where more than ``most_bytes`` have to be scanned, or there may be more than ``most_hits``.
+        """
         from engine.spaces.search import answer_at_hand
 
-        return None if self._reader is None else answer_at_hand(self._reader, self._loaded, request, most_bytes)
+        if self._reader is None:
+            return None
+        return answer_at_hand(self._reader, self._loaded, request, most_bytes, most_hits)
 
     def least_bytes(self, space: str = "") -> int:
         """Return the bytes of a space's smallest index in memory, of any state, 0 where none is: the least to scan."""

@@ -27,13 +27,19 @@ class OpenCollections:
     """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion.
 
     ``deletion_seconds`` is how long a deletion waits. ``pictures`` read what comes over the network, and end with
-    ``close``.
+    ``close``. Those that are ``kept`` stay open although they are idle.
     """
 
-    def __init__(self, home: Home, deletion_seconds: float = 30.0, pictures: PicturePool | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        deletion_seconds: float = 30.0,
+        pictures: PicturePool | None = None,
+        kept: Sequence[str] = (),
+    ) -> None:
         self.home = home
         self.pictures = pictures or PicturePool()
-        self._deletion_seconds = deletion_seconds
+        self._deletion_seconds, self._kept = deletion_seconds, kept
         self._entries: dict[str, _Entry] = {}
         self._deleting: set[str] = set()
         self._changed = threading.Condition()
@@ -88,7 +94,7 @@ class OpenCollections:
         latest = time.monotonic() - seconds
         with self._changed:
             idle = [name for name, entry in self._entries.items() if not entry.users and entry.used <= latest]
-        for name in idle:
+        for name in [name for name in idle if name not in self._kept]:
             with suppress(BusyError):  # somebody uses it again
                 self._close(name, 0.0)
 

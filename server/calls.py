@@ -7,7 +7,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,15 +19,19 @@ from google.protobuf.message import DecodeError, Message
 
 from engine.errors import CancelledError, InvalidInputError
 from engine.learners.cancellation import cancellable, checkpoint
-from server.errors import ServerStoppedError
+from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
 from server.rooms import Rooms
+from server.settings import ServerSettings
 from server.status import Refusal, refusal
+from server.streams import Silences, Stream
 
 REQUEST_LOG = "crossview.requests"
 """The logger that has one line for each call, at level INFO; a stream has one for each message."""
 
 _DECODED_AT_ONCE = 1 << 16
 """Bytes of a request that is decoded in the event loop, in less time than a thread takes to begin."""
+_STREAM_PATIENCE = 10.0
+"""Seconds that a message of a stream tries to be answered where too many calls are under way."""
 _COLLECTION = re.compile(r"(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})(?:/.*)?", re.DOTALL)
 _log = logging.getLogger(REQUEST_LOG)
 
@@ -45,11 +49,14 @@ class Method:
     service: str
     name: str
     decode: Callable[[bytes], Message]
-    answer: Answer
+    answer: Answer | None
+    """None where all requests are awaited."""
     at_hand: Callable[[Any], Message | None] | None = None
     """Gives the response to some requests at once, in the event loop, and None to others."""
     together: "Together | None" = None
     """Answers several requests as one where they are alike."""
+    awaited: Callable[[Any], Awaitable[Message | None]] | None = None
+    """Waits for the response to some requests in the event loop, and gives None to others; a single one of a stream."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,8 @@ class _Call:
         """Returns the response to a request, encoded or not; its work ends at a checkpoint once nobody wants it."""
         with cancellable(self.check):
             checkpoint()
+            if self.method.answer is None:
+                raise NotImplementedError(f"{self.method.name} is answered in the event loop")
             return self.method.answer(self.decoded(request) if isinstance(request, bytes) else request, None)
 
     def check(self) -> None:
@@ -122,20 +131,29 @@ class _Call:
 
 
 class Calls:
-    """Answers the calls of a server's methods; ``stop`` ends the work of those under way with ServerStoppedError."""
+    """Answers the calls of a server's methods; ``stop`` ends the work of those under way with ServerStoppedError.
 
-    def __init__(self, rooms: Rooms) -> None:
+    It is made in the event loop.
+    """
+
+    def __init__(self, rooms: Rooms, settings: ServerSettings) -> None:
         self._rooms = rooms
-        self._stopped = False
-        self._draining = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self.stopped: asyncio.Future[None] = loop.create_future()
+        """Done once the work of every call is to end."""
+        self._draining: asyncio.Future[None] = loop.create_future()
+        self._silences = Silences(settings.calls // 2, settings.silent_seconds)
+        self._silent_fits = Silences(settings.waiting // 2, settings.silent_seconds)
 
     def stop(self) -> None:
         """Ends the work of every call at its next checkpoint."""
-        self._stopped = True
+        if not self.stopped.done():
+            self.stopped.set_result(None)
 
     def drain(self) -> None:
         """Ends streams that are answered message by message, as soon as what they have sent is answered."""
-        self._draining.set()
+        if not self._draining.done():
+            self._draining.set_result(None)
 
     def handler(self, method: Method) -> Any:
         """Returns what grpc needs to serve a method with one request and one response."""
@@ -153,26 +171,32 @@ class Calls:
         return grpc.stream_stream_rpc_method_handler(partial(self._duplex, method, wrap, ahead))
 
     async def _unary(self, method: Method, data: bytes, context: Context) -> bytes:
-        call = _Call(method, lambda: self._stopped)
+        call = _Call(method, self.stopped.done)
         try:
             request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            return await self._ended(call, request)
+            return await _ended(call, self._response(call, request))
         except Exception as error:  # noqa: BLE001 - every error becomes a status
             return await _refuse(call, context, error)
 
     async def _client_stream(self, method: Method, _requests: Any, context: Context) -> bytes:
-        call = _Call(method, lambda: self._stopped)
+        call = _Call(method, self.stopped.done)
         try:
-            return await self._ended(call, _messages(call, context, asyncio.get_running_loop()))
+            stream = Stream(context, self._silent_fits, self.stopped)
+            return await _ended(call, self._response_to_stream(call, stream))
         except Exception as error:  # noqa: BLE001 - as above
             return await _refuse(call, context, error)
 
     async def _response(self, call: _Call, request: Any) -> bytes:
-        """Returns the response to a request, which is encoded where it is large: at hand, or from a thread."""
+        """Returns the response to a request, which is encoded where it is large: at hand, awaited, or from a thread."""
         decoded, together = isinstance(request, Message), call.method.together
         found = call.at_hand(request)
         if found is not None:
             return call.encode(found)
+        if call.method.awaited is not None:
+            request = request if decoded else await self._rooms.reads.run(lambda: call.decoded(request))
+            found = await call.method.awaited(request)
+            if found is not None:
+                return call.encode(found)
         room = self._rooms.of(call.method.service, call.method.name, request if decoded else None)
         alike = together.alike(request) if together is not None and decoded else None
         if together is None or alike is None:
@@ -180,42 +204,61 @@ class Calls:
         found = await room.run_together(alike, (call, request), _answered_together, together.most)
         return cast(bytes, found)
 
-    async def _ended(self, call: _Call, request: Any) -> bytes:
-        """Returns the encoded response, and logs the call."""
-        try:
-            response = await self._response(call, request)
-        except asyncio.CancelledError:
-            call.left = True
-            call.log(grpc.StatusCode.CANCELLED.name)
-            raise
-        call.log(grpc.StatusCode.OK.name, len(response))
-        return response
+    async def _patient_response(self, call: _Call, request: Any) -> bytes:
+        """Returns the response to a message of a stream, which may wait longer: what it sends ahead waits for it."""
+        while True:
+            try:
+                return await self._response(call, request)
+            except OverloadedError as error:
+                if time.monotonic() - call.began + error.retry_seconds > _STREAM_PATIENCE:
+                    raise
+                await asyncio.sleep(error.retry_seconds)
+
+    async def _response_to_stream(self, call: _Call, stream: Stream) -> bytes:
+        """Returns the response to a stream, whose first messages are read before it takes a thread."""
+        first = await stream.read()
+        second = None if first is None else await stream.read()
+        if first is not None and second is None and call.method.awaited is not None:
+            request = await self._rooms.reads.run(lambda: call.decoded(first))
+            found = await call.method.awaited(request)
+            if found is not None:
+                return call.encode(found)
+        begin = [data for data in (first, second) if data is not None]
+        requests = _messages(call, begin, stream, asyncio.get_running_loop())
+        room = self._rooms.of(call.method.service, call.method.name, None)
+        return await room.run(lambda: call.encode(call.answered(requests)))
 
     async def _duplex(
         self, method: Method, wrap: Callable[..., Message], ahead: int, _requests: Any, context: Context
     ) -> None:
         """Reads on while earlier messages are answered; a message's error is the answer to that message alone."""
         answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(ahead)
+        stream = Stream(context, self._silences, self._draining)
+        ended: Exception | None = None
 
         async def write() -> None:
             while (answer := await answers.get()) is not None:
                 await context.write(await answer)
+                stream.end()
 
         async with asyncio.TaskGroup() as group:
             writer = group.create_task(write())
-            async for data in self._until_draining(context):
-                await answers.put(group.create_task(self._one(method, wrap, data)))
+            try:
+                async for data in stream:
+                    stream.begin()
+                    await answers.put(group.create_task(self._one(method, wrap, data)))
+            except (SilentStreamError, ServerStoppedError) as error:
+                ended = error
             await answers.put(None)
             await writer
-        if self._draining.is_set():
-            stopped = ServerStoppedError("the server stops: what the stream had sent is answered; connect again")
-            await _abort(context, refusal(stopped))
+        if ended is not None:
+            await _abort(context, refusal(ended))
 
     async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> bytes:
-        call = _Call(method, lambda: self._stopped, lambda response: wrap(response=response).SerializeToString())
+        call = _Call(method, self.stopped.done, lambda response: wrap(response=response).SerializeToString())
         try:
             request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            response = await self._response(call, request)
+            response = await self._patient_response(call, request)
         except asyncio.CancelledError:
             call.left = True
             raise
@@ -226,21 +269,17 @@ class Calls:
         call.log(grpc.StatusCode.OK.name, len(response))
         return response
 
-    async def _until_draining(self, context: Context) -> AsyncIterator[bytes]:
-        """Yields the messages of a stream, to its end or until the server stops."""
-        draining = asyncio.ensure_future(self._draining.wait())
-        reading: asyncio.Future[Any] | None = None
-        try:
-            while not draining.done():
-                reading = asyncio.ensure_future(context.read())
-                await asyncio.wait({reading, draining}, return_when=asyncio.FIRST_COMPLETED)
-                if not reading.done() or reading.result() is grpc.aio.EOF:
-                    return
-                yield reading.result()
-        finally:
-            for one in (draining, reading):
-                if one is not None:
-                    one.cancel()
+
+async def _ended(call: _Call, response: Awaitable[bytes]) -> bytes:
+    """Returns an encoded response, and logs the call."""
+    try:
+        encoded = await response
+    except asyncio.CancelledError:
+        call.left = True
+        call.log(grpc.StatusCode.CANCELLED.name)
+        raise
+    call.log(grpc.StatusCode.OK.name, len(encoded))
+    return encoded
 
 
 def _answered_together(calls: list[tuple[_Call, Message]]) -> list[bytes | Exception]:
@@ -267,17 +306,17 @@ def _check_all(calls: list[tuple[_Call, Message]]) -> None:
         calls[0][0].check()
 
 
-def _messages(call: _Call, context: Context, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
-    """Yields the requests of a stream, in a thread; raises CancelledError for a stream that was cut."""
-    while True:
-        try:
-            data = asyncio.run_coroutine_threadsafe(context.read(), loop).result()
-        except (grpc.RpcError, asyncio.CancelledError, grpc.aio.BaseError) as error:
-            raise CancelledError("the caller's stream of requests was cut") from error
-        if data is grpc.aio.EOF:
-            checkpoint()
-            return
+def _messages(
+    call: _Call, begin: Sequence[bytes], stream: Stream, loop: asyncio.AbstractEventLoop
+) -> Iterator[Message]:
+    """Yields the requests of a stream, of which the first are read already, in a thread; errors as of its reading."""
+    yield from map(call.decoded, begin)
+    while len(begin) > 1:  # else there are no more
+        data = asyncio.run_coroutine_threadsafe(stream.read(), loop).result()
+        if data is None:
+            break
         yield call.decoded(data)
+    checkpoint()
 
 
 async def _refuse(call: _Call, context: Context, error: Exception) -> bytes:

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TypeVar
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
@@ -27,14 +26,32 @@ from server.pb.crossview.v1 import types_pb2
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 from server.writing.item_writes import ItemWrites
 
-_Response = TypeVar("_Response", bound=Message)
+_JOBS: dict[type[Message], str] = {
+    pb.TrainRequest: "train",
+    pb.ExtendSpaceRequest: "extend_space",
+    pb.AssignLabelRequest: "assign_label",
+    pb.EvaluateRequest: "evaluate",
+    pb.CalibrateSpaceRequest: "calibrate_space",
+    pb.FitViewsRequest: "fit_views",
+}
+
+
+def job_of(request: Message) -> SubmitJobRequest | None:
+    """The job that a caller of a method with this request waits for; None for a request that is answered at once."""
+    if isinstance(request, pb.CalibrateSpaceRequest) and not request.refit:
+        return None
+    if isinstance(request, pb.FitViewsRequest) and request.pictures:
+        return None
+    job = SubmitJobRequest()
+    getattr(job, _JOBS[type(request)]).CopyFrom(request)
+    return job
 
 
 class CollectionService(ItemWrites):
-    """Creates, fills, trains and describes the collections of a server.
+    """Creates, fills and describes the collections of a server.
 
-    Trainings and evaluations are ``jobs`` that it waits for. ``workers`` is how many processes compute feature rows for
-    one import.
+    Trainings and evaluations are ``jobs`` (``job_of``). ``workers`` is how many processes compute feature rows for one
+    import.
     """
 
     def __init__(self, collections: OpenCollections, jobs: Jobs, workers: int = 1) -> None:
@@ -81,13 +98,9 @@ class CollectionService(ItemWrites):
         first = next(request_iterator, None)
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
-        second = next(request_iterator, None)
-        if second is None and not first.pictures:
-            return self._wait_for(SubmitJobRequest(fit_views=first), pb.FitViewsResponse())
 
         def pictures() -> Iterator[Picture]:
-            yield from map(to_picture, first.pictures)
-            for request in chain([] if second is None else [second], request_iterator):
+            for request in chain([first], request_iterator):
                 yield from map(to_picture, request.pictures)
 
         with self.collections.use(parse_collection(first.parent)) as collection:
@@ -143,18 +156,6 @@ class CollectionService(ItemWrites):
         with self.collections.use(name) as collection:
             return pb.Thumbnail(image=collection.thumbnail(key), media_type="image/jpeg")
 
-    def Train(self, request: pb.TrainRequest, context: grpc.ServicerContext) -> types_pb2.Space:
-        """A new generation of a space."""
-        return self._wait_for(SubmitJobRequest(train=request), types_pb2.Space())
-
-    def ExtendSpace(self, request: pb.ExtendSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
-        """A new generation of a space, with more views."""
-        return self._wait_for(SubmitJobRequest(extend_space=request), types_pb2.Space())
-
-    def AssignLabel(self, request: pb.AssignLabelRequest, context: grpc.ServicerContext) -> types_pb2.Space:
-        """A new generation of a space, with a metric for a label."""
-        return self._wait_for(SubmitJobRequest(assign_label=request), types_pb2.Space())
-
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Space:
         """Switches to a space and generation."""
         name, space = parse_space(request.name)
@@ -164,8 +165,6 @@ class CollectionService(ItemWrites):
 
     def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: grpc.ServicerContext) -> types_pb2.Threshold:
         """The distance up to which two items are the same."""
-        if request.refit:
-            return self._wait_for(SubmitJobRequest(calibrate_space=request), types_pb2.Threshold())
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_threshold(collection.calibrate(to_calibration(request)))
 
@@ -180,10 +179,6 @@ class CollectionService(ItemWrites):
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection:
             return pb.ListSpacesResponse(spaces=[from_space(name, space) for space in collection.spaces()])
-
-    def Evaluate(self, request: pb.EvaluateRequest, context: grpc.ServicerContext) -> pb.Evaluation:
-        """Measures retrieval."""
-        return self._wait_for(SubmitJobRequest(evaluate=request), pb.Evaluation())
 
     def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: grpc.ServicerContext) -> Empty:
         """Deletes a space, or one of its generations."""
@@ -210,8 +205,3 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(embeddings)
-
-    def _wait_for(self, request: SubmitJobRequest, response: _Response) -> _Response:
-        """The response of a job, unpacked; a caller that leaves cancels it."""
-        self.jobs.call(request).Unpack(response)
-        return response

@@ -35,3 +35,7 @@ class OverloadedError(CrossviewError, RuntimeError):
 
 class JobStoppedError(ServerStoppedError):
     """The process of a job was killed, or its server stopped; what the job had not committed is undone."""
+
+
+class SilentStreamError(CancelledError):
+    """A stream said nothing for so long that the server has ended it; what it had sent is answered."""

@@ -29,7 +29,7 @@ class JobService:
 
 
 class OperationsService:
-    """Tells of jobs, cancels them and waits for them."""
+    """Tells of jobs and cancels them; ``AwaitedJobs`` waits for them."""
 
     def __init__(self, jobs: Jobs) -> None:
         self.jobs = jobs
@@ -63,15 +63,6 @@ class OperationsService:
         """Deletes the record of a job that has ended."""
         self.jobs.records.delete(parse_operation(request.name))
         return Empty()
-
-    def WaitOperation(
-        self, request: operations_pb2.WaitOperationRequest, context: grpc.ServicerContext
-    ) -> operations_pb2.Operation:
-        """The operation once its job has ended, or after the timeout; who leaves cancels nothing."""
-        seconds = request.timeout.ToNanoseconds() / 1e9 if request.HasField("timeout") else None
-        if seconds is not None and seconds < 0:
-            raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")
-        return self.jobs.wait(parse_operation(request.name), seconds)
 
 
 def _collection(condition: str) -> str:

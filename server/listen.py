@@ -1,29 +1,35 @@
 """The running server: services, health and reflection on one port, on an event loop in a thread of its own."""
 
 import asyncio
+import gc
+import logging
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import grpc
 from google.longrunning import operations_pb2
+from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from engine.errors import StorageError
+from engine.errors import CancelledError, CrossviewError, StorageError
 from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
+from engine.learners.cancellation import cancellable
 from engine.spaces import search  # noqa: F401
 from features.picture_pool import PicturePool
 from server.cache import OpenCollections
 from server.calls import Calls, Method, Together
-from server.collection_service import CollectionService
+from server.collection_service import CollectionService, job_of
 from server.job_service import JobService, OperationsService
+from server.jobs.awaited import AwaitedJobs
 from server.jobs.jobs import Jobs
 from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 from server.question_service import QuestionService
-from server.rooms import Rooms
+from server.rooms import WAITING, Rooms
 from server.search_service import TOGETHER, SearchService
 from server.settings import ServerSettings
 from server.writing.forwarding import forwarded
@@ -31,7 +37,7 @@ from server.writing.item_writes import WRITES
 from server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
-"""Between two looks for collections that are idle."""
+"""Between two looks for collections that are idle, and for garbage."""
 _SETTLED_SECONDS = 5.0
 """After which a server that goes on gets its process for writes, if it has none: not one that ends soon."""
 _KEEPALIVE_SECONDS = 60
@@ -40,6 +46,7 @@ _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems",
 """Methods that answer each message of a stream as another method would; how many of them at once."""
 SERVICES = tuple(f"crossview.v1.{name}Service" for name in ("Search", "Collection", "Question", "Job"))
 T = TypeVar("T")
+_log = logging.getLogger("crossview.server")
 
 
 class RunningServer:
@@ -50,12 +57,11 @@ class RunningServer:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        pictures = PicturePool(settings.workers, settings.picture_limits)
-        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures)
-        self.jobs = Jobs(self.collections.home, settings.jobs)
+        pictures = partial(PicturePool, settings.workers, settings.picture_limits)
+        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures(), settings.load)
+        self.jobs = Jobs(self.collections.home, settings.jobs, pictures)
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._rooms = Rooms(settings)
-        self._calls = Calls(self._rooms)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
@@ -72,6 +78,8 @@ class RunningServer:
 
     async def _start(self) -> int:
         settings = self.settings
+        self._calls = Calls(self._rooms, settings)
+        self._awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._calls.stopped)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
@@ -89,9 +97,13 @@ class RunningServer:
         except RuntimeError as error:
             raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?") from error
         await self._server.start()
-        for service in ("", *SERVICES):
-            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        await self._set_health(not settings.load)
         return bound
+
+    async def _set_health(self, serving: bool) -> None:
+        answers = health_pb2.HealthCheckResponse
+        for service in ("", *SERVICES):
+            await self._health.set(service, answers.SERVING if serving else answers.NOT_SERVING)
 
     def _add_services(self) -> None:
         services = {
@@ -115,17 +127,35 @@ class RunningServer:
         answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
         decode = GetMessageClass(method.input_type).FromString
         at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
-        answer = getattr(servicer, answered_by)
+        response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
+        awaited = self._awaiting(method.name, response)
+        answer = None if method.name in WAITING else getattr(servicer, answered_by)
         if answered_by in WRITES:
-            response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
-            answer = forwarded(answer, response, self.writing, self.collections)
+            answer = forwarded(getattr(servicer, answered_by), response, self.writing, self.collections)
         together = None
         if answered_by == "Search" and isinstance(servicer, SearchService):
             together = Together(servicer.alike, servicer.search_together, TOGETHER)
-        served = Method(service, method.name, decode, answer, at_hand, together)
+        served = Method(service, method.name, decode, answer, at_hand, together, awaited)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)
+
+    def _awaiting(self, method: str, response: type[Message]) -> Callable[[Any], Awaitable[Message | None]] | None:
+        """Returns what waits for the jobs that some requests of a method are, if there are such requests."""
+        if method == "WaitOperation":
+            return self._awaited.operation
+        if method not in (*WAITING, "CalibrateSpace", "FitViews"):
+            return None
+
+        async def awaited(request: Message) -> Message | None:
+            job = job_of(request)
+            if job is None:
+                return None
+            packed, made = await self._awaited.response(job), response()
+            packed.Unpack(made)
+            return made
+
+        return awaited
 
     def stop(self, grace: float | None = None) -> bool:
         """Takes no more calls, lets those under way end, and closes the collections.
@@ -160,13 +190,33 @@ class RunningServer:
         self._thread.join()
         self._loop.close()
 
+    def _load(self) -> None:
+        """Loads the collections that are to be in memory before health says SERVING."""
+        for name in self.settings.load:
+            try:
+                with self.collections.use(name) as collection, cancellable(self._check_stopping):
+                    collection.load()
+            except CancelledError:
+                return
+            except CrossviewError as error:
+                _log.error("collection %r is not loaded, so health goes on to say NOT_SERVING: %s", name, error)
+                return
+        if self.settings.load:
+            asyncio.run_coroutine_threadsafe(self._set_health(serving=True), self._loop)
+
+    def _check_stopping(self) -> None:
+        if self._stopping.is_set():
+            raise CancelledError("the server stops")
+
     def _keep_up(self) -> None:
+        self._load()
         if self._stopping.wait(_SETTLED_SECONDS):
             return
         self.writing.start()
         seconds = self.settings.idle_seconds
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)
+            gc.collect()
 
     def __enter__(self) -> Self:
         return self

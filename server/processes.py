@@ -1,5 +1,6 @@
 """Several server processes on one port, started and watched by one that serves nothing itself."""
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -26,7 +27,20 @@ _SOONEST = 1.0
 """Seconds between two starts of a process that ends at once."""
 _PATIENCE = 10.0
 """Seconds that a process has to end after its calls."""
+_YOUNG, _NEVER = (10_000, 10), 1_000_000_000
+"""Objects that are made, and searches among these, before the young ones are searched for garbage; and all."""
 _log = logging.getLogger("crossview.server")
+
+
+def keep_garbage_apart() -> None:
+    """Lets no call of this process, which serves by now, pay for a search for garbage among all objects.
+
+    Such a search stops every thread for as long as it lasts, .2 s for an answer of 60,000 hits, and comes when many
+    objects are made. What was imported is left out of it from now on; the server's upkeep does the others.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_YOUNG, _NEVER)
 
 
 def prepare_process(settings: ServerSettings) -> None:
@@ -102,7 +116,9 @@ def start(settings: ServerSettings) -> "RunningServer | Processes":
         return Processes(settings)
     from server.listen import RunningServer  # it loads all that calls need
 
-    return RunningServer(settings)
+    running = RunningServer(settings)
+    keep_garbage_apart()
+    return running
 
 
 def _serve(settings: ServerSettings, pipe: Connection) -> None:
@@ -116,6 +132,7 @@ def _serve(settings: ServerSettings, pipe: Connection) -> None:
 
     prepare_process(settings)
     running = RunningServer(settings)
+    keep_garbage_apart()
     pipe.send(running.address)
     pipe.close()
     while not stopping.wait(1.0):

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -17,10 +18,9 @@ from server.settings import ServerSettings
 from server.tasks import Caller, Task, Work
 
 T = TypeVar("T")
-_LONG = {
-    *("Train", "ExtendSpace", "AssignLabel", "CalibrateSpace", "Evaluate", "FindChanges", "FitViews"),
-    "WaitOperation",
-}
+_LONG = ("CalibrateSpace", "FindChanges")
+WAITING = ("Train", "ExtendSpace", "AssignLabel", "Evaluate", "WaitOperation")
+"""Methods that wait for a job in the event loop, whatever is requested: a thread only submits it."""
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Seconds that a search may wait for its turn, another reading call, and a search by picture: to send the picture again
 costs most."""
@@ -42,8 +42,9 @@ class _Alike:
 class Room:
     """Threads that answer one kind of call, and as many more places for calls that wait for a thread.
 
-    A call that would wait longer than ``patience``, by how long the last ones took, is refused, although there is a
-    place: the others keep their pace however many come. ``retry_seconds`` is after how long it had better come again.
+    A call that would wait longer than ``patience`` seconds, by how long the last ones took, is refused, although there
+    is a place: the others keep their pace however many come. So is one that has waited for so long: how long the calls
+    before it take shows only then. ``retry_seconds`` is after how long it had better come again.
     Calls that are alike may be answered together: those that come while as many as there are cores are under way are
     one task. Unlike an executor's, the threads wake the event loop once for all that has ended by then: under load,
     this is most of what a call costs there.
@@ -63,6 +64,9 @@ class Room:
         """Tasks of calls that are alike that are under way at once: more would take the interpreter from each other."""
         self._ended: deque[Task] = deque()
         self._loop_knows = False
+        self._impatient: deque[tuple[float, Caller, Task]] = deque()
+        """Calls that may wait, and until when, in the order of their coming."""
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
         """Returns what the work returns, done in a thread; work that nobody awaits any more is not begun.
@@ -72,6 +76,7 @@ class Room:
         caller, task = self._caller(None), Task(lambda _: [work()])
         task.join(caller)
         self._put(task)
+        self._limit_wait(caller, task)
         return cast(T, await caller.future)
 
     async def run_together(self, alike: Hashable, given: Any, work: Work, most: int) -> Any:
@@ -85,17 +90,41 @@ class Room:
             task.join(caller)
             others.held.append(task)
             self._put_alike(alike)
+        self._limit_wait(caller, others.last)
         return await caller.future
 
     def _caller(self, given: Any) -> Caller:
         """Takes a place for a call."""
         if self._taken >= self._places or self._wait() > self._patience:
-            raise OverloadedError(
-                f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s",
-                self._retry_seconds,
-            )
+            raise self._overloaded()
         self._taken += 1
         return Caller(given, asyncio.get_running_loop().create_future())
+
+    def _overloaded(self) -> OverloadedError:
+        return OverloadedError(
+            f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s", self._retry_seconds
+        )
+
+    def _limit_wait(self, caller: Caller, task: Task) -> None:
+        """Lets a call wait for no longer than the patience."""
+        if self._patience == math.inf or self._taken <= self._abreast:
+            return
+        self._impatient.append((time.monotonic() + self._patience, caller, task))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._patience, self._refuse_late)
+
+    def _refuse_late(self) -> None:
+        """Refuses the calls that have waited for too long."""
+        self._timer = None
+        while self._impatient:
+            until, caller, task = self._impatient[0]
+            left = until - time.monotonic()
+            if left > 0 and not caller.future.done():
+                self._timer = asyncio.get_running_loop().call_later(left, self._refuse_late)
+                return
+            self._impatient.popleft()
+            if not caller.future.done() and not task.begun:
+                caller.future.set_exception(self._overloaded())
 
     def _put(self, task: Task) -> None:
         """Hands a task to the threads."""
@@ -160,20 +189,23 @@ class Rooms:
     def __init__(self, settings: ServerSettings) -> None:
         self._searches = Room("searches", settings.threads, settings.waiting, 0.1, _SEARCH_PATIENCE)
         self._pictures = Room("searches by picture", settings.threads, settings.waiting, 1.0, _PICTURE_PATIENCE)
-        self._reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _READ_PATIENCE)
+        self.reads = Room("reading calls", settings.threads, settings.waiting, 0.5, _READ_PATIENCE)
         self._writes = Room("writes", settings.writers, settings.waiting, 1.0)
-        self._long = Room("trainings and other long calls", settings.waiting, 0, 10.0)
+        self._long = Room("long calls", settings.waiting, 0, 10.0)
+        self._fits = Room("fits of views by pictures", settings.waiting, 0, 10.0)
 
     def of(self, service: str, method: str, request: Any) -> Room:
         """Returns the room of a call; ``request`` is None where it is too large to be decoded before."""
+        if method == "FitViews":
+            return self._fits
         if method in _LONG:
             return self._long
         if service.endswith("SearchService"):
             large = request is None or any(query.image for query in queries_of(request))
             return self._pictures if large else self._searches
-        if service.endswith(("JobService", "Operations")):
-            return self._reads
-        return self._reads if method.startswith(_READING) else self._writes
+        if service.endswith(("JobService", "Operations")) or method in WAITING:
+            return self.reads
+        return self.reads if method.startswith(_READING) else self._writes
 
     def close(self) -> None:
         """Closes every room."""

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from engine.errors import InvalidInputError
-from engine.query import HitList
+from engine.query import HitList, SearchRequest, SuggestRequest
 from server.cache import OpenCollections
 from server.convert import to_filter
 from server.convert_changes import from_changes, to_changes_request
@@ -27,6 +27,8 @@ from server.settings import ServerSettings
 
 _AT_HAND_BYTES = 1 << 22
 """Bytes of vectors or codes that are scanned in well under a millisecond."""
+_AT_HAND_HITS = 100
+"""Hits that are made and encoded in as much time."""
 TOGETHER, _HITS_TOGETHER, _INPUTS_TOGETHER = 16, 100, ("vector", "key", "text")
 """Searches that are answered as one where they wait at the same time, so few that each is scanned for by itself, and
 finds what it would find alone; the most hits that one of them asks for; and by what it asks."""
@@ -45,19 +47,19 @@ class SearchService:
         self, request: search_pb2.SearchRequest, context: grpc.ServicerContext
     ) -> search_pb2.SearchResponse:
         """Nearest items of every query in every target."""
-        self._check(request, request.k)
+        self._check(request, _k(request))
         name = parse_collection(request.collection)
         with self.collections.use(name) as collection:
             return from_hit_lists(name, collection.search(to_search_request(request)))
 
     def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
         """What ``Search`` returns where that takes less time than handing it to a thread, else None."""
-        self._check(request, request.k)
+        self._check(request, _k(request))
         name = parse_collection(request.collection)
         with self.collections.at_hand(name) as collection:
             if collection is None or collection.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES:
                 return None
-            found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES)
+            found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES, _AT_HAND_HITS)
             return None if found is None else from_hit_lists(name, found)
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
@@ -103,7 +105,7 @@ class SearchService:
         self, request: search_pb2.SuggestLabelsRequest, context: grpc.ServicerContext
     ) -> search_pb2.SuggestLabelsResponse:
         """Labels for every query, by vote of the nearest labelled items."""
-        self._check(request, request.k)
+        self._check(request, _k(request))
         with self.collections.use(parse_collection(request.collection)) as collection:
             return from_suggestions(collection.suggest(to_suggest_request(request)))
 
@@ -137,3 +139,9 @@ class SearchService:
         most = self._settings.queries
         if queries > most:
             raise InvalidInputError(f"{queries:,} queries are more than one request may have: send {most:,}")
+
+
+def _k(request: search_pb2.SearchRequest | search_pb2.SuggestLabelsRequest) -> int:
+    """Returns how many hits a query asks for."""
+    default = SearchRequest.k if isinstance(request, search_pb2.SearchRequest) else SuggestRequest.k
+    return request.k if request.HasField("k") else default

@@ -26,6 +26,7 @@ _RANGES = {
     "answer_seconds": (0.0, math.inf),
     "deletion_seconds": (0.0, math.inf),
     "idle_seconds": (0.0, math.inf),
+    "silent_seconds": (0.01, math.inf),
 }
 
 
@@ -61,6 +62,8 @@ class ServerSettings:
     """Most hits that one request may ask for: queries, times k, times the targets that it names."""
     processes: int = 1
     """Processes that share the port, each with its own indexes in memory; a connection stays with one of them."""
+    load: tuple[str, ...] = ()
+    """Collections that are loaded at the start; until they are, health says NOT_SERVING."""
     log_requests: bool = False
     """Whether each call has a line in the log."""
     grace_seconds: float = 10.0
@@ -71,6 +74,8 @@ class ServerSettings:
     """How long the deletion of a collection waits for the calls that use it."""
     idle_seconds: float = 900.0
     """How long a collection that no call uses stays open, with its indexes in memory."""
+    silent_seconds: float = 300.0
+    """How long a stream may say nothing, while nothing that it has sent is under way; then it is ended."""
 
     @property
     def picture_limits(self) -> PictureLimits:

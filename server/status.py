@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 from engine import errors
@@ -102,9 +103,10 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
             f"the server at {address} has more calls than it can take ({message}): try again later", 1.0
         )
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        limit = "the time that a proxy allows" if timeout is None else f"{timeout:g} seconds"
         return DeadlineExceededError(
-            f"{method} had no answer from {address} within {timeout:g} seconds. The server gives up its work and "
-            "undoes what it has not committed; allow more time, or request less"
+            f"{method} had no answer from {address} within {limit}. The server gives up its work and undoes what it "
+            "has not committed; allow more time, or request less"
         )
     if code is grpc.StatusCode.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
         return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
@@ -163,7 +165,7 @@ def error_in(status: status_pb2.Status) -> Exception:
     name = next((info.reason for one in status.details if one.Unpack(info)), "")
     if name in _BY_NAME:
         return _raised(name, status.message, _delay(status))
-    code = next(code for code in grpc.StatusCode if code.value[0] == status.code)
+    code = next((code for code in grpc.StatusCode if code.value[0] == status.code), grpc.StatusCode.UNKNOWN)
     return _BY_CODE.get(code, ServerFaultError)(status.message)
 
 
@@ -176,7 +178,10 @@ def _raised(name: str, message: str, retry_seconds: float | None) -> Exception:
 def _retry_seconds(call: grpc.Call) -> float | None:
     """Returns after how many seconds the server asks to be called again, where it does."""
     packed = next((value for key, value in call.trailing_metadata() or () if key == _DETAILS_KEY), b"")
-    return _delay(status_pb2.Status.FromString(cast(bytes, packed)))
+    try:
+        return _delay(status_pb2.Status.FromString(cast(bytes, packed)))
+    except DecodeError:  # details of a proxy's own
+        return None
 
 
 def _delay(status: status_pb2.Status) -> float | None:

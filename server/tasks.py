@@ -37,6 +37,11 @@ class Task:
     def __len__(self) -> int:
         return len(self._callers)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a thread does it, or has done it."""
+        return not self._open
+
     def join(self, caller: Caller) -> bool:
         """Adds a caller; returns False where the task has begun or is full."""
         with self._joining:
@@ -49,7 +54,7 @@ class Task:
         """Does the work for all who still wait, in a thread."""
         with self._joining:
             self._open = False
-        waiting = [caller for caller in self._callers if not caller.future.cancelled()]
+        waiting = [caller for caller in self._callers if not caller.future.done()]
         if not waiting:
             return
         began = time.monotonic()

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.errors import NotReadyError
 from engine.spaces.voting import Voters
@@ -36,8 +37,9 @@ def calibrate(voters: Voters) -> Calibration:
 
     Every item is left out of its own vote. Raises NotReadyError where no labelled item with the view has neighbours.
     """
-    ids, protocol = _items(voters)
-    found = joined_view(voters.tx, voters.view).rows(voters.tx, ids)
+    with voters.version.read() as tx:
+        ids, protocol = _items(voters, tx)
+        found = joined_view(tx, voters.view).rows(tx, ids)
     shares, right = _outcomes(voters.shares(found.rows, found.ids.tolist()), found.ids.tolist(), voters.labels)
     if not len(shares):
         raise NotReadyError(f"too few labelled items have view {voters.view!r} to vote: label more items")
@@ -59,10 +61,10 @@ def fitted(shares: NDArray[np.float64], right: NDArray[np.bool_], protocol: str)
     return Calibration(levels, np.asarray(regression.predict(levels), np.float64), protocol)
 
 
-def _items(voters: Voters) -> tuple[list[int], str]:
+def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
     """Return the items to learn from, and what they are, in a sentence."""
-    space, keys = voters.indexed.space, voters.tx.items.keys()
-    labelled = [item for item in joined_view(voters.tx, voters.view).ids(voters.tx).tolist() if item in voters.labels]
+    space, keys = voters.indexed.space, tx.items.keys()
+    labelled = [item for item in joined_view(tx, voters.view).ids(tx).tolist() if item in voters.labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     chosen = unseen or labelled
     if len(chosen) > MOST_ITEMS:

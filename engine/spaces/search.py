@@ -206,7 +206,7 @@ def _scores(
 
 
 def answer_at_hand(
-    versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int
+    versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
 ) -> list[HitList] | None:
     """Return the hit lists where all that it takes is in memory; see ``Collection.search_at_hand``."""
     if request.filter or any(query.vector is None for query in request.queries):
@@ -219,7 +219,10 @@ def answer_at_hand(
     try:
         targets = targets_of(request.queries, request.names, bool(request.weights))(version, space.space)
         indexes = [space.indexes[target].index for target in targets if target in space.indexes]
-        if len(indexes) < len(targets) or len(request.queries) * sum(one.nbytes for one in indexes) > most_bytes:
+        scanned, hits = sum(one.nbytes for one in indexes), request.k * len(targets)
+        if len(indexes) < len(targets) or len(request.queries) * scanned > most_bytes:
+            return None
+        if len(request.queries) * hits > most_hits:
             return None
         return answer(version, space, loaded, request)
     except StaleError:

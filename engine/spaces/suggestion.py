@@ -33,24 +33,37 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
     Raises NotReadyError where no item has a label, and what ``search.answer`` does.
     """
     queries, results, protocols = request.queries, {}, []
+    labels = version.remembered.value("labels", lambda: _labels(version))
+    for view, numbers in by_view(queries).items():
+        asked = query_rows(version, loaded, view, queries, numbers)
+        voters = Voters(version, indexed, view, tuple(request.targets), request.k, labels)
+        shares, calibration = voters.shares(asked.rows, asked.own), _calibration(voters)
+        protocols.append(calibration.protocol)
+        likeliest = _likeliest(indexed.space, view, asked.rows)
+        for number, item, votes, of_all in zip(numbers, asked.own, shares, likeliest, strict=True):
+            known = () if item is None else labels.get(item, ())
+            found = _suggested(number, votes, calibration, request.min_share, known)
+            results[number] = replace(found, likeliest=of_all)
+    return Suggestions(tuple(results[number] for number in range(len(queries))), "; ".join(protocols))
+
+
+def _labels(version: Version) -> dict[int, tuple[str, ...]]:
+    """Return the labels of the labelled items; NotReadyError where there are none."""
     with version.read() as tx:
         labels = tx.items.labels()
-        if not labels:
-            raise NotReadyError(
-                f"no item of collection {tx.name()!r} has a label to suggest: label some with: "
-                f"crossview label {tx.name()} --from FILE.csv"
-            )
-        for view, numbers in by_view(queries).items():
-            asked = query_rows(version, loaded, view, queries, numbers)
-            voters = Voters(tx, indexed, view, request.targets, request.k, labels)
-            shares, calibration = voters.shares(asked.rows, asked.own), calibrate(voters)
-            protocols.append(calibration.protocol)
-            likeliest = _likeliest(indexed.space, view, asked.rows)
-            for number, item, votes, of_all in zip(numbers, asked.own, shares, likeliest, strict=True):
-                known = () if item is None else labels.get(item, ())
-                found = _suggested(number, votes, calibration, request.min_share, known)
-                results[number] = replace(found, likeliest=of_all)
-    return Suggestions(tuple(results[number] for number in range(len(queries))), "; ".join(protocols))
+    if not labels:
+        raise NotReadyError(
+            f"no item of collection {version.name()!r} has a label to suggest: label some with: "
+            f"crossview label {version.name()} --from FILE.csv"
+        )
+    return labels
+
+
+def _calibration(voters: Voters) -> Calibration:
+    """Return what the votes on labelled items tell: of one state of the collection it is always the same."""
+    space = voters.indexed
+    place = "calibration", space.space.name, space.identity, voters.view, voters.targets, voters.k
+    return voters.version.remembered.value(place, lambda: calibrate(voters))
 
 
 def _likeliest(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:

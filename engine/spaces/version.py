@@ -16,6 +16,7 @@ from engine.query import Filter
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import Identity
+from engine.spaces.remembered import Remembered
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from index.base import Selection
@@ -56,6 +57,8 @@ class Version:
     """Those that have been used."""
     pages: ItemPages
     filters: Filters
+    remembered: Remembered
+    """What was computed of this state, such as calibrations of votes."""
     at_hand: bool = False
     """Whether it gives only what is in memory: what would have to be read raises StaleError."""
     transaction: Transaction | None = None

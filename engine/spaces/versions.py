@@ -22,6 +22,7 @@ from engine.spaces.indexed import Covered, IndexedSpace
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
 from engine.spaces.locks import held
 from engine.spaces.reading_ahead import ReadingAhead
+from engine.spaces.remembered import Remembered
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version, Views
@@ -312,10 +313,11 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) ->
         spaces={},
         pages=ItemPages(),
         filters=Filters(),
+        remembered=Remembered(),
     )
     if version is None or version.history != head.history or version.sequence < head.purged:
         return made
-    changes = _ChangesSince(tx)
+    changes, same = _ChangesSince(tx), version.sequence == made.sequence
     return replace(
         made,
         spaces={
@@ -323,6 +325,7 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) ->
             for name, space in version.spaces.items()
             if identities.get(name) == space.identity
         },
-        pages=version.pages.after(changes[version.sequence]) if version.sequence < made.sequence else version.pages,
+        pages=version.pages if same else version.pages.after(changes[version.sequence]),
         filters=version.filters,
+        remembered=version.remembered if same else made.remembered,
     )

@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.neighbor import Neighbor
 from engine.spaces.search import neighbours
 from engine.spaces.target import Target, on_common_scale
+from engine.spaces.version import Version
 from index.base import Selection
 
 
@@ -19,15 +19,14 @@ from index.base import Selection
 class Voters:
     """The labelled items of a collection as a space finds them for queries of one view; all votes weigh the same."""
 
-    tx: Transaction
+    version: Version
     indexed: IndexedSpace
     view: str
-    targets: Sequence[str]
+    targets: tuple[str, ...]
     k: int
     """Items that vote, in each target; over all of them where distances are on a common scale."""
     labels: Mapping[int, tuple[str, ...]]
     """Those of the labelled items, by id."""
-    _selections: dict[Target, Selection] = field(default_factory=dict, init=False)
 
     def shares(self, rows: NDArray[np.float32], own: Sequence[int | None]) -> list[dict[str, float]]:
         """Return, for each of (n, d) rows of the view, the share of the votes that each label has.
@@ -51,7 +50,8 @@ class Voters:
         return {label: count / len(voters) for label, count in votes.items()}
 
     def _labelled(self, target: Target) -> Selection:
-        if target not in self._selections:
-            ids = np.array(sorted(self.labels), np.int64)
-            self._selections[target] = self.indexed.indexes[target].index.selection(ids)
-        return self._selections[target]
+        index = self.indexed.indexes[target].index
+        return self.version.remembered.value(("labelled", index), lambda: index.selection(self._ids()))
+
+    def _ids(self) -> NDArray[np.int64]:
+        return np.array(sorted(self.labels), np.int64)

@@ -28,6 +28,13 @@ class LoadOptions:
     jobs: Annotated[
         int, typer.Option(min=1, help="Trainings, evaluations and other jobs that are carried out at once.")
     ] = ServerSettings.jobs
+    load: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Collection to load at the start; until it is in memory, health says NOT_SERVING. Repeatable.",
+        ),
+    ] = None
     max_megapixels: Annotated[float, typer.Option(min=0.01, help="Pictures of more megapixels are refused.")] = (
         ServerSettings.max_megapixels
     )
@@ -63,18 +70,21 @@ def serve(
         processes=load.processes,
         workers=load.workers or os.cpu_count() or 1,
         jobs=load.jobs,
+        load=tuple(load.load or ()),
         max_megapixels=load.max_megapixels,
         grace_seconds=load.grace,
         log_requests=log_requests,
     )
     if not is_loopback(host):
         typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
+    served = Home(home)
+    for name in settings.load:
+        served.open(name).close()  # a name that is wrong is an error now, not a line of the log
     prepare_process(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     running = start(settings)
-    served = Home(home)
     if not served.names():
         typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
     typer.echo(f"crossview serves {served.path} on {running.address}")

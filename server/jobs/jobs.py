@@ -1,27 +1,28 @@
 """The jobs of a server: a queue of requests, carried out in order, a few at once."""
 
+import logging
 import threading
-import time
+from collections.abc import Callable
 
 from google.longrunning.operations_pb2 import Operation
-from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
 from engine.errors import CancelledError, CrossviewError, NotFoundError
 from engine.home import Home
-from engine.learners.cancellation import checkpoint
+from features.picture_pool import PicturePool
 from server.errors import JobStoppedError
 from server.jobs.operation import collection_of, metadata_of, new_operation
 from server.jobs.owner import Owner, bury
 from server.jobs.records import Records
 from server.jobs.settling import settled
 from server.jobs.slot import Slot
-from server.names import parse_collection, parse_operation
+from server.jobs.waiting import Waiting
+from server.names import parse_collection
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.status import error_in, refusal
+from server.status import refusal
 
-_LOOK_SECONDS = 0.1
-"""Between two looks at a job that another process may end."""
+_LOOK_SECONDS = 0.5
+"""Between two looks at the jobs of a server that is dying, or of another one."""
 _QUICK = ("assign_label",)
 """Kinds that learn nothing: they have a slot of their own, so as not to wait behind trainings."""
 _LONG = ("train", "extend_space", "calibrate_space", "evaluate", "fit_views", "import_items")
@@ -29,23 +30,24 @@ _STOPPED = (
     "the server stopped before the job had ended. What it had not committed is undone; submit it again, under another "
     "request id"
 )
+_log = logging.getLogger("crossview.jobs")
 
 
 class Jobs:
     """The jobs of a home that one server carries out, at most ``at_once`` long ones at a time; others wait in order.
 
     Jobs that servers left which are dead by now end with the construction: as done where what they made is in their
-    collection, else with JobStoppedError. Methods may be called from several threads.
+    collection, else with JobStoppedError. ``pictures`` makes, in the process of a job, what reads the pictures of its
+    request. Methods may be called from several threads.
     """
 
-    def __init__(self, home: Home, at_once: int = 1) -> None:
-        self._home, self._at_once = home, at_once
+    def __init__(self, home: Home, at_once: int = 1, pictures: Callable[[], PicturePool] = PicturePool) -> None:
+        self._home, self._at_once, self._pictures = home, at_once, pictures
         self.records = Records(home.path)
         self._owner: Owner | None = None
         self._slots: list[Slot] = []
         self._starting = threading.Lock()
-        self._ended = threading.Condition()
-        self._endings = 0
+        self.waiting = Waiting(self.records)
         self._closing = threading.Event()
         self._recovery: threading.Thread | None = None
         if self._recover():
@@ -67,50 +69,17 @@ class Jobs:
             if self._owner is None:
                 self._owner = Owner(self.records.folder)
                 lanes = [*[_LONG] * self._at_once, _QUICK]
-                self._slots = [Slot(self._home, self.records, self._owner, kinds, self._note_end) for kinds in lanes]
+                shared = self._home, self.records, self._owner, self.waiting.look, self._pictures
+                self._slots = [Slot(kinds, *shared) for kinds in lanes]
             submitted = self.records.add(request, operation, self._owner.id)
             for slot in self._slots:
                 slot.wake()
         return submitted
 
-    def call(self, request: SubmitJobRequest) -> Any:
-        """Submits a request and returns its response; raises what ended it.
-
-        A job that this call has submitted is cancelled where the caller leaves, or the server stops.
-        """
-        operation, new = self.submit(request)
-        job = parse_operation(operation.name)
-        try:
-            operation = self.wait(job)
-        except CrossviewError as left:
-            if new:
-                self.records.ask_to_stop(job, refusal(left).status)
-            raise
-        if operation.HasField("error"):
-            raise error_in(operation.error)
-        response: Any = operation.response
-        return response
-
-    def wait(self, job: str, seconds: float | None = None) -> Operation:
-        """Returns the operation of a job that has ended, or as it is after so many seconds; NotFoundError.
-
-        Raises what ``checkpoint`` raises.
-        """
-        end = None if seconds is None else time.monotonic() + seconds
-        while True:
-            seen = self._endings
-            operation = self.records.get(job)
-            left = _LOOK_SECONDS if end is None else min(_LOOK_SECONDS, end - time.monotonic())
-            if operation.done or left <= 0:
-                return operation
-            checkpoint()
-            with self._ended:
-                self._ended.wait_for(lambda: self._endings != seen, left)  # noqa: B023  # called in this turn only
-
     def cancel(self, job: str) -> None:
         """Asks that a job ends, which it does in a moment unless it is done; NotFoundError."""
         self.records.ask_to_stop(job, refusal(CancelledError("the job was cancelled")).status)
-        self._note_end()
+        self.waiting.look()
 
     def cancel_all(self, collection: str) -> None:
         """Cancels the jobs of a collection, which was deleted."""
@@ -124,6 +93,7 @@ class Jobs:
         self._ask_all(refusal(JobStoppedError(_STOPPED)).status)
         for slot in self._slots:
             slot.join()
+        self.waiting.close()
         if self._recovery is not None:
             self._recovery.join()
         owner, self._owner = self._owner, None
@@ -138,12 +108,7 @@ class Jobs:
                 continue
             if collection in (None, parse_collection(metadata_of(self.records.get(job)).collection)):
                 self.records.ask_to_stop(job, error)
-        self._note_end()
-
-    def _note_end(self) -> None:
-        with self._ended:
-            self._endings += 1
-            self._ended.notify_all()
+        self.waiting.look()
 
     def _recover(self) -> bool:
         """Ends the jobs of servers that are dead; returns whether others have jobs that have not ended."""
@@ -154,10 +119,18 @@ class Jobs:
             if not bury(self.records.folder, owner):
                 left = True
                 continue
-            self.records.end(job, settled(self._home, self.records.request(job), JobStoppedError(_STOPPED)))
+            try:
+                self.records.end(job, settled(self._home, self.records.request(job), JobStoppedError(_STOPPED)))
+            except CrossviewError as error:  # such as a collection that others write: the next look settles the job
+                _log.warning("job %s of a server that is gone is not settled yet: %s", job, error)
+                left = True
         return left
 
     def _keep_recovering(self) -> None:
         """Looks again while processes of a killed server are about to end, or another server has jobs."""
-        while not self._closing.wait(_LOOK_SECONDS * 5) and self._recover():
-            pass
+        left = True
+        while left and not self._closing.wait(_LOOK_SECONDS):
+            try:
+                left = self._recover()
+            except CrossviewError as error:  # the records cannot be read at present
+                _log.warning("%s", error)

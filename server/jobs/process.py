@@ -2,11 +2,13 @@
 
 import os
 import signal
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from google.rpc.status_pb2 import Status
 
+from features.picture_pool import PicturePool
 from server.channel import END, REQUEST, STOP, Channel
 from server.forks import CONTEXT
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
@@ -23,13 +25,14 @@ class WorkerProcess:
     Args:
         home: folder of the collections.
         held: descriptor of the owner's lock, which the process keeps locked for as long as it lives.
+        pictures: makes, in the process, what reads the pictures of requests.
     """
 
-    def __init__(self, home: Path, held: int) -> None:
+    def __init__(self, home: Path, held: int, pictures: Callable[[], PicturePool]) -> None:
         ours, its = CONTEXT.Pipe()
         lock = Connection(os.dup(held))  # as which a descriptor can be handed on
         with its, lock:
-            self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home)))
+            self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home), pictures))
             self._process.start()
         self._channel = Channel(ours)
         self.receive = self._channel.receive
@@ -70,10 +73,15 @@ class WorkerProcess:
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
-def _carry_out(channel: "Connection[bytes, bytes]", lock: "Connection[bytes, bytes]", home: str) -> None:
+def _carry_out(
+    channel: "Connection[bytes, bytes]",
+    lock: "Connection[bytes, bytes]",
+    home: str,
+    pictures: Callable[[], PicturePool],
+) -> None:
     """Runs in the process, which holds the lock to its end."""
     os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
     from server.jobs.worker import main
 
-    main(channel, home)
+    main(channel, home, pictures)
     lock.close()

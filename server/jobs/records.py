@@ -4,6 +4,7 @@ It is the only truth about jobs: whoever asks reads it, and the server that a jo
 HOME/.jobs, which no collection can be called, and is made with the first job.
 """
 
+import json
 import sqlite3
 import threading
 import time
@@ -96,6 +97,17 @@ class Records:
         (found,) = self._row(job, "operation")
         return Operation.FromString(found)
 
+    def ended(self, jobs: Sequence[str]) -> dict[str, Operation | Exception]:
+        """Returns the operations of those of some jobs that have ended, and NotFoundError for those that are none."""
+        found = self._read(
+            "SELECT id, ended IS NOT NULL, CASE WHEN ended IS NULL THEN NULL ELSE operation END FROM jobs "
+            "WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(jobs),),
+        )
+        known = {job for job, _, _ in found}
+        gone: dict[str, Operation | Exception] = {job: _missing(job) for job in jobs if job not in known}
+        return gone | {job: Operation.FromString(operation) for job, ended, operation in found if ended}
+
     def page(self, collection: str, before: int | None, size: int) -> list[tuple[int, Operation]]:
         """Returns numbered operations, the newest first: those of a collection ("": of all) below a number."""
         found = self._read(
@@ -174,7 +186,7 @@ class Records:
     def _row(self, job: str, column: str) -> tuple[Any, ...]:
         found = self._read(f"SELECT {column} FROM jobs WHERE id = ?", (job,))  # noqa: S608  # columns of this file
         if not found:
-            raise NotFoundError(f"no operation {operation_name(job)!r}; those that ended long ago are deleted")
+            raise _missing(job)
         return found[0]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -236,6 +248,10 @@ class Records:
                 f"the records of jobs in {self._path} cannot be read or written: see whether the disk works and has "
                 f"space, or remove that file ({error})"
             ) from error
+
+
+def _missing(job: str) -> NotFoundError:
+    return NotFoundError(f"no operation {operation_name(job)!r}; those that ended long ago are deleted")
 
 
 def _named(request: SubmitJobRequest, job: str) -> bytes:

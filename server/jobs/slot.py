@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from engine.errors import StorageError
+from engine.errors import BusyError, StorageError
 from engine.home import Home
+from features.picture_pool import PicturePool
 from server.channel import ERROR, PROGRESS
 from server.errors import JobStoppedError
 from server.jobs.owner import Owner
@@ -32,12 +33,21 @@ _log = logging.getLogger("crossview.jobs")
 
 
 class Slot:
-    """Carries out jobs of some kinds, an owner's, from construction to ``join``; ``on_end`` is called after each."""
+    """Carries out jobs of some kinds, an owner's, from construction to ``join``; ``on_end`` is called after each.
+
+    ``pictures`` makes, in a job's process, what reads the pictures of its request.
+    """
 
     def __init__(
-        self, home: Home, records: Records, owner: Owner, kinds: Sequence[str], on_end: Callable[[], None]
+        self,
+        kinds: Sequence[str],
+        home: Home,
+        records: Records,
+        owner: Owner,
+        on_end: Callable[[], None],
+        pictures: Callable[[], PicturePool],
     ) -> None:
-        self._kinds = kinds
+        self._kinds, self._pictures = kinds, pictures
         self._home, self._records, self._owner, self._on_end = home, records, owner, on_end
         self._wanted, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
@@ -68,18 +78,20 @@ class Slot:
 
     def _run(self, request: SubmitJobRequest) -> None:
         try:
-            process = WorkerProcess(self._home.path, self._owner.descriptor)
+            process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures)
             try:
-                outcome = _Run(self._home, self._records, request, process).outcome()
+                outcome = _Run(self._records, request, process).outcome()
             finally:
                 process.end()
         except Exception as error:  # noqa: BLE001  # such as a process that could not be started: who waits is told
             outcome = refusal(error).status
         while True:  # who waits for it must not wait for ever
             try:
+                if isinstance(outcome, Exception):
+                    outcome = settled(self._home, request, outcome)
                 self._records.end(request.request_id, outcome)
                 break
-            except StorageError as error:
+            except (BusyError, StorageError) as error:
                 _log.error("%s", error)
                 if self._closing.wait(_AGAIN_SECONDS):
                     break
@@ -90,7 +102,6 @@ class Slot:
 class _Run:
     """One job, carried out in a process."""
 
-    home: Home
     records: Records
     request: SubmitJobRequest
     process: WorkerProcess
@@ -100,8 +111,8 @@ class _Run:
     _stop: Status | None = None
     _kill_at: float = float("inf")
 
-    def outcome(self) -> Status | Any:
-        """Returns how the job ended."""
+    def outcome(self) -> Status | Any | Exception:
+        """Returns how the job ended; an exception where its process died, which may have made something before."""
         try:
             self.process.carry_out(self.request)
             while True:
@@ -143,8 +154,8 @@ class _Run:
         """Returns why the job ended: where somebody wanted it to, that is the reason, however its work failed then."""
         return self._stop or self.records.asked_to_stop(self.request.request_id) or error
 
-    def _dead(self) -> Status | Any:
-        """Kills the process, and returns what it left."""
+    def _dead(self) -> Exception:
+        """Kills the process, and returns why the job ended."""
         died = self.process.kill()
         error: Exception = JobStoppedError(
             f"the process of the job {died}: it may have needed more memory than there is. What it had not committed "
@@ -152,4 +163,4 @@ class _Run:
         )
         if self._stop is not None:
             error = error_in(self._stop)
-        return settled(self.home, self.request, error)
+        return error

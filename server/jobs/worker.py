@@ -5,15 +5,19 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Callable
+from contextlib import closing
 from multiprocessing.connection import Connection
 
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
+from engine.collection import Collection
 from engine.home import Home
 from engine.learners.cancellation import cancellable
 from engine.learners.threads import one_blas_thread
 from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
+from features.picture_pool import PicturePool
 from features.priority import give_way
 from server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
 from server.jobs.operation import collection_of
@@ -25,20 +29,24 @@ _REPORT_SECONDS = 0.1
 """Between two steps that are reported, unless one has a note."""
 
 
-def main(connection: "Connection[bytes, bytes]", home: str) -> None:
-    """Carries out the jobs of the server at the other end of a connection, giving way to other processes."""
+def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[], PicturePool]) -> None:
+    """Carries out the jobs of the server at the other end of a connection, giving way to other processes.
+
+    ``pictures`` makes what reads the pictures of requests: they come from anyone.
+    """
     give_way()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    worker = _Worker(Channel(connection), Home(home))
-    threading.Thread(target=worker.listen, daemon=True).start()
-    worker.work()
+    with closing(pictures()) as pool:
+        worker = _Worker(Channel(connection), Home(home), pool)
+        threading.Thread(target=worker.listen, daemon=True).start()
+        worker.work()
 
 
 class _Worker:
     """Jobs are carried out in the main thread; another listens, so that a job can be stopped meanwhile."""
 
-    def __init__(self, channel: Channel, home: Home) -> None:
-        self._channel, self._home = channel, home
+    def __init__(self, channel: Channel, home: Home, pictures: PicturePool) -> None:
+        self._channel, self._home, self._pictures = channel, home, pictures
         self._requests: queue.SimpleQueue[SubmitJobRequest | None] = queue.SimpleQueue()
         self._stop: Status | None = None
 
@@ -62,7 +70,7 @@ class _Worker:
         """Carries out what comes, until the server needs this process no more."""
         while (request := self._requests.get()) is not None:
             try:
-                with cancellable(self._check), one_blas_thread(), self._home.open(collection_of(request)) as collection:
+                with cancellable(self._check), one_blas_thread(), self._opened(request) as collection:
                     response = carry_out(collection, request, _Reporter(self._channel))
             except Exception as error:  # noqa: BLE001  # every error becomes a status
                 self._channel.send(ERROR, refusal(error).status)
@@ -70,6 +78,9 @@ class _Worker:
                 packed = Any()
                 packed.Pack(response)
                 self._channel.send(RESPONSE, packed)
+
+    def _opened(self, request: SubmitJobRequest) -> Collection:
+        return self._home.open(collection_of(request), self._pictures)
 
     def _check(self) -> None:
         if self._stop is not None:

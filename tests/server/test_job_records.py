@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.any_pb2 import Any
+from long_jobs import until
 from terminal import fill_rows
 
-from engine.errors import CancelledError, NotFoundError, StorageError
+from engine.errors import BusyError, CancelledError, NotFoundError, StorageError
 from engine.home import Home
 from server.errors import JobStoppedError, OverloadedError
 from server.jobs.jobs import Jobs
@@ -129,12 +130,38 @@ def test_a_second_server_leaves_the_jobs_of_the_first_alone(tmp_path: Path) -> N
     second = Jobs(home)
     try:
         second.cancel(cancelled)
-        assert second.wait(cancelled).done
-        assert not second.wait(waiting, 0.2).done
+        assert records.get(cancelled).done
+        assert not records.get(waiting).done
         owner.close()
-        assert second.wait(waiting, 60).done
+        until(lambda: records.get(waiting).done)
         assert isinstance(error_in(records.get(waiting).error), JobStoppedError)
     finally:
         second.close()
         records.close()
     assert home.names() == ["rows"]
+
+
+def test_jobs_are_settled_once_the_collection_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While others keep it busy their end is unknown: neither they nor those after them are given up."""
+    home = Home(tmp_path)
+    fill_rows(home, 2)
+    records = Records(tmp_path)
+    lost = [add(records, "dead"), add(records, "dead")]
+    looks, real = list[str](), Home.open
+
+    def busy_at_first(self: Home, name: str) -> object:
+        looks.append(name)
+        if len(looks) <= 3:
+            raise BusyError("another process is writing this collection")
+        return real(self, name)
+
+    monkeypatch.setattr(Home, "open", busy_at_first)
+    server = Jobs(home)
+    try:
+        until(lambda: not records.unfinished())
+        found = [records.get(job) for job in lost]
+        assert [type(error_in(one.error)) for one in found] == [JobStoppedError, JobStoppedError]
+        assert len(looks) == 5
+    finally:
+        server.close()
+        records.close()

@@ -6,7 +6,10 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from long_jobs import until
+from terminal import run
 
+from engine.collection import Collection
 from engine.errors import BusyError, NotFoundError, StorageError
 from engine.home import Home
 from engine.query import Query, SearchRequest
@@ -25,6 +28,41 @@ def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         stub.Check(health_pb2.HealthCheckRequest(service="no.such.Service"))
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers meanwhile; then every index of the active space is in memory."""
+    leave, real = threading.Event(), Collection.load
+    monkeypatch.setattr(Collection, "load", lambda self: leave.wait(60) and real(self))
+    with RunningServer(ServerSettings(home=home.path, port=0, load=("drawn",))) as running:
+        with Client(running.address) as client:
+            stub = health_pb2_grpc.HealthStub(client.channel)
+
+            def serves() -> bool:
+                statuses = {stub.Check(health_pb2.HealthCheckRequest(service=name)).status for name in ("", *SERVICES)}
+                return statuses == {health_pb2.HealthCheckResponse.SERVING}
+
+            assert not serves()
+            assert client.names() == ["drawn"]
+            leave.set()
+            until(serves)
+        with running.collections.at_hand("drawn") as collection:
+            assert collection is not None
+            assert collection.least_bytes() > 0
+
+
+def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    """With the reason in the log; a command that names it ends with the error."""
+    with (
+        RunningServer(ServerSettings(home=home.path, port=0, load=("no-such",))) as running,
+        Client(running.address) as client,
+    ):
+        until(lambda: "collection 'no-such' is not loaded" in caplog.text)
+        answer = health_pb2_grpc.HealthStub(client.channel).Check(health_pb2.HealthCheckRequest(service=""))
+        assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
+    refused = run("serve", "--home", home.path, "--load", "no-such")
+    assert refused.exit_code == 1
+    assert "no collection 'no-such'" in refused.stderr
 
 
 def test_reflection_lists_the_services(channel: grpc.Channel) -> None:

@@ -11,15 +11,17 @@ from deadly import FATAL, Deadly
 from drawn import CLASSES, draw, encode
 from PIL import Image
 
-from engine.errors import CrossviewError
+from engine.errors import CrossviewError, NotReadyError
 from engine.home import Home
-from engine.item import NewItem, Picture
+from engine.item import ImportReport, NewItem, Picture
 from engine.query import Query, SearchRequest, SuggestRequest
 from features.errors import ImageError, ImageTooLargeError
 from features.picture_pool import PicturePool
 from features.registry import EXTRACTORS
 from server.client import Client
 from server.listen import RunningServer
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 from server.remote_collection import RemoteCollection
 from server.settings import ServerSettings
 
@@ -112,6 +114,29 @@ def test_views_are_fitted_on_the_pictures_that_can_be_read(pets: RemoteCollectio
     pets.add_view("sift:words=8")
     pets.fit_views([*(Picture(picture(label, number)) for label in CLASSES for number in range(5)), Picture(bomb())])
     assert next(view for view in pets.views() if view.name == "sift").fitted
+
+
+def test_jobs_read_pictures_within_the_same_limits(running: RunningServer) -> None:
+    """An import and a fit that nobody waits for refuse the bomb that a call refuses."""
+    images = {"job/good": picture("blue", 8), "job/bomb": bomb()}
+    items = [pb.NewItem(key=key, image=data) for key, data in images.items()]
+    with Client(running.address) as client:
+        made = client.create("jobs", ("color", "sift:words=8"))
+        fit = pb.FitViewsRequest(parent=made.resource, pictures=[pb.Picture(image=bomb())])
+        failed = client.jobs.submit(SubmitJobRequest(fit_views=fit))
+        fit.pictures.extend(pb.Picture(image=picture(label, number)) for label in CLASSES for number in range(3))
+        fitted = client.jobs.wait(client.jobs.submit(SubmitJobRequest(fit_views=fit)).id).result
+        assert isinstance(fitted, tuple)
+        with pytest.raises(NotReadyError, match="sift"):
+            client.jobs.wait(failed.id)
+        imported = SubmitJobRequest(import_items=pb.ImportItemsRequest(parent=made.resource, items=items))
+        report = client.jobs.wait(client.jobs.submit(imported).id).result
+        client.delete("jobs")
+    assert isinstance(report, ImportReport)
+    assert report.added == 1
+    ((key, reason),) = [(one.key, one.reason) for one in report.failures]
+    assert key == "job/bomb"
+    assert "10000 x 10000 pixels; at most 25,000,000" in reason
 
 
 def test_the_limit_is_a_setting(tmp_path: Path) -> None:

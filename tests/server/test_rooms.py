@@ -22,8 +22,10 @@ from engine.home import Home
 from engine.item import ItemUpdate
 from engine.query import Filter, Query, SearchRequest
 from server.client import Client
+from server.convert_search import from_search_request
 from server.errors import OverloadedError
 from server.listen import RunningServer
+from server.pb.crossview.v1 import search_pb2
 from server.rooms import Room
 from server.search_service import SearchService
 from server.settings import ServerSettings
@@ -72,6 +74,34 @@ def test_what_would_wait_too_long_is_refused_although_there_is_a_place() -> None
     refused, answer = run(scene, waiting=100, patience=0.05)
     assert 0 < refused < 20
     assert answer == 7
+
+
+@pytest.mark.parametrize("alike", [False, True], ids=["alone", "alike"])
+def test_nobody_waits_longer_than_the_patience(alike: bool) -> None:
+    """However few wait, and although no earlier call was slow; who has begun is answered however long it takes."""
+
+    async def scene(room: Room) -> tuple[list[Any], list[int], int]:
+        leave, begun = threading.Event(), list[int]()
+
+        def work(number: int) -> int:
+            begun.append(number)
+            leave.wait(60)
+            return number
+
+        def called(number: int) -> Awaitable[int]:
+            if alike:
+                return room.run_together(number % 4, number, lambda given: list(map(work, given)), 1)
+            return room.run(lambda: work(number))
+
+        calls = [asyncio.ensure_future(called(number)) for number in range(6)]
+        outcomes = await asyncio.wait_for(asyncio.gather(*calls[2:], return_exceptions=True), 30)
+        leave.set()
+        answered = await asyncio.gather(*calls[:2])
+        return outcomes, answered, await room.run(lambda: len(begun))
+
+    outcomes, answered, begun = run(scene, waiting=20, patience=0.05)
+    assert [type(one) for one in outcomes] == [OverloadedError] * 4
+    assert (answered, begun) == ([0, 1], 2)
 
 
 def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:
@@ -236,6 +266,22 @@ def test_a_request_of_too_much_is_refused(running: RunningServer, request_: Sear
     """Before room is made for the answer; the message tells the limit."""
     with Client(running.address) as client, pytest.raises(InvalidInputError, match=words):
         client.open("rows").search(request_)
+
+
+def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) -> None:
+    """However few bytes are scanned: everybody else would wait while the hits are made."""
+    service = SearchService(running.collections, running.settings)
+    near = from_search_request(replace(NEAR, queries=[Query("color", vector=np.zeros(64, np.float32))]))
+    near.collection = "collections/rows"
+    service.Search(near, None)  # type: ignore[arg-type]
+    assert service.search_at_hand(near) is not None
+    for more in ({"k": 101}, {"k": 51, "targets": ["color"] * 2}, {"k": 26, "queries": list(near.queries) * 4}):
+        many = search_pb2.SearchRequest()
+        many.CopyFrom(near)
+        for name in more:
+            many.ClearField(name)  # type: ignore[arg-type]
+        many.MergeFrom(search_pb2.SearchRequest(**more))
+        assert service.search_at_hand(many) is None, more
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["calls", "streams"])

@@ -6,16 +6,17 @@ from collections.abc import Callable
 import grpc
 import numpy as np
 import pytest
+from google.rpc import status_pb2
 
 from engine import errors
 from features.errors import ImageError, TruncatedImageError
 from server.client import Client
-from server.errors import ServerFaultError, ServerUnavailableError
+from server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from server.listen import RunningServer
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 from server.settings import MESSAGE_BYTES
-from server.status import MESSAGE_LIMIT, STATUSES, status_of
+from server.status import ERROR_KEY, MESSAGE_LIMIT, STATUSES, error_in, error_of, status_of
 
 NAME = "collections/drawn"
 Code = grpc.StatusCode
@@ -40,6 +41,34 @@ def test_full_disk_is_resource_exhausted() -> None:
     error.__cause__ = full
     assert status_of(error) is Code.RESOURCE_EXHAUSTED
     assert status_of(errors.StorageError("damaged")) is Code.INTERNAL
+
+
+class Failed(grpc.RpcError):
+    """A call that ended with a status, and with metadata that anybody on the way may have written."""
+
+    def __init__(self, code: grpc.StatusCode, *metadata: tuple[str, str | bytes]) -> None:
+        super().__init__()
+        self._code, self._metadata = code, metadata
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return "as the proxy puts it"
+
+    def trailing_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        return self._metadata
+
+
+def test_a_status_of_a_proxy_is_an_error_too() -> None:
+    """A deadline that the client did not set, details that are none, and a code that nobody knows."""
+    late = error_of(Failed(Code.DEADLINE_EXCEEDED), "host:1", "Search")
+    assert isinstance(late, DeadlineExceededError)
+    assert "within the time that a proxy allows" in str(late)
+    assert "within 2.5 seconds" in str(error_of(Failed(Code.DEADLINE_EXCEEDED), "host:1", "Search", 2.5))
+    details = (ERROR_KEY, "OverloadedError"), ("grpc-status-details-bin", b"\xff")
+    assert isinstance(error_of(Failed(Code.RESOURCE_EXHAUSTED, *details), "host:1", "Search"), OverloadedError)
+    assert isinstance(error_in(status_pb2.Status(code=99, message="?")), ServerFaultError)
 
 
 def query(**values: object) -> search_pb2.Query:

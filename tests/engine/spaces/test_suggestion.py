@@ -7,10 +7,10 @@ import pytest
 from rows import GROUPS, each, fill, item, row
 
 from engine.errors import InvalidInputError, NotReadyError
-from engine.item import NewItem
+from engine.item import ItemUpdate, NewItem
 from engine.query import Query, SuggestRequest
 from engine.recipe import Recipe
-from engine.spaces.calibration import fitted
+from engine.spaces.calibration import calibrate, fitted
 from engine.spaces.search import Neighbor
 from engine.spaces.voting import Voters
 
@@ -143,6 +143,23 @@ def test_calibration_never_falls_and_learns_what_votes_are_worth(count):
         assert found.probability(0.8) == pytest.approx(0.4, abs=0.1)
     if count == 1:
         assert found.probability(1.0) > 0.5 or not right[shares == 1].any()
+
+
+def test_one_state_is_calibrated_once(line, home, monkeypatch):
+    """For each view, space and k; after a change anew, and whatever was asked before, the answer is the same."""
+    counted = []
+    monkeypatch.setattr("engine.spaces.suggestion.calibrate", lambda voters: counted.append(1) or calibrate(voters))
+    asked = SuggestRequest([Query("color", vector=np.r_[0.2, np.zeros(63)])], k=7)
+    first = line.suggest(asked)
+    assert [line.suggest(asked), line.suggest(asked)] == [first, first]
+    assert len(counted) == 1
+    line.suggest(SuggestRequest(asked.queries, k=6))
+    assert len(counted) == 2
+    line.update_items([ItemUpdate(f"{number:03}", labels=("new",)) for number in range(20)])
+    after = line.suggest(asked)
+    assert len(counted) == 3
+    with home.open("line") as opened:
+        assert opened.suggest(asked) == after != first
 
 
 def test_metrics_of_one_view_vote_by_distance():

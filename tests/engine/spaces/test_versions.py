@@ -77,25 +77,26 @@ def test_while_nothing_has_changed_a_search_touches_no_table(items):
 
 def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(items):
     """None for what must be read or waited for: a first search, one after a change, a long one, a filter, a key."""
-    asked, size = request(), 1 << 20
-    assert items.search_at_hand(asked, size) is None
+    asked, size = request(), (1 << 20, 1000)
+    assert items.search_at_hand(asked, *size) is None
     first = items.search(asked)
     with statements(items) as sent:
-        assert items.search_at_hand(asked, size) == first
-        assert items.search_at_hand(request(30), size) is None  # its hits were never shown
-        assert items.search_at_hand(asked, 16) is None
-        assert items.search_at_hand(request(filter=Filter(labels=("even",))), size) is None
-        assert items.search_at_hand(SearchRequest([Query("v", key="item/010")]), size) is None
+        assert items.search_at_hand(asked, *size) == first
+        assert items.search_at_hand(request(30), *size) is None  # its hits were never shown
+        assert items.search_at_hand(asked, 16, 1000) is None
+        assert items.search_at_hand(asked, 1 << 20, asked.k - 1) is None
+        assert items.search_at_hand(request(filter=Filter(labels=("even",))), *size) is None
+        assert items.search_at_hand(SearchRequest([Query("v", key="item/010")]), *size) is None
         with items._versions()._changing:  # somebody makes the next version
-            assert items.search_at_hand(asked, size) == first
+            assert items.search_at_hand(asked, *size) == first
     assert sent == []
     with pytest.raises(InvalidInputError, match="4 values"):
-        items.search_at_hand(SearchRequest([Query("v", vector=np.ones(3))]), size)
+        items.search_at_hand(SearchRequest([Query("v", vector=np.ones(3))]), *size)
     items.update_items([ItemUpdate("item/010", labels=("new",))])
-    assert items.search_at_hand(asked, size) is None
+    assert items.search_at_hand(asked, *size) is None
     after = items.search(asked)
     assert after != first
-    assert items.search_at_hand(asked, size) == after
+    assert items.search_at_hand(asked, *size) == after
 
 
 def test_what_hits_show_is_read_ahead(home, items, monkeypatch):

@@ -1,0 +1,157 @@
+"""Clients that say nothing: they take no thread, they keep nobody waiting, and in the end they are let go."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.longrunning import operations_pb2
+from long_jobs import BOTH, until
+from terminal import fill_rows
+
+from engine.errors import InvalidInputError
+from engine.home import Home
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+from server.client import Client
+from server.errors import SilentStreamError
+from server.jobs.operation import new_operation
+from server.jobs.owner import Owner
+from server.jobs.records import Records
+from server.listen import RunningServer
+from server.names import parse_operation
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1 import search_pb2
+from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+from server.search_service import SearchService
+from server.settings import ServerSettings
+from server.streams import Silences
+
+NAME = "collections/rows"
+SEARCH = SearchRequest([Query("color", key="cat/0")], space="raw", k=1)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningServer]:
+    """A server with few threads and places, of the collection ``rows``."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 10)
+    with RunningServer(ServerSettings(home=home.path, port=0, threads=1, waiting=2, jobs=2)) as made:
+        yield made
+
+
+class Silent:
+    """Streams that have sent some messages, and send no more until they are left."""
+
+    def __init__(self, method: Callable[..., Any], count: int, *messages: Any) -> None:
+        self._leave = threading.Event()
+        self.calls = [method(self._said(messages)) for _ in range(count)]
+
+    def _said(self, messages: tuple[Any, ...]) -> Iterator[Any]:
+        yield from messages
+        self._leave.wait(60)
+
+    def __enter__(self) -> "Silent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for call in self.calls:
+            call.cancel()
+        self._leave.set()
+
+
+def test_who_waits_or_is_silent_refuses_nobody_a_training(running: RunningServer) -> None:
+    """More callers than there are threads and places: of one job, and of fits that have sent nothing or the first."""
+    records = Records(running.collections.home.path)
+    owner = Owner(records.folder)  # of another server, which never carries it out
+    submitted = SubmitJobRequest(train=pb.TrainRequest(parent=NAME))
+    job = records.add(submitted, new_operation(submitted), owner.id)[0].name
+    with Client(running.address, timeout=60) as client:
+        fit, first = client.collections.FitViews.future, pb.FitViewsRequest(parent=NAME, views=["sift"])
+        with Silent(fit, 10), Silent(fit, 10, first), Silent(fit, 10, first, first):
+            waiting = []
+            for number in range(20):
+                waiting.append(client.operations.WaitOperation.future(operations_pb2.WaitOperationRequest(name=job)))
+                until(lambda: waits(running) > number)  # noqa: B023  # called in this turn only
+            with pytest.raises(InvalidInputError, match="foo"):
+                client.open("rows").train(Recipe(spec="cca", views=BOTH, settings={"foo": 1}))
+        assert not any(call.done() for call in waiting)
+        client.jobs.cancel(parse_operation(job))
+        assert all(call.result(60).done for call in waiting)
+    assert waits(running) == 0
+    records.close()
+    owner.close()
+
+
+def waits(running: RunningServer) -> int:
+    """How many wait for jobs."""
+    return sum(map(len, running.jobs.waiting._waiting.values()))
+
+
+@pytest.mark.parametrize("messages", [0, 1])
+def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: int) -> None:
+    """With the reason; what it had sent is answered."""
+    running.collections.home.open("rows").add_view("sift:words=8")
+    with (
+        RunningServer(replace(running.settings, port=0, silent_seconds=0.2)) as server,
+        Client(server.address) as client,
+    ):
+        message = search_pb2.SearchRequest(collection=NAME, space="raw", queries=[{"view": "color", "key": "cat/0"}])
+        with Silent(client.searches.StreamSearch, 1, *[message] * messages) as silent:
+            answers = []
+            with pytest.raises(grpc.RpcError) as caught:
+                answers.extend(silent.calls[0])
+        assert caught.value.code() is grpc.StatusCode.CANCELLED
+        with pytest.raises(SilentStreamError, match=r"silent for 0\.2 seconds"):
+            next(client.stream(client.searches.StreamSearch, Silent(lambda said: said, 1).calls[0]))
+        fit = pb.FitViewsRequest(parent=NAME, views=["sift"])
+        with Silent(client.collections.FitViews.future, 1, *[fit] * 2 * messages) as silent:
+            assert "silent" in silent.calls[0].exception(60).details()
+
+
+def test_who_waits_for_an_answer_is_not_silent(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the answer takes."""
+    searched = SearchService.Search
+    monkeypatch.setattr(SearchService, "Search", lambda *given: time.sleep(0.5) or searched(*given))
+    settings = replace(running.settings, port=0, silent_seconds=0.1)
+    with RunningServer(settings) as server, Client(server.address) as client:
+        assert len(list(client.open("rows").search_stream([SEARCH, SEARCH]))) == 2
+
+
+def test_the_stream_that_is_silent_for_longest_makes_room(running: RunningServer) -> None:
+    """As soon as half of all calls are silent streams: others are answered whatever they do."""
+    with (
+        RunningServer(replace(running.settings, port=0, calls=20)) as server,
+        Client(server.address) as client,
+        Silent(client.searches.StreamSearch, 15) as silent,
+    ):
+        until(lambda: sum(call.done() for call in silent.calls) == 5)
+        assert "too many streams are silent" in silent.calls[0].details()
+        assert len(client.open("rows").search(SEARCH)) == 1
+
+
+def test_streams_that_speak_are_not_counted() -> None:
+    """A stream is silent from its last answer to its next message."""
+
+    class Fake:
+        def __init__(self) -> None:
+            self.silenced = asyncio.get_running_loop().create_future()
+
+    async def scene() -> list[int]:
+        silences = Silences(2, 60.0)
+        streams: list[Any] = [Fake() for _ in range(4)]
+        for one in streams[:2]:
+            silences.begin(one)
+        silences.end(streams[0])
+        silences.begin(streams[2])
+        silences.begin(streams[0])
+        silences.begin(streams[3])
+        assert len(silences) == 2
+        return [number for number, one in enumerate(streams) if one.silenced.done()]
+
+    assert asyncio.run(scene()) == [1, 2]
