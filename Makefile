@@ -11,41 +11,43 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
+TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores clean
+.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores lock clean
 
-# What a user needs, and no more; each other target installs its own tools on top, once.
+# What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml requirements/user.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "crossview needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
 	@# Debian keeps what venv needs in a package of its own.
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S apt-get update -q && $$S apt-get install -yq python3-venv; }
 	$(PYTHON) -m venv .venv
-	$(PIP) -c constraints.txt -e .
+	$(PIP) --no-deps --require-hashes -r requirements/user.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.docs .venv/.dev: .venv/.%: $(READY)
-	$(PIP) -c constraints.txt -e '.[$*]'
+$(TOOLS): $(READY) requirements/dev.txt
+	$(PIP) --no-deps --require-hashes -r requirements/dev.txt
 	@touch $@
 
 demo: setup
 	$(BIN)/crossview demo --out demo-out
 
-test: .venv/.test
+test: $(TOOLS)
 	$(PYTEST) -m "not slow"
 
-test-slow: .venv/.test
+test-slow: $(TOOLS)
 	$(PYTEST) -m slow
 
-test-all: .venv/.test
+test-all: $(TOOLS)
 	$(PYTEST)
 
 # Of both branches of every condition; below the limit in pyproject.toml it fails.
-coverage: .venv/.test
+coverage: $(TOOLS)
 	$(PYTEST) -m "not slow" --cov --cov-report=term
 
-lint: .venv/.lint
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -53,17 +55,17 @@ lint: .venv/.lint
 	$(BIN)/codespell
 	$(BIN)/python tools/house.py --check
 
-docs: .venv/.docs
+docs: $(TOOLS)
 	$(BIN)/python -m mkdocs build --strict --quiet
 
-proto: .venv/.lint
+proto: $(TOOLS)
 	$(BIN)/python tools/proto.py
 
 peers: .venv-peers/.ready
 
-.venv-peers/.ready: benchmarks/peers/constraints.txt
+.venv-peers/.ready: requirements/peers.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers/constraints.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 # Other stores of vectors, about 1.2 GB; only the benchmark of that name needs them.
@@ -74,7 +76,7 @@ stores: .venv-stores/.ready
 	.venv-stores/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/store/constraints.txt
 	@touch $@
 
-bench: .venv/.test peers stores
+bench: $(TOOLS) peers stores
 	mkdir -p $(OUT)
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
@@ -98,8 +100,17 @@ bench: .venv/.test peers stores
 	$(BIN)/python -m benchmarks qwise-speed --json $(OUT)/qwise-speed.json --report $(OUT)/qwise-speed
 
 # Figures of the documents, from benchmarks/results/*.json: copy there what bench wrote to be quoted.
-figures: .venv/.test
+figures: $(TOOLS)
 	$(BIN)/python -m benchmarks figures
 
+# The versions and hashes of all that is installed, from pyproject.toml: the newest that fit, on the oldest Python.
+LOCK := .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11.2 --no-header --no-annotate
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install -q --disable-pip-version-check uv
+	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra dev -o requirements/dev.txt
+	echo 'setuptools>=80' | $(LOCK) pyproject.toml - -c requirements/dev.txt -o requirements/user.txt
+	$(LOCK) benchmarks/peers/constraints.txt -o requirements/peers.txt
+
 clean:
-	rm -rf .venv .venv-peers .venv-stores build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-peers .venv-stores build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
