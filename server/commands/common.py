@@ -112,10 +112,14 @@ def choices(pairs: list[str] | None, option: str) -> dict[str, tuple[Any, ...]]:
 
 
 def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
+    keys: set[str] = set()
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"{option} takes key=value, not {pair!r}")
+        if key in keys:
+            raise typer.BadParameter(f"{option} {key} is given twice, but has one value: give it once")
+        keys.add(key)
         yield key, value
 
 
