@@ -234,6 +234,11 @@ class RemoteCollection:
         request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
         return self.connection.call(self._stub.CountItems, request).items
 
+    def attribute_names(self) -> tuple[str, ...]:
+        """The names of the attributes that any item has."""
+        request = pb.ListAttributesRequest(parent=self.resource)
+        return tuple(self.connection.call(self._stub.ListAttributes, request).names)
+
     def item(self, key: str) -> Item:
         """One item."""
         return to_item(self.connection.call(self._stub.GetItem, pb.GetItemRequest(name=item_name(self.name, key))))

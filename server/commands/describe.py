@@ -10,6 +10,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.filters import FilterOptions, check_names
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo, SpaceInfo
@@ -26,23 +27,16 @@ _PAGE = 1_000
 
 
 @dataclass(frozen=True)
-class ItemSelection:
-    """Which items are listed."""
+class PageOptions:
+    """Which of the items are listed."""
 
-    prefix: Annotated[str, typer.Option(help="Items whose keys begin with this.")] = ""
-    label: Annotated[list[str] | None, typer.Option(help="Items with this label; repeat for any of several.")] = None
     after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Items to list (default: 100; with --csv all).")] = None
 
-    def filter(self) -> "Filter":
-        """Returns the condition on items."""
-        from engine.query import Filter
-
-        return Filter(labels=tuple(self.label or ()), key_prefix=self.prefix)
-
 
 def list_(
-    selection: ItemSelection,
+    chosen: FilterOptions,
+    page: PageOptions,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -53,12 +47,13 @@ def list_(
     if name is None:
         _list_collections(connection, as_json, as_csv)
         return
-    condition = selection.filter()
+    condition = chosen.filter()
     with connection.collection(name) as collection:
+        check_names(collection, condition)
         if as_csv:
-            print_csv(COLUMNS, _lines(collection, selection))
+            print_csv(COLUMNS, _lines(collection, condition, page))
             return
-        items = collection.items(condition, after=selection.after, limit=selection.limit or DEFAULT_LIMIT)
+        items = collection.items(condition, after=page.after, limit=page.limit or DEFAULT_LIMIT)
         total = collection.count(condition)
     if as_json:
         print_json(items)
@@ -81,12 +76,12 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
         typer.echo("\n".join(names) if names else "no collections; create one with: crossview create NAME")
 
 
-def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:
-    """Yields the selected items in order of key, fetched page by page; all of them where there is no limit."""
-    condition, after, left = selection.filter(), selection.after, selection.limit or sys.maxsize
-    while left and (page := collection.items(condition, after=after, limit=min(left, _PAGE))):
-        yield from (tuple(getattr(item, name) for name in COLUMNS) for item in page)
-        after, left = page[-1].key, left - len(page)
+def _lines(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> Iterator[tuple[Any, ...]]:
+    """Yields the chosen items in order of key, fetched page by page; all of them where there is no limit."""
+    after, left = page.after, page.limit or sys.maxsize
+    while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE))):
+        yield from (tuple(getattr(item, name) for name in COLUMNS) for item in items)
+        after, left = items[-1].key, left - len(items)
 
 
 def _print_items(items: "list[Item]", total: int) -> None:
