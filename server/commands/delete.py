@@ -26,7 +26,7 @@ class PartOptions:
     view: Annotated[str | None, typer.Option(metavar="VIEW", help="Delete this view, not the collection.")] = None
 
     def check(self, items: bool) -> None:
-        """Refuses several deletions at once, a generation of no space, and ``items`` without --items, or the reverse."""
+        """Refuses several deletions at once, a generation of no space, and items without --items or the reverse."""
         if self.items + (self.space is not None) + (self.view is not None) > 1:
             raise typer.BadParameter("--items, --space and --view exclude each other: delete one after the other")
         if self.generation is not None and self.space is None:

@@ -1,4 +1,4 @@
-"""The filters of search, list and delete, here and through a server: the same options, and no name that means nothing."""
+"""The filters of search, list and delete, here and through a server: the same options, and unknown names are errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
