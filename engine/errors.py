@@ -34,3 +34,7 @@ class CancelledError(CrossviewError, RuntimeError):
 
 class StorageError(CrossviewError, OSError):
     """The home cannot be read or written: disk full, read-only, damaged. Nothing acknowledged was lost."""
+
+
+class InputWarning(UserWarning):
+    """A file that was read although it is not as documented; the message states how."""

@@ -135,6 +135,8 @@ class IndexOptions:
     """Draws the sample that views are fitted on."""
     label_notion: str = ""
     """The notion of similarity that ``labels`` are in; "": none, they are the items' own."""
+    new_attributes: bool = False
+    """Whether columns of the files may be attributes that no item has, although their names are like known ones."""
 
 
 DEFAULT_INDEXING = IndexOptions()

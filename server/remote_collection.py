@@ -146,12 +146,17 @@ class RemoteCollection:
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def annotate(
-        self, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+        self,
+        path: Path | str,
+        cell: str = "label",
+        replace_labels: bool = False,
+        notion: str = "",
+        new_attributes: bool = False,
     ) -> ImportReport:
         """Annotates items from a file of this machine; see ``Collection.annotate``."""
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion)
+        return annotate(self, path, cell, replace_labels, notion, new_attributes)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

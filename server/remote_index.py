@@ -12,7 +12,7 @@ from engine.catalog.extractors import inputs_of
 from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
 from engine.info import ViewInfo
-from engine.ingest.annotations import Annotations
+from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
 from engine.ingest.fitting import sample_size
@@ -38,6 +38,7 @@ class _Collection(Protocol):
     """A collection on a server."""
 
     def items(self, *, after: str, limit: int) -> list[Item]: ...
+    def attribute_names(self) -> tuple[str, ...]: ...
     def deleted_pictures(self) -> list[DeletedPicture]: ...
     def views(self) -> tuple[ViewInfo, ...]: ...
     def fit_views(self, images: Iterable[Picture], views: Sequence[str] | None = None, seed: int = 0) -> object: ...
@@ -52,6 +53,7 @@ def index(
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
+    notes = checked_columns(collection, annotations.files, options.new_attributes)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
     aliases = _aliases(known)
@@ -79,7 +81,7 @@ def index(
         skipped=dict(+walked.skipped),
         gone=matched.gone,
         moved=moved_items(matched.gone, content, keyed),
-        notes=label_notes(annotations, keyed),
+        notes=(*notes, *label_notes(annotations, keyed)),
     )
 
 

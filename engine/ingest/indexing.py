@@ -15,7 +15,7 @@ from engine.catalog.item_writer import NewRecord
 from engine.catalog.items import Stored
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import put_records, until_views_stay
-from engine.ingest.annotations import Annotations
+from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
 from engine.ingest.file_keys import moved_items
 from engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
@@ -63,6 +63,8 @@ def index_files(
     """Index the pictures under ``paths``; see ``Collection.index``."""
     began = time.monotonic()
     found = walk(paths)
+    with catalog.read() as tx:
+        notes = checked_columns(tx.items, annotations.files, options.new_attributes)
     with interruptible() as committed:
         outcome = _Outcome(committed)
 
@@ -91,7 +93,7 @@ def index_files(
         skipped=dict(+found.skipped),
         gone=plan.gone,
         moved=moved_items(plan.gone, content, plan.files),
-        notes=label_notes(annotations, plan.files),
+        notes=(*notes, *label_notes(annotations, plan.files)),
     )
 
 

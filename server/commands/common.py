@@ -5,7 +5,9 @@ import functools
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
@@ -47,7 +49,8 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
     @functools.wraps(command)
     def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
-            return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
+            with _notes_printed():
+                return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
@@ -62,6 +65,17 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
             fail(describe(error))
 
     return run
+
+
+@contextmanager
+def _notes_printed() -> Iterator[None]:
+    """Prints on stderr, once each, how files were read that are not as documented."""
+    from engine.errors import InputWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", InputWarning)
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"note: {message}", err=True)
+        yield
 
 
 def utf8(value: _Value) -> _Value:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 100
 LABELS_SHOWN = 12
 NODES_SHOWN = 12
-COLUMNS = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
-"""Of the CSV."""
 _PAGE = 1_000
 
 
@@ -51,7 +49,7 @@ def list_(
     with connection.collection(name) as collection:
         check_names(collection, condition)
         if as_csv:
-            print_csv(COLUMNS, _lines(collection, condition, page))
+            _print_csv(collection, condition, page)
             return
         items = collection.items(condition, after=page.after, limit=page.limit or DEFAULT_LIMIT)
         total = collection.count(condition)
@@ -76,11 +74,19 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
         typer.echo("\n".join(names) if names else "no collections; create one with: crossview create NAME")
 
 
-def _lines(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> Iterator[tuple[Any, ...]]:
-    """Yields the chosen items in order of key, fetched page by page; all of them where there is no limit."""
+def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> None:
+    """Prints the chosen items in order of key; all of them where there is no limit."""
+    from engine.ingest.annotation_file import LISTING
+
+    items = _every_item(collection, condition, page)
+    print_csv(LISTING, (tuple(getattr(item, name) for name in LISTING) for item in items))
+
+
+def _every_item(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> "Iterator[Item]":
+    """Yields items, fetched page by page."""
     after, left = page.after, page.limit or sys.maxsize
     while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE))):
-        yield from (tuple(getattr(item, name) for name in COLUMNS) for item in items)
+        yield from items
         after, left = items[-1].key, left - len(items)
 
 
@@ -96,14 +102,18 @@ def _print_items(items: "list[Item]", total: int) -> None:
 
 def show_(
     name: NameArgument,
-    item: Annotated[str | None, typer.Option(metavar="KEY", help="Describe this item instead.")] = None,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Describe this item instead.")] = None,
+    item: Annotated[str | None, typer.Option(metavar="KEY", help="The same as KEY, also for keys like --x.")] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Describe a collection, or one of its items."""
+    """Describe a collection, or one of its items: crossview show NAME KEY."""
+    if key is not None and item is not None:
+        raise typer.BadParameter("the item is named twice: give KEY or --item KEY")
+    wanted = item if key is None else key
     with connection.collection(name) as collection:
-        if item is not None:
-            chosen = collection.item(item)
+        if wanted is not None:
+            chosen = collection.item(wanted)
             print_json(chosen) if as_json else _show_item(chosen)
             return
         info, findings = collection.info(), collection.findings()

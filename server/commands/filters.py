@@ -87,7 +87,7 @@ def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
 
 
 def _similar(name: str, known: Iterable[str]) -> str:
-    from engine.catalog.near_names import near_names
+    from engine.ingest.near_names import near_names
 
     found = near_names(name, known)
     return f" (similar: {', '.join(found)})" if found else ""

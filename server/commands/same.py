@@ -1,6 +1,5 @@
 """The commands calibrate and same: whether two items are the same."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -117,10 +116,10 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
     if path is None:
         return [(inputs[0], inputs[1])]
     from engine.ingest.comparison_files import read_comparisons, read_pairs
+    from engine.ingest.table import Table
 
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        header = [cell.strip().lower() for cell in next(csv.reader(file), [])]
-    if "similar" not in header:
+    _, header = next(iter(Table(path, "pairs")), (0, [""]))
+    if "similar" not in map(str.lower, header):
         return [(one.first, one.second) for one in read_pairs(path)]
     found = read_comparisons(path)
     return [(found.keys[first], found.keys[second]) for first, second in found.comparisons.items.tolist()]
