@@ -16,7 +16,7 @@ from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
 from engine.ingest.fitting import sample_size
-from engine.ingest.indexing import DELETED, label_notes
+from engine.ingest.indexing import label_notes
 from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.updating import changed_record
 from engine.ingest.walk import SourceFile, readable, walk
@@ -65,10 +65,8 @@ def index(
     matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    if not options.include_deleted:
-        left_out = deleted_before(keyed, known, collection.deleted_pictures())
-        keyed = {key: file for key, file in keyed.items() if key not in left_out}
-        walked.skipped[DELETED] += len(left_out)
+    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.deleted_pictures())
+    keyed = {key: file for key, file in keyed.items() if key not in left_out}
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
         report = _send(collection, keyed, known, annotations, progress, committed)
@@ -79,6 +77,7 @@ def index(
         failures=(*report.failures, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
+        deleted=tuple(sorted(left_out)),
         gone=matched.gone,
         moved=moved_items(matched.gone, content, keyed),
         notes=(*notes, *label_notes(annotations, keyed)),

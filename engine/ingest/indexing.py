@@ -33,9 +33,6 @@ _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 _Result = tuple[str, Extracted | Failure]
 """A key, and what was read of its file."""
 
-DELETED = "deleted from the collection earlier"
-"""The kind of files that are left out because their items were deleted."""
-
 
 @dataclass
 class _Outcome:
@@ -83,7 +80,6 @@ def index_files(
         place_texts(catalog, progress)
     with catalog.read() as tx:
         content = {key: stored.content_hash for key, stored in tx.items.known().items()} if plan.gone else {}
-    found.skipped[DELETED] += plan.left_out + len(outcome.deleted)
     return ImportReport(
         added=len(outcome.added),
         updated=len(outcome.updated),
@@ -91,6 +87,7 @@ def index_files(
         failures=(*outcome.failures.values(), *annotations.unused(plan.files), *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
+        deleted=(*plan.left_out, *sorted(outcome.deleted)),
         gone=plan.gone,
         moved=moved_items(plan.gone, content, plan.files),
         notes=(*notes, *label_notes(annotations, plan.files)),

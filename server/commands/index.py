@@ -143,7 +143,7 @@ def _stop(committed: int, server: str | None) -> NoReturn:
 
 def _summarize(report: "ImportReport", name: str) -> None:
     files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
-    if files or report.gone:
+    if files or report.deleted or report.gone:
         show_report(report, name)
         return
     from features.formats import KNOWN
