@@ -298,7 +298,7 @@ def test_what_was_deleted_stays_deleted_until_it_is_asked_for(collection, pictur
     (pictures / "red/1.png").write_bytes(encode(draw("red", 99)))
     report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.unchanged) == (1, 15)
-    assert report.deleted == ("pictures/red/0.png", "pictures/red/1.png")
+    assert report.deleted == ("pictures/red/0.png", "pictures/red/2.png")
     assert collection.index([pictures / "red/0.png"], IndexOptions(workers=1)).added == 1
     assert collection.index([pictures], IndexOptions(workers=1, include_deleted=True)).added == 1
     assert collection.count() == 18
