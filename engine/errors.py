@@ -3,6 +3,10 @@
 Pictures that cannot be read are ``features.errors.ImageError``; everything else a user can cause is here.
 """
 
+from collections.abc import Iterable
+
+_SHOWN = 3
+
 
 class CrossviewError(Exception):
     """Base of every error that a user can cause and mend."""
@@ -38,3 +42,10 @@ class StorageError(CrossviewError, OSError):
 
 class InputWarning(UserWarning):
     """A file that was read although it is not as documented; the message states how."""
+
+
+def few(names: Iterable[str], separator: str = ", ") -> str:
+    """Return the first names for a message, and how many more there are."""
+    listed = list(names)
+    more = [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
+    return separator.join([*listed[:_SHOWN], *more])

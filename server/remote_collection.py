@@ -333,8 +333,8 @@ class RemoteCollection:
         message.collection = self.resource
         return to_suggestions(self.connection.call(self.connection.searches.SuggestLabels, message))
 
-    def same(self, request: SameRequest) -> list[Verdict]:
-        """Whether the two of each pair are the same."""
+    def same(self, request: SameRequest) -> list[Verdict | Failure]:
+        """Whether the two of each pair are the same, or why one was left out."""
         message = from_same_request(request)
         message.collection = self.resource
         return to_verdicts(self.connection.call(self.connection.searches.Same, message))
