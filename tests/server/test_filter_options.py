@@ -65,7 +65,7 @@ def test_keys_and_filters_choose_what_passes_both(where: list[str]) -> None:
         (("--filter-label", "dgo"), "no item has the label 'dgo' (similar: dog)"),
         (("--filter-label", "cat", "--filter-label", "dgo"), "no item has the label 'dgo'"),
         (("--filter-without", "Dogs"), "no item has the label 'Dogs' (similar: dog)"),
-        (("--filter-attribute", "yaer=2021"), "no item has the attribute 'yaer' (similar: year)"),
+        (("--filter-attribute", "yeear=2021"), "no item has the attribute 'yeear' (similar: year)"),
         (("--filter-attribute", 'year="2021"'), 'no item has the attribute year="2021"'),
         (("--filter-prefix", "cats/"), "no key begins with 'cats/'"),
     ],

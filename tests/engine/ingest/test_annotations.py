@@ -207,7 +207,7 @@ def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, 
         assert labels(collection)["pictures/red/1.png"] == ("indexed",)
 
 
-@pytest.mark.parametrize(("column", "meant"), [("lable", "label"), ("Captoin", "caption"), ("yaers", "years")])
+@pytest.mark.parametrize(("column", "meant"), [("labl", "label"), ("Captions", "caption"), ("yeears", "years")])
 def test_a_misspelt_column_makes_no_attribute_unless_it_is_wanted(collection, pictures, tmp_path, column, meant):
     """Nothing is written; the message names what was probably meant, and how to go on."""
     collection.update_items([ItemUpdate("pictures/red/0.png", attributes={"years": 9})])
