@@ -22,7 +22,8 @@ $(READY): pyproject.toml requirements/user.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "crossview needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
 	@# Debian keeps what venv needs in a package of its own.
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S apt-get update -q && $$S apt-get install -yq python3-venv; }
-	$(PYTHON) -m venv .venv
+	@# An environment keeps the Python that it was made with; make clean removes it.
+	$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	$(PIP) --no-deps --require-hashes -r requirements/user.txt
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@

@@ -109,19 +109,25 @@ class Collection(SameOrDifferent, ImportantChanges):
         return import_items(self._writable, items, self._pictures, workers)
 
     def annotate(
-        self, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+        self,
+        path: Path | str,
+        cell: str = "label",
+        replace_labels: bool = False,
+        notion: str = "",
+        new_attributes: bool = False,
     ) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
         Items go by key, path below the root, or full path. What the file does not name stays, an empty cell clears;
         with ``replace_labels``, items that it gives no label lose theirs. Without a first line that names the columns,
-        the second ``cell`` is a "label" or a "caption". ``notion``: what labels are in. A line of no item fails.
+        the second ``cell`` is a "label" or a "caption". ``notion``: what labels are in. A line of no item fails. With
+        ``new_attributes``, a column that no item has as an attribute may be named like one, or like label or caption.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion)
+        return annotate(self, path, cell, replace_labels, notion, new_attributes)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

@@ -1,7 +1,7 @@
 """Comparisons of items by key: which people found similar, or nearer to each other than others."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError, NotFoundError
+from engine.errors import InvalidInputError, NotFoundError, few
 from engine.learners.comparisons import KINDS, AnyComparisons, Comparisons, MixedComparisons
 from features.vectors import MAX_VALUE
 
@@ -183,18 +183,45 @@ class ItemComparisons:
     def __len__(self) -> int:
         return sum(len(one.comparisons) for one in self.sets)
 
-    def check(self, known: Collection[str]) -> None:
-        """Raise NotFoundError for a key that is not among the known, InvalidInputError for what makes no sense.
+    def of_known(self, known: Collection[str]) -> tuple["ItemComparisons", str]:
+        """Return those that name known keys only, and a sentence on the others, "" where there are none.
+
+        Raises NotFoundError where none is left.
+        """
+        kept = [one._only(known) for one in self.sets]
+        sets = [one for one in kept if one is not None]
+        if not sets:
+            raise NotFoundError(f"{self._where(0)}: there is no item {next(self._unknown(known))!r}")
+        found = replace(sets[0], others=tuple(sets[1:]))
+        unknown = dict.fromkeys(key for one in self.sets for key in one._unknown(known))
+        return found, left_out(self.kind, len(self) - len(found), len(self), unknown)
+
+    def _unknown(self, known: Collection[str]) -> Iterator[str]:
+        """Yield the keys of this set that are not among the known, in the order of its comparisons."""
+        used = dict.fromkeys(self.comparisons.items.ravel().tolist())
+        return (self.keys[item] for item in used if self.keys[item] not in known)
+
+    def _only(self, known: Collection[str]) -> Self | None:
+        """Return those of this set that name known keys only; None where there are none."""
+        there = np.array([key in known for key in self.keys], bool)
+        kept = there[self.comparisons.items].all(axis=1)
+        if kept.all():
+            return replace(self, others=())
+        if not kept.any():
+            return None
+        columns = {name: getattr(self.comparisons, name) for name in (*_COLUMNS, "notions")}
+        chosen = {name: values if values is None else values[kept] for name, values in columns.items()}
+        comparisons = Comparisons(self.comparisons.items[kept], **chosen)
+        return replace(self, comparisons=comparisons, lines=None if self.lines is None else self.lines[kept], others=())
+
+    def check(self) -> None:
+        """Raise InvalidInputError for what makes no sense.
 
         Triplets and quadruplets may contradict each other, because people do. A pair may not be both similar and
         dissimilar.
         """
         for one in self.others:
-            one.check(known)
-        unknown = np.array([key not in known for key in self.keys], bool)
-        if (row := _first(unknown[self.comparisons.items].any(axis=1))) is not None:
-            key = next(self.keys[item] for item in self.comparisons.items[row] if unknown[item])
-            raise NotFoundError(f"{self._where(row)}: there is no item {key!r}")
+            one.check()
         for name in ("weights", "margins"):
             values = getattr(self.comparisons, name)
             if values is not None and (row := _first(~(np.abs(values) < MAX_VALUE))) is not None:
@@ -272,6 +299,11 @@ class ItemComparisons:
         comparisons = Comparisons(state["items"].astype(np.int64), **columns)
         others = tuple(cls.from_state(one) for one in state.get("others", ()))
         return cls(tuple(state["keys"]), comparisons, others=others)
+
+
+def left_out(kind: str, count: int, total: int, keys: Iterable[str]) -> str:
+    """Return a sentence on comparisons that were left out because no item has some of the keys; "" for none."""
+    return f"{count} of {total} {kind} left out: there is no item {few(map(repr, keys))}" if count else ""
 
 
 def _first(chosen: Any) -> int | None:

@@ -3,6 +3,10 @@
 Pictures that cannot be read are ``features.errors.ImageError``; everything else a user can cause is here.
 """
 
+from collections.abc import Iterable
+
+_SHOWN = 3
+
 
 class CrossviewError(Exception):
     """Base of every error that a user can cause and mend."""
@@ -34,3 +38,14 @@ class CancelledError(CrossviewError, RuntimeError):
 
 class StorageError(CrossviewError, OSError):
     """The home cannot be read or written: disk full, read-only, damaged. Nothing acknowledged was lost."""
+
+
+class InputWarning(UserWarning):
+    """A file that was read although it is not as documented; the message states how."""
+
+
+def few(names: Iterable[str], separator: str = ", ") -> str:
+    """Return the first names for a message, and how many more there are."""
+    listed = list(names)
+    more = [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
+    return separator.join([*listed[:_SHOWN], *more])

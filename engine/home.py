@@ -70,7 +70,7 @@ class Home:
         """
         from engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
 
-        self._check_exists(name)
+        self.check_exists(name)
         target = Path(path).expanduser().absolute()
         if target.exists():
             raise AlreadyExistsError(f"{target} exists already: choose another name, or remove it first")
@@ -117,7 +117,7 @@ class Home:
         ``pictures`` is where the pictures of queries and imports are read. What processes that were killed left in the
         home is removed.
         """
-        self._check_exists(name)
+        self.check_exists(name)
         remove_leftovers(self.path, f"{_NEW}*", f"{_DELETED}*")
         from engine.collection import Collection  # listing collections needs no catalog
 
@@ -128,7 +128,7 @@ class Home:
 
         Raises NotFoundError, BusyError while others write it for long, StorageError.
         """
-        self._check_exists(name)
+        self.check_exists(name)
         gone = self.path / f"{_DELETED}{uuid.uuid4().hex}"
         with at_work(self.path):
             with CollectionFolder(self.path / name).writing(), file_errors():
@@ -171,11 +171,13 @@ class Home:
             raise
         sync_folder(self.path)
 
-    def _check_exists(self, name: str) -> None:
+    def check_exists(self, name: str) -> None:
+        """Raise NotFoundError where no collection has the name; the message names the remedy."""
         names = self.names()
         if name not in names:
             known = f"there are: {', '.join(names)}" if names else self.emptiness()
-            raise NotFoundError(f"no collection {name!r}; {known}")
+            remedy = f"; create the collection with: crossview create {name}" if _NAME.fullmatch(name) else ""
+            raise NotFoundError(f"no collection {name!r}; {known}{remedy}")
 
     def emptiness(self) -> str:
         """Return a sentence on a home without collections: whether there is a folder at all."""

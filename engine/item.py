@@ -135,6 +135,8 @@ class IndexOptions:
     """Draws the sample that views are fitted on."""
     label_notion: str = ""
     """The notion of similarity that ``labels`` are in; "": none, they are the items' own."""
+    new_attributes: bool = False
+    """Whether columns of the files may be attributes that no item has, although their names are like known ones."""
 
 
 DEFAULT_INDEXING = IndexOptions()
@@ -159,6 +161,8 @@ class ImportReport:
     seconds: float = 0.0
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Files that were left out because of what they are, by kind, such as "PDF" or "hidden"."""
+    deleted: tuple[str, ...] = ()
+    """Keys of files that were left out because their items were deleted; ``include_deleted`` takes them in."""
     gone: tuple[str, ...] = ()
     """Keys of items whose files are no longer below the folders that were searched; the items stay."""
     moved: Mapping[str, str] = field(default_factory=dict)

@@ -117,8 +117,8 @@ class AsyncCollection:
         message.collection = self._resource
         return to_suggestions(await self._client.call(self._client.searches, "SuggestLabels", message))
 
-    async def same(self, request: SameRequest) -> list[Verdict]:
-        """Whether the two of each pair are the same."""
+    async def same(self, request: SameRequest) -> list[Verdict | Failure]:
+        """Whether the two of each pair are the same, or why one was left out."""
         message = from_same_request(request)
         message.collection = self._resource
         return to_verdicts(await self._client.call(self._client.searches, "Same", message))

@@ -37,4 +37,5 @@ def merged(reports: Sequence[ImportReport]) -> ImportReport:
         unchanged=sum(report.unchanged for report in reports),
         failures=tuple(failure for report in reports for failure in report.failures),
         seconds=sum(report.seconds for report in reports),
+        notes=tuple(dict.fromkeys(note for report in reports for note in report.notes)),
     )

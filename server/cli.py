@@ -30,6 +30,7 @@ from server.commands import (
     serve,
     suggest,
 )
+from server.commands.command import Command
 from server.commands.common import debug, reported
 from server.commands.option_groups import expanded
 
@@ -100,7 +101,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "learners": learners.learners,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(reported(expanded(command)))
+    app.command(name, cls=Command)(reported(expanded(command)))
 
 
 def main() -> None:

@@ -150,6 +150,13 @@ class CollectionService(ItemWrites):
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)))
 
+    def ListAttributes(
+        self, request: pb.ListAttributesRequest, context: grpc.ServicerContext
+    ) -> pb.ListAttributesResponse:
+        """The names of the attributes that any item has."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return pb.ListAttributesResponse(names=collection.attribute_names())
+
     def GetThumbnail(self, request: pb.GetThumbnailRequest, context: grpc.ServicerContext) -> pb.Thumbnail:
         """The small picture of an item."""
         name, key = parse_item(request.name)

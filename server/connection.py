@@ -19,7 +19,16 @@ _READS = {
     "crossview.v1.QuestionService": ("NextQuestion", "ListAnswers"),
     "crossview.v1.CollectionService": (
         *("GetCollection", "ListCollections", "CheckCollection", "ListDeletedItems"),
-        *("GetItem", "ListItems", "CountItems", "GetThumbnail", "EmbedItems", "GetSpace", "ListSpaces"),
+        *(
+            "GetItem",
+            "ListItems",
+            "CountItems",
+            "ListAttributes",
+            "GetThumbnail",
+            "EmbedItems",
+            "GetSpace",
+            "ListSpaces",
+        ),
     ),
 }
 """Methods that change nothing: repeated where the server was gone, or refused them."""

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from engine.errors import InvalidInputError
+from engine.item import Failure
 from engine.query import (
     EVERY_ITEM,
     Embedding,
@@ -167,14 +168,23 @@ def from_same_request(request: SameRequest) -> search_pb2.SameRequest:
     return to_message(search_pb2.SameRequest, request, pairs=pairs)
 
 
-def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict]:
-    """Whether pairs are the same."""
-    return [to_value(Verdict, one) for one in message.results]
+def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict | Failure]:
+    """Whether pairs are the same, or why one was left out."""
+    return [
+        to_value(Failure, one.left_out) if one.HasField("left_out") else to_value(Verdict, one)
+        for one in message.results
+    ]
 
 
-def from_verdicts(verdicts: Iterable[Verdict]) -> search_pb2.SameResponse:
+def from_verdicts(verdicts: Iterable[Verdict | Failure]) -> search_pb2.SameResponse:
     """The message of whether pairs are the same."""
-    return search_pb2.SameResponse(results=[to_message(search_pb2.Verdict, one) for one in verdicts])
+    return search_pb2.SameResponse(results=map(_from_verdict, verdicts))
+
+
+def _from_verdict(one: Verdict | Failure) -> search_pb2.Verdict:
+    if isinstance(one, Failure):
+        return search_pb2.Verdict(left_out=to_message(types_pb2.Failure, one))
+    return to_message(search_pb2.Verdict, one)
 
 
 def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:

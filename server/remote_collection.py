@@ -146,12 +146,17 @@ class RemoteCollection:
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def annotate(
-        self, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+        self,
+        path: Path | str,
+        cell: str = "label",
+        replace_labels: bool = False,
+        notion: str = "",
+        new_attributes: bool = False,
     ) -> ImportReport:
         """Annotates items from a file of this machine; see ``Collection.annotate``."""
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion)
+        return annotate(self, path, cell, replace_labels, notion, new_attributes)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
@@ -233,6 +238,11 @@ class RemoteCollection:
         """How many items pass the filter."""
         request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
         return self.connection.call(self._stub.CountItems, request).items
+
+    def attribute_names(self) -> tuple[str, ...]:
+        """The names of the attributes that any item has."""
+        request = pb.ListAttributesRequest(parent=self.resource)
+        return tuple(self.connection.call(self._stub.ListAttributes, request).names)
 
     def item(self, key: str) -> Item:
         """One item."""
@@ -323,8 +333,8 @@ class RemoteCollection:
         message.collection = self.resource
         return to_suggestions(self.connection.call(self.connection.searches.SuggestLabels, message))
 
-    def same(self, request: SameRequest) -> list[Verdict]:
-        """Whether the two of each pair are the same."""
+    def same(self, request: SameRequest) -> list[Verdict | Failure]:
+        """Whether the two of each pair are the same, or why one was left out."""
         message = from_same_request(request)
         message.collection = self.resource
         return to_verdicts(self.connection.call(self.connection.searches.Same, message))

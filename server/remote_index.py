@@ -12,11 +12,11 @@ from engine.catalog.extractors import inputs_of
 from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
 from engine.info import ViewInfo
-from engine.ingest.annotations import Annotations
+from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.extraction import content_hash, read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
 from engine.ingest.fitting import sample_size
-from engine.ingest.indexing import DELETED, label_notes
+from engine.ingest.indexing import label_notes
 from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.updating import changed_record
 from engine.ingest.walk import SourceFile, readable, walk
@@ -38,6 +38,7 @@ class _Collection(Protocol):
     """A collection on a server."""
 
     def items(self, *, after: str, limit: int) -> list[Item]: ...
+    def attribute_names(self) -> tuple[str, ...]: ...
     def deleted_pictures(self) -> list[DeletedPicture]: ...
     def views(self) -> tuple[ViewInfo, ...]: ...
     def fit_views(self, images: Iterable[Picture], views: Sequence[str] | None = None, seed: int = 0) -> object: ...
@@ -52,6 +53,7 @@ def index(
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
+    notes = checked_columns(collection, annotations.files, options.new_attributes)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
     aliases = _aliases(known)
@@ -63,10 +65,8 @@ def index(
     matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    if not options.include_deleted:
-        left_out = deleted_before(keyed, known, collection.deleted_pictures())
-        keyed = {key: file for key, file in keyed.items() if key not in left_out}
-        walked.skipped[DELETED] += len(left_out)
+    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.deleted_pictures())
+    keyed = {key: file for key, file in keyed.items() if key not in left_out}
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
         report = _send(collection, keyed, known, annotations, progress, committed)
@@ -77,9 +77,10 @@ def index(
         failures=(*report.failures, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
+        deleted=tuple(sorted(left_out)),
         gone=matched.gone,
         moved=moved_items(matched.gone, content, keyed),
-        notes=label_notes(annotations, keyed),
+        notes=(*notes, *label_notes(annotations, keyed)),
     )
 
 

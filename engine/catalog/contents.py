@@ -98,6 +98,11 @@ class Contents:
         with self._read() as tx:
             return tx.items.count(check_filter(filter))
 
+    def attribute_names(self) -> tuple[str, ...]:
+        """Return the names of the attributes that any item has, sorted."""
+        with self._read() as tx:
+            return tuple(tx.items.attribute_names())
+
     def item(self, key: str) -> Item:
         """Return one item; NotFoundError if there is none of that key."""
         with self._read() as tx:

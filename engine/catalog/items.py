@@ -167,6 +167,12 @@ class Items:
         query = sa.select(labels.c.label, sa.func.count().label("total")).group_by(labels.c.label)
         return {row.label: row.total for row in self._connection.execute(query.order_by(labels.c.label))}
 
+    def attribute_names(self) -> list[str]:
+        """Return the names of the attributes that any item has, sorted."""
+        each = _each_attribute()
+        names = sa.select(each.c.key).distinct().select_from(items).join(each, sa.true()).where(_live)
+        return sorted(self._connection.scalars(names))
+
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
         return self._of_rows(list(self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)))
@@ -291,6 +297,12 @@ def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
     return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
 
 
+def _each_attribute() -> "sa.TableValuedAlias":
+    """Return the attributes of an item as a table; NaN, which earlier versions let in, would stop the statement."""
+    readable = sa.case((sa.func.json_valid(_attributes_as_text) == 1, _attributes_as_text), else_="{}")
+    return sa.func.json_each(readable).table_valued("key", "type", "value").alias()
+
+
 def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
     """Return the condition that an item has a top-level attribute which equals a JSON scalar and has its type.
 
@@ -299,9 +311,7 @@ def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
     Raises TypeError for a value that is no string, number, boolean or None.
     """
     # Not by a JSON path: no quoting lets every name through, and SQLite compares it with the name as JSON escapes it.
-    # NaN, which earlier versions let in, is no JSON and would stop the statement.
-    readable = sa.case((sa.func.json_valid(_attributes_as_text) == 1, _attributes_as_text), else_="{}")
-    each = sa.func.json_each(readable).table_valued("key", "type", "value").alias()
+    each = _each_attribute()
     match value:
         case None:
             equal = [each.c.type == "null"]

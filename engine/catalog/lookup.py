@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from posixpath import normpath
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, normal
@@ -36,13 +37,17 @@ def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
     # Not by the roots of the catalog: items that a server's client sent have none there.
     tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
-    below = {f"{top}/{name}": name for top in tops for name in names}
+    plain = {name: normpath(name) for name in names}  # ./big/6.jpg is big/6.jpg
+    below = [(key, name) for name, path in plain.items() for key in (path, *(f"{top}/{path}" for top in tops))]
+    full = [(normal(path), name) for name, path in plain.items() if path.startswith("/")]
+    known = tx.items.ids_of({key for key, _ in below})
+    read = tx.items.with_sources({path for path, _ in full}) if full else {}
     found: dict[str, list[str]] = {}
-    for key in tx.items.ids_of(below):
-        found.setdefault(below[key], []).append(key)
-    full = {normal(name): name for name in names if name.startswith("/")}
-    for path, keys in (tx.items.with_sources(full) if full else {}).items():
-        found.setdefault(full[path], []).extend(keys)
+    for key, name in below:
+        if key in known:
+            found.setdefault(name, []).append(key)
+    for path, name in full:
+        found.setdefault(name, []).extend(read.get(path, ()))
     return found
 
 

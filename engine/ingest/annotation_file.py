@@ -2,14 +2,17 @@
 
 import json
 import math
+import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.catalog.checks import check_label, check_text, normal
 from engine.errors import InvalidInputError
+from engine.ingest.label_cell import labels_of
+from engine.ingest.near_names import NEAR, near_names
 from engine.ingest.table import Table
 from engine.item import Failure, ItemUpdate
 
@@ -19,8 +22,16 @@ FOLDER = "folder"
 _NAMES = ("path", "key", "file", "filename", "image")
 """Headers of the column that names the item."""
 _LABELS, _TEXTS = ("label", "labels"), ("caption", "text")
-_RESERVED = ("label", "caption")
+_OBJECTS = ("attributes", "notion_labels")
+"""Columns of JSON objects: attributes by name, and lists of labels by notion."""
+_RESERVED = ("label", "caption", *_OBJECTS)
 """Columns that are no attributes."""
+LISTING = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
+"""The columns in which ``crossview list --csv`` writes items."""
+_UNREAD = ("source", "views")
+"""Columns of a listing that no annotation can change."""
+_MISSPELT = ("path", "key", *_LABELS, *_TEXTS, *_OBJECTS)
+"""Names of columns that other names may be meant for."""
 _LIKE_LABELS = ("class", "classes", "category", "categories", "tag", "tags")
 """Headers that probably mean labels, although they would be read as attributes."""
 
@@ -34,8 +45,8 @@ class Annotation:
 
     labels: tuple[str, ...] | None = None
     text: str | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes to set, by name; the others stay."""
+    attributes: Mapping[str, Any] | None = None
+    """Attributes to set, by name; the others stay, but {} clears all."""
     removed_attributes: tuple[str, ...] = ()
     line: int = 0
     """The first line about the item; 0 where there is no file."""
@@ -43,21 +54,21 @@ class Annotation:
     """Labels by notion; the others stay."""
 
     def __bool__(self) -> bool:
-        given = self.attributes or self.removed_attributes or self.notion_labels
-        return self.labels is not None or self.text is not None or bool(given)
+        given = self.removed_attributes or self.notion_labels
+        return any(one is not None for one in (self.labels, self.text, self.attributes)) or bool(given)
 
     def in_notion(self, notion: str) -> "Annotation":
         """Return it with its labels as those of a notion; "" for none."""
         if not notion or self.labels is None:
             return self
-        return replace(self, labels=None, notion_labels={notion: self.labels})
+        return replace(self, labels=None, notion_labels={**self.notion_labels, notion: self.labels})
 
     def update(self, key: str, labels_given: bool = True) -> ItemUpdate:
         """Return the change of an item that the annotation means."""
         return ItemUpdate(
             key=key,
             labels=self.labels,
-            attributes=self.attributes or None,
+            attributes=self.attributes,
             removed_attributes=self.removed_attributes,
             text=self.text,
             labels_given=labels_given,
@@ -69,14 +80,19 @@ def joined(annotations: Sequence[Annotation]) -> Annotation:
     """Return one annotation of several of the same item."""
     labels = [one.labels for one in annotations if one.labels is not None]
     texts = [one.text for one in annotations if one.text is not None]
-    attributes = {name: value for one in annotations for name, value in one.attributes.items()}
+    given = [one.attributes for one in annotations if one.attributes is not None]
+    attributes = {name: value for one in given for name, value in one.items()}
+    by_notion: dict[str, tuple[str, ...]] = {}
+    for notion, found in (pair for one in annotations for pair in one.notion_labels.items()):
+        by_notion[notion] = tuple(dict.fromkeys((*by_notion.get(notion, ()), *found)))
     removed = dict.fromkeys(name for one in annotations for name in one.removed_attributes)
     return Annotation(
         labels=tuple(dict.fromkeys(label for group in labels for label in group)) if labels else None,
         text="\n".join(filter(None, texts)) if texts else None,
-        attributes=attributes,
+        attributes=attributes if given else None,
         removed_attributes=tuple(name for name in removed if name not in attributes),
         line=min((one.line for one in annotations if one.line), default=0),
+        notion_labels=by_notion,
     )
 
 
@@ -84,8 +100,9 @@ class AnnotationFile:
     """Annotations of items by key, by path below a root, or by absolute path, in any Unicode form.
 
     A CSV file whose first line names its columns: ``path`` or ``key``, then ``label`` (which may repeat), ``caption``,
-    and further ones, which are attributes, their values JSON where they are, else text. Several lines of one item are
-    taken together; an item with nothing but empty cells in a column loses what it has there.
+    and further ones, which are attributes, their values JSON where they are, else text. A cell may hold several labels
+    (``engine.ingest.label_cell``). Several lines of one item are taken together; an item with nothing but empty cells
+    in a column loses what it has there. A file with the columns of ``LISTING`` gives back what was listed.
 
     Without such a line each line is ``path,label[,label...]``, or ``path,caption`` where ``cell`` is "caption", whose
     commas need no quotes.
@@ -97,13 +114,24 @@ class AnnotationFile:
         self.path = Path(path)
         self._cell = cell
         self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r})" if cell == "label" else "")
-        lines = list(self._table)
+        lines = list(self._table.exactly())
+        listing = bool(lines) and {*LISTING} <= {cell.strip() for cell in lines[0][1]}
+        if not listing:  # whose cells are as they were written, with the spaces of a text
+            lines = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
         header = self._header(*lines[0]) if lines else None
-        columns = header or ["path", cell]
+        self._columns = header or ["path", cell]
+        self._unread = _UNREAD if listing else ()
         cells_of: dict[str, list[tuple[int, _Cells]]] = defaultdict(list)
         for number, cells in lines[header is not None :]:
-            cells_of[normal(cells[0])].append((number, self._named_cells(columns, number, cells)))
-        self._annotations = {name: self._annotation(found) for name, found in cells_of.items()}
+            cells_of[normal(cells[0])].append((number, self._named_cells(number, cells)))
+        annotations = {name: self._annotation(found) for name, found in cells_of.items()}
+        notions = {notion: () for one in annotations.values() for notion in one.notion_labels}
+        self._annotations = {
+            name: replace(one, notion_labels={**notions, **one.notion_labels}) for name, one in annotations.items()
+        }
+        self._names: dict[str, list[str]] = defaultdict(list)
+        for name in self._annotations:
+            self._names[_plain(name)].append(name)
 
     def __len__(self) -> int:
         return len(self._annotations)
@@ -114,17 +142,36 @@ class AnnotationFile:
 
     def of(self, names: Sequence[str]) -> Annotation | None:
         """Return the annotation of an item that goes by these names, those of several names joined; None for none."""
-        forms = dict.fromkeys(map(normal, names))
-        found = [self._annotations[name] for name in forms if name in self._annotations]
+        forms = dict.fromkeys(map(_plain, names))
+        found = [self._annotations[name] for form in forms for name in self._names.get(form, ())]
         return joined(found) if found else None
 
-    def unused(self, names: Collection[str]) -> list[Failure]:
-        """Return the entries that name none of the items, by the normal forms of their names."""
+    def unused(self, names: Iterable[str]) -> list[Failure]:
+        """Return the entries that name none of the items, which go by these names."""
+        forms = set(map(_plain, names))
         return [
             Failure(name, f"{self.path}, line {one.line}: no such picture below the paths given, so it was not used")
             for name, one in self._annotations.items()
-            if name not in names
+            if _plain(name) not in forms
         ]
+
+    def attribute_columns(self) -> list[str]:
+        """Return the names of the columns that are attributes."""
+        return [name for name in self._columns[1:] if name not in (*_RESERVED, *self._unread)]
+
+    def check_columns(self, known: Collection[str], new_attributes: bool = False) -> tuple[str, ...]:
+        """Return a note where columns are attributes that are not ``known``: no item has them yet.
+
+        Raises InvalidInputError for one that is probably misspelt, unless ``new_attributes`` are what is wanted.
+        """
+        new = [name for name in self.attribute_columns() if name not in known]
+        for name in new:
+            if not new_attributes and (near := near_names(name, (*_MISSPELT, *known), NEAR)):
+                raise InvalidInputError(
+                    f"{self.path} has a column {name!r}, which is no attribute of any item. If {near[0]!r} is meant, "
+                    "rename the column; if it is a new attribute, give --new-attributes"
+                )
+        return (f"new attributes: {', '.join(new)}",) if new else ()
 
     def _header(self, number: int, cells: Sequence[str]) -> list[str] | None:
         """Return the names of the columns, if the first line gives them; label and caption under these names."""
@@ -140,10 +187,10 @@ class AnnotationFile:
             self._fail(number, f"the columns are {cells[0]} and {cells[1]}: name the second one {self._cell}")
         return names
 
-    def _named_cells(self, columns: Sequence[str], number: int, cells: list[str]) -> _Cells:
+    def _named_cells(self, number: int, cells: list[str]) -> _Cells:
         """Return the cells of a line but the first; those behind the last column belong to it."""
-        last, count = columns[-1], len(columns)
-        if len(cells) < 2 or not cells[0] or (len(cells) > count and last not in _RESERVED):
+        columns, last, count = self._columns, self._columns[-1], len(self._columns)
+        if len(cells) < 2 or not cells[0] or (len(cells) > count and last not in ("label", "caption")):
             raise self._table.unexpected(number, ",".join(columns), cells)
         if last == "caption" and len(cells) > count:
             cells = [*cells[: count - 1], ", ".join(cells[count - 1 :])]
@@ -158,16 +205,33 @@ class AnnotationFile:
             for name, text in cells:
                 values[name] += [(number, text)] if text else []
         first = lines[0][0]
-        attributes = {name: found for name, found in values.items() if name not in _RESERVED}
-        labels = [self._checked(number, check_label, text) for number, text in values.get("label", ())]
+        columns = {name: values[name] for name in self.attribute_columns() if name in values}
+        attributes = self._object(values.get("attributes", ()))
+        attributes |= {name: self._value(name, found) for name, found in columns.items() if found}
+        labels = [
+            self._checked(number, check_label, one)
+            for number, text in values.get("label", ())
+            for one in labels_of(text)
+        ]
         caption = "\n".join(text for _, text in values.get("caption", ()))
         return Annotation(
             labels=tuple(dict.fromkeys(labels)) if "label" in values else None,
             text=self._checked(first, check_text, caption) if "caption" in values else None,
-            attributes={name: self._value(name, found) for name, found in attributes.items() if found},
-            removed_attributes=tuple(name for name, found in attributes.items() if not found),
+            attributes=attributes if attributes or "attributes" in values else None,
+            removed_attributes=tuple(name for name, found in columns.items() if not found and name not in attributes),
             line=first,
+            notion_labels=self._object(values.get("notion_labels", ())),
         )
+
+    def _object(self, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
+        """Return the entries of JSON objects."""
+        entries: dict[str, Any] = {}
+        for number, text in cells:
+            value = _json(text)
+            if not isinstance(value, dict):
+                self._fail(number, f"expected a JSON object but found {text!r}: write it as crossview list --csv does")
+            entries |= value
+        return entries
 
     def _checked(self, number: int, check: Callable[[str], str], text: str) -> str:
         try:
@@ -181,14 +245,24 @@ class AnnotationFile:
         for number, other in others:
             if other != text:
                 self._fail(number, f"{name} is {other!r} here and {text!r} in line {first}: leave one of them out")
-        try:
-            value = json.loads(text, parse_constant=_refuse)
-        except ValueError:
-            return text
-        return text if value in (math.inf, -math.inf) else value
+        return _json(text)
 
     def _fail(self, line: int, reason: str) -> NoReturn:
         raise self._table.error(line, reason)
+
+
+def _json(text: str) -> Any:
+    """Return the JSON value of a text; the text itself where it has none."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        return text
+    return text if value in (math.inf, -math.inf) else value
+
+
+def _plain(name: str) -> str:
+    """Return a name as it is without detours, such as big/6.jpg for ./big/6.jpg, in normal form."""
+    return normal(posixpath.normpath(name))
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,6 +1,6 @@
 """Annotations: labels, captions and attributes for the files of an indexing run, or for items already indexed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -43,6 +43,11 @@ class Annotations:
         self.captions = None if captions is None else AnnotationFile(captions, "caption")
 
     @property
+    def files(self) -> tuple[AnnotationFile, ...]:
+        """The files that are given."""
+        return tuple(filter(None, (self.labels, self.captions)))
+
+    @property
     def have_labels(self) -> bool:
         """Whether labels are given at all."""
         return self.by_folder or self.labels is not None
@@ -58,7 +63,7 @@ class Annotations:
 
     def _of(self, file: SourceFile, key: str) -> Annotation:
         names = (*names_of(file), *([key] if key else []))
-        sources = (source.of(names) for source in (self.labels, self.captions) if source)
+        sources = (source.of(names) for source in self.files)
         annotation = joined([one for one in sources if one])
         if self.by_folder and (folder := readable(Path(file.path.parent.name))):
             return replace(annotation, labels=tuple(dict.fromkeys((*(annotation.labels or ()), folder))))
@@ -68,9 +73,9 @@ class Annotations:
 
     def unused(self, keyed: Mapping[str, SourceFile]) -> list[Failure]:
         """Return the entries of the files that name none of the pictures; InvalidInputError where none names any."""
-        names = {normal(name) for key, file in keyed.items() for name in (key, *names_of(file))}
+        names = {name for key, file in keyed.items() for name in (key, *names_of(file))}
         failures: list[Failure] = []
-        for source in filter(None, (self.labels, self.captions)):
+        for source in self.files:
             unused = source.unused(names)
             if unused and keyed and len(unused) == len(source):
                 key, file = next(iter(keyed.items()))
@@ -88,7 +93,14 @@ def names_of(file: SourceFile) -> tuple[str, str]:
     return file.relative, readable(file.path)
 
 
-class Annotatable(Protocol):
+class Attributed(Protocol):
+    """A collection, or a transaction's items."""
+
+    def attribute_names(self) -> Sequence[str]:
+        """The names of the attributes that any item has."""
+
+
+class Annotatable(Attributed, Protocol):
     """A collection, here or on a server."""
 
     def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
@@ -99,12 +111,18 @@ class Annotatable(Protocol):
 
 
 def annotate(
-    collection: Annotatable, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+    collection: Annotatable,
+    path: Path | str,
+    cell: str = "label",
+    replace_labels: bool = False,
+    notion: str = "",
+    new_attributes: bool = False,
 ) -> ImportReport:
     """Give the items of a collection the annotations of a CSV file; see ``Collection.annotate``."""
     if notion:
         check_notion(notion)
     file = AnnotationFile(path, cell)
+    notes = checked_columns(collection, [file], new_attributes)
     updates = [one.in_notion(notion).update(name) for name, one in file.items()]
     if replace_labels:
         none = Annotation(labels=()).in_notion(notion)
@@ -113,7 +131,14 @@ def annotate(
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
         raise InvalidInputError(f"{path} names no item; it begins with {first.key!r}: {first.reason}")
-    return replace(report, failures=tuple(_with_line(one, file) for one in report.failures))
+    return replace(report, failures=tuple(_with_line(one, file) for one in report.failures), notes=notes)
+
+
+def checked_columns(collection: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:
+    """Return notes on the attributes that files are the first to give; errors as ``AnnotationFile.check_columns``."""
+    files = [file for file in files if file.attribute_columns()]
+    known = collection.attribute_names() if files else ()
+    return tuple(note for file in files for note in file.check_columns(known, new_attributes))
 
 
 def _with_line(failure: Failure, file: AnnotationFile) -> Failure:

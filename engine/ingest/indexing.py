@@ -15,7 +15,7 @@ from engine.catalog.item_writer import NewRecord
 from engine.catalog.items import Stored
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import put_records, until_views_stay
-from engine.ingest.annotations import Annotations
+from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
 from engine.ingest.file_keys import moved_items
 from engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
@@ -32,9 +32,6 @@ _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 
 _Result = tuple[str, Extracted | Failure]
 """A key, and what was read of its file."""
-
-DELETED = "deleted from the collection earlier"
-"""The kind of files that are left out because their items were deleted."""
 
 
 @dataclass
@@ -63,6 +60,8 @@ def index_files(
     """Index the pictures under ``paths``; see ``Collection.index``."""
     began = time.monotonic()
     found = walk(paths)
+    with catalog.read() as tx:
+        notes = checked_columns(tx.items, annotations.files, options.new_attributes)
     with interruptible() as committed:
         outcome = _Outcome(committed)
 
@@ -81,7 +80,6 @@ def index_files(
         place_texts(catalog, progress)
     with catalog.read() as tx:
         content = {key: stored.content_hash for key, stored in tx.items.known().items()} if plan.gone else {}
-    found.skipped[DELETED] += plan.left_out + len(outcome.deleted)
     return ImportReport(
         added=len(outcome.added),
         updated=len(outcome.updated),
@@ -89,9 +87,10 @@ def index_files(
         failures=(*outcome.failures.values(), *annotations.unused(plan.files), *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
+        deleted=(*plan.left_out, *sorted(outcome.deleted)),
         gone=plan.gone,
         moved=moved_items(plan.gone, content, plan.files),
-        notes=label_notes(annotations, plan.files),
+        notes=(*notes, *label_notes(annotations, plan.files)),
     )
 
 

@@ -23,8 +23,8 @@ class Plan:
     """Every file by the key of its item."""
     gone: tuple[str, ...]
     """Keys of items whose files are no longer there."""
-    left_out: int
-    """Files that are not indexed again because their items were deleted."""
+    left_out: tuple[str, ...]
+    """Keys of files that are not indexed again because their items were deleted."""
     known: Mapping[str, Stored]
     """The items of the collection, by key."""
     views: tuple[ViewRecord, ...]
@@ -49,7 +49,7 @@ def make_plan(catalog: Catalog, found: Walk, annotations: Annotations, include_d
         plan = Plan(
             files={key: file for key, file in files.items() if key not in left_out},
             gone=matched.gone,
-            left_out=len(left_out),
+            left_out=tuple(sorted(left_out)),
             known=known,
             views=tx.views.all(),
             sequence=tx.sequence(),

@@ -1,16 +1,26 @@
 """Tables: CSV files that people write, read line by line, with errors that name the file and the line."""
 
 import csv
+import io
+import re
+import warnings
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.errors import InvalidInputError
+from engine.errors import InputWarning, InvalidInputError
+
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
+"""What no text of a spreadsheet holds, but most other files do."""
 
 
 class Table:
-    """A CSV file in UTF-8, with or without a byte order mark.
+    """A CSV file in UTF-8, with or without a byte order mark, or as spreadsheets save it in many countries.
 
-    For messages, ``content`` is what it should hold, in the plural, and ``hint`` what else the user may have meant.
+    These separate cells by semicolons or tabs and write Windows-1252 or UTF-16; an InputWarning states what was taken
+    for granted. For messages, ``content`` is what the file should hold, in the plural, and ``hint`` what else the user
+    may have meant.
     """
 
     def __init__(self, path: Path | str, content: str, hint: str = "") -> None:
@@ -21,17 +31,50 @@ class Table:
 
         Raises InvalidInputError for a file that cannot be read.
         """
+        for line, cells in self.exactly():
+            yield line, [cell.strip() for cell in cells]
+
+    def exactly(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield as iteration does, with the spaces around the cells."""
         try:
-            with self.path.open(newline="", encoding="utf-8-sig") as file:
-                reader = csv.reader(file)
-                for line in reader:
-                    cells = [cell.strip() for cell in line]
-                    if any(cells):
-                        yield reader.line_num, cells
+            text = self._text()
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter(text))
+            for cells in reader:
+                if any(map(str.strip, cells)):
+                    yield reader.line_num, cells
         except UnicodeDecodeError as error:
             raise self._unreadable("it is not UTF-8 text; save it as CSV in UTF-8") from error
         except (OSError, csv.Error) as error:
             raise self._unreadable(getattr(error, "strerror", None) or str(error)) from error
+
+    def _text(self) -> str:
+        data = self.path.read_bytes()
+        if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            return data.decode("utf-16")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("cp1252")
+            if _CONTROLS.search(text):
+                raise
+            self._note("is not UTF-8 text, so it is read as Windows-1252")
+            return text
+
+    def _delimiter(self, text: str) -> str:
+        """Return what separates the cells of the first line that is not blank, a comma where both could be meant."""
+        for delimiter, name in _OTHER_DELIMITERS.items():
+            if self._width(text, ",") == 1 < self._width(text, delimiter):
+                self._note(f"is read as cells that {name} separate")
+                return delimiter
+        return ","
+
+    def _width(self, text: str, delimiter: str) -> int:
+        """Return how many cells the first line that is not blank has."""
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return next((len(cells) for cells in lines if any(map(str.strip, cells))), 0)
+
+    def _note(self, what: str) -> None:
+        warnings.warn(f"{self.path} {what}", InputWarning, stacklevel=2)
 
     def _unreadable(self, reason: str) -> InvalidInputError:
         return InvalidInputError(f"{self.content} cannot be read from {self.path}: {reason}{self.hint}")

@@ -66,11 +66,13 @@ def distances(tx: Transaction, space: Space, view: str, target: Target, pairs: I
 def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparisons) -> ItemPairs:
     """Return the pairs that somebody stated, those in the notion of the target where they are in notions.
 
-    Raises NotFoundError for an unknown item, InvalidInputError for comparisons that are no plain pairs, or all of one
-    kind, NotReadyError where none has the views.
+    Those of unknown items are left out, and named in ``what`` the pairs are. Raises NotFoundError where all are,
+    InvalidInputError for comparisons that are no plain pairs, or all of one kind, NotReadyError where none has the
+    views.
     """
     known = tx.items.ids_of(given.keys)
-    given.check(known)
+    given.check()
+    given, unknown = given.of_known(known)
     comparisons = given.comparisons
     if comparisons.similar is None:
         raise InvalidInputError(
@@ -78,7 +80,7 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
         )
     if comparisons.weights is not None:
         raise InvalidInputError("every pair counts the same here: leave the column weight out")
-    items = np.array([known[key] for key in given.keys], np.int64)[comparisons.items]
+    items = np.array([known.get(key, 0) for key in given.keys], np.int64)[comparisons.items]
     chosen, notion = _having(tx, view, target, items), ""
     if given.notions:
         if target.name not in given.notions:
@@ -90,7 +92,9 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
     if not chosen.any():
         raise NotReadyError(f"none of the {len(given)} pairs is of items with {_views(view, target)}: index them first")
     lacking = len(given) - int(chosen.sum())
-    what = f"stated pairs{notion}" + (f" ({lacking} of {len(given)} are not of it, or lack a row)" if lacking else "")
+    notes = [f"{lacking} of {len(given)} are not of it, or lack a row"] if lacking else []
+    notes += [unknown] if unknown else []
+    what = f"stated pairs{notion}" + (f" ({'; '.join(notes)})" if notes else "")
     return check_kinds(ItemPairs(items, comparisons.similar, what).take(chosen))
 
 

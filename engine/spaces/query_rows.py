@@ -1,8 +1,8 @@
 """Feature rows of queries: extracted from pictures or texts, given as vectors, or stored of items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from engine.catalog.joined import JoinedView
 from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError
+from engine.errors import CrossviewError, InvalidInputError, NotFoundError
 from engine.learners.cancellation import checkpoint
 from engine.query import Query
 from engine.spaces.loaded import LoadedSpaces
@@ -144,15 +144,28 @@ def _stored(
         for number, key in by_key.items():
             if key not in ids or ids[key] not in rows:
                 with _naming(number, queries):
-                    _refuse(tx, view, item_id(tx, key), key)  # an unknown key is the likelier mistake
+                    raise _why_none(tx, view, key)
     return {number: (ids[key], rows[ids[key]]) for number, key in by_key.items()}
 
 
-def _refuse(tx: Transaction, view: JoinedView, item: int, key: str) -> NoReturn:
-    """Raise the error for an item that lacks a view."""
+def without_row(version: Version, view_name: str, keys: Collection[str]) -> dict[str, CrossviewError]:
+    """Return, by key, why there is no row of a view: no item has the key, or it lacks the view."""
+    view = version.joined_view(view_name)
+    with version.read() as tx:
+        ids = tx.items.ids_of(keys)
+        having = set(view.rows(tx, set(ids.values())).ids.tolist())
+        return {key: _why_none(tx, view, key) for key in keys if ids.get(key) not in having}
+
+
+def _why_none(tx: Transaction, view: JoinedView, key: str) -> CrossviewError:
+    """Return the error for a key of no item, which is the likelier mistake, or of one that lacks a view."""
+    try:
+        item = item_id(tx, key)
+    except NotFoundError as error:
+        return error
     having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
     lacking = [part.name for part in view.parts if part.name not in having]
-    raise InvalidInputError(
+    return InvalidInputError(
         f"item {key!r} has no row of view {lacking[0]!r}; it has rows of: {', '.join(having) or 'no view'}"
     )
 

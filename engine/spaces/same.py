@@ -6,26 +6,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.errors import InvalidInputError
+from engine.item import Failure
 from engine.query import Query, SameRequest, Verdict
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.pair_distances import pair_distances
-from engine.spaces.query_rows import query_rows
+from engine.spaces.query_rows import query_rows, without_row
 from engine.spaces.search import target_of
 from engine.spaces.space import Space
 from engine.spaces.version import Version
 
 
-def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict]:
-    """Return whether the two of each pair are the same; errors as in ``search.answer``."""
+def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict | Failure]:
+    """Return whether the two of each pair are the same, or which key is of no item with the view.
+
+    Errors as in ``search.answer``.
+    """
     space.check_revisions(version.views)
     queries = [query for pair in request.pairs for query in pair]
-    verdicts: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict | Failure] = _left_out(version, request.pairs)
     for (first, second), numbers in _by_views(request.pairs).items():
         target = target_of(space, second, request.target)
         if target.view != second:
             raise InvalidInputError(f"target {str(target)!r} is of view {target.view!r}, not of {second!r}")
         space.targets_for(first, [str(target)])  # a space that answers within a view refuses two views here
         threshold = version.threshold(space, first, str(target))
+        numbers = [number for number in numbers if number not in verdicts]
+        if not numbers:
+            continue
         asking = query_rows(version, loaded, first, queries, [2 * number for number in numbers]).rows
         found = query_rows(version, loaded, second, queries, [2 * number + 1 for number in numbers]).rows
         places = np.repeat(np.arange(len(numbers))[:, None], 2, axis=1)
@@ -39,6 +46,21 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
                 probability=threshold.probability(distance),
             )
     return [verdicts[number] for number in range(len(request.pairs))]
+
+
+def _left_out(version: Version, pairs: Sequence[tuple[Query, Query]]) -> dict[int, Verdict | Failure]:
+    """Return, by the position of a pair, which of its keys is of no item, or of one that lacks the view."""
+    numbers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, pair in enumerate(pairs):
+        for query in pair:
+            if query.key is not None:
+                numbers[query.view][query.key].append(number)
+    return {
+        number: Failure(key, str(error))
+        for view, of_keys in numbers.items()
+        for key, error in without_row(version, view, of_keys).items()
+        for number in of_keys[key]
+    }
 
 
 def _by_views(pairs: Sequence[tuple[Query, Query]]) -> dict[tuple[str, str], list[int]]:

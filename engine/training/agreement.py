@@ -27,7 +27,8 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     """Measure spaces by comparisons of items, as described by their rows of a view; see ``Collection.evaluate``."""
     began = time.monotonic()
     known = tx.items.ids_of(given.keys)
-    given.check(known)
+    given.check()
+    given, unknown = given.of_known(known)
     for space in spaces:
         space.targets_for(view)
         space.check_revisions(tx.views.all())
@@ -53,7 +54,7 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     return Evaluation(
         rows=rows(view, measured),
         queries=0,
-        protocol="; ".join([*protocols, _INDEPENDENT, *map(overlap_sentence, overlaps)]),
+        protocol="; ".join(filter(None, [*protocols, unknown, _INDEPENDENT, *map(overlap_sentence, overlaps)])),
         codebook=codebooks(tx, {view}, set(keys), "compared items"),
         seconds=time.monotonic() - began,
         differences=differences(view, measured),

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.contents import Contents
 from engine.info import Threshold
+from engine.item import Failure
 from engine.progress import Progress
 from engine.query import CalibrationRequest, SameRequest, Verdict
 
@@ -38,8 +39,10 @@ class SameOrDifferent(Contents):
             put_threshold(tx, space, threshold, pairs)
         return threshold
 
-    def same(self, request: SameRequest) -> list[Verdict]:
+    def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two of each pair are the same, by the threshold of the generation that answers.
+
+        In the place of a pair that names no item, or one without the view, is a Failure with its key and the reason.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
         """

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from engine.catalog.catalog import Transaction
-from engine.comparisons import ItemComparisons
+from engine.comparisons import ItemComparisons, left_out
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import ConstraintCounts
 from engine.learners.capabilities import main_position
@@ -21,15 +21,35 @@ from engine.training.examples import Examples
 from engine.training.taxonomy import check_leaves
 
 
-def check_pairs(pairs: Sequence[Pair], known: Collection[str]) -> None:
-    """Raise NotFoundError for a pair with a key that is not among the known, InvalidInputError for one of one item."""
+def of_items(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """Return a recipe with the pairs and constraints whose items exist, and a sentence on those that are left out.
+
+    Raises NotFoundError where all are left out, InvalidInputError for those that make no sense.
+    """
+    keys = [key for pair in recipe.pairs for key in (pair.first, pair.second)]
+    pairs, without = _known_pairs(recipe.pairs, tx.items.ids_of(keys))
+    constraints, notes = recipe.constraints, [without]
+    if constraints is not None:
+        constraints.check()
+        constraints, without = constraints.of_known(tx.items.ids_of(constraints.keys))
+        notes.append(without)
+    return replace(recipe, pairs=pairs, constraints=constraints), tuple(filter(None, notes))
+
+
+def _known_pairs(pairs: Sequence[Pair], known: Collection[str]) -> tuple[tuple[Pair, ...], str]:
+    """Return the pairs of known keys, and a sentence on the others."""
     for number, pair in enumerate(pairs, 1):
-        where = f"pairs, line {pair.line}" if pair.line else f"pair {number}"
-        for key in (pair.first, pair.second):
-            if key not in known:
-                raise NotFoundError(f"{where}: there is no item {key!r}")
         if pair.first == pair.second:
-            raise InvalidInputError(f"{where}: {pair.first!r} is paired with itself")
+            raise InvalidInputError(f"{_where(number, pair)}: {pair.first!r} is paired with itself")
+    kept = tuple(pair for pair in pairs if pair.first in known and pair.second in known)
+    unknown = list(dict.fromkeys(key for one in pairs for key in (one.first, one.second) if key not in known))
+    if pairs and not kept:
+        raise NotFoundError(f"{_where(1, pairs[0])}: there is no item {unknown[0]!r}")
+    return kept, left_out("pairs", len(pairs) - len(kept), len(pairs), unknown)
+
+
+def _where(number: int, pair: Pair) -> str:
+    return f"pairs, line {pair.line}" if pair.line else f"pair {number}"
 
 
 def check_notions(pipeline: Chain, given: ItemComparisons) -> None:

@@ -11,13 +11,14 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_seed
 from engine.catalog.description import RAW
 from engine.catalog.joined import joined_view
-from engine.errors import InvalidInputError, NotReadyError
+from engine.errors import InvalidInputError, NotReadyError, few
 from engine.learners.chain import Chain
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import MOST_DIMENSIONS
 from engine.progress import Progress
 from engine.recipe import Recipe
 from engine.spaces.parts import Part, parts_of
+from engine.spaces.pipeline import labels_of
 from engine.spaces.space import Space
 from engine.spaces.training_keys import packed_keys
 from engine.training.default_learner import with_learner
@@ -25,7 +26,7 @@ from engine.training.examples import Examples, examples, split
 from engine.training.grids import check_dimensions
 from engine.training.groups import groups_of
 from engine.training.learning import learn, score_scales
-from engine.training.supervision import check_notions, check_pairs, count_constraints, with_answers, with_supervision
+from engine.training.supervision import check_notions, count_constraints, of_items, with_answers, with_supervision
 from engine.training.taxonomy import check_taxonomy
 from engine.training.tuning import assemble, check_tried, tune
 
@@ -48,7 +49,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     """
     check_seed(recipe.seed)
     check_taxonomy(recipe)
-    recipe = with_learner(tx, with_answers(tx, recipe))
+    recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
     pipeline = _checked_pipeline(tx, recipe, parts)  # mistakes are reported before any row is read
@@ -73,7 +74,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         taxonomy=recipe.taxonomy,
         constraint_counts=count_constraints(recipe.constraints, given, found.take(held_out)),
         rerank=recipe.rerank,
-        notes=_notes(pipeline, given),
+        notes=(*left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
     )
     check_dimensions(recipe, pipeline, given)
     return partial(_fit, space, recipe, parts, given, progress)
@@ -100,9 +101,7 @@ def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[
     pipeline = assemble(recipe, parts)
     check_tried(recipe, parts)
     _check_rerank(recipe, pipeline)
-    check_pairs(recipe.pairs, tx.items.ids_of([key for pair in recipe.pairs for key in (pair.first, pair.second)]))
     if recipe.constraints is not None:
-        recipe.constraints.check(tx.items.ids_of(recipe.constraints.keys))
         check_notions(pipeline, recipe.constraints)
     return pipeline
 
@@ -118,6 +117,17 @@ def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
         "(index --labels, or label --from), or name similar items by --pairs"
     )
     return (note,)
+
+
+def _unordered(pipeline: Chain, training: Examples) -> tuple[str, ...]:
+    """Return a sentence on classes of training items that orderings of other classes leave out."""
+    ordered = {str(name) for step in pipeline.steps for name in getattr(step, "orderings", None) or ()}
+    names, counts = np.unique(training.classes(), return_counts=True)
+    classes = names[counts > 1].tolist()
+    lacking = [" and ".join(labels_of(name)) for name in classes if name not in ordered]
+    if not ordered or not lacking:
+        return ()
+    return (f"{len(lacking)} of {len(classes)} classes have no order, so nothing is learned from them: {few(lacking)}",)
 
 
 def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:

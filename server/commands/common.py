@@ -5,7 +5,9 @@ import functools
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
@@ -50,7 +52,8 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
     def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         remember_where(kwargs)
         try:
-            return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
+            with _notes_printed():
+                return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
@@ -65,6 +68,17 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
             fail(completed(describe(error)))
 
     return run
+
+
+@contextmanager
+def _notes_printed() -> Iterator[None]:
+    """Prints on stderr, once each, how files were read that are not as documented."""
+    from engine.errors import InputWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", InputWarning)
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"note: {message}", err=True)
+        yield
 
 
 def utf8(value: _Value) -> _Value:
@@ -115,10 +129,14 @@ def choices(pairs: list[str] | None, option: str) -> dict[str, tuple[Any, ...]]:
 
 
 def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
+    keys: set[str] = set()
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"{option} takes key=value, not {pair!r}")
+        if key in keys:
+            raise typer.BadParameter(f"{option} {key} is given twice, but has one value: give it once")
+        keys.add(key)
         yield key, value
 
 

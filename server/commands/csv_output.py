@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")]
+from engine.ingest.label_cell import label_cell
 
-SEPARATOR = ";"
-"""Separates the values of a cell that holds several, such as labels."""
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")]
 
 
 def check_format(as_json: bool, as_csv: bool) -> None:
@@ -21,14 +20,25 @@ def check_format(as_json: bool, as_csv: bool) -> None:
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints rows as they arrive; lists are joined by semicolons, mappings are JSON, and None is an empty cell."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    """Prints rows as they arrive; lists are cells of labels, mappings are JSON, and None is an empty cell."""
+    writer = csv.writer(_Lines())
     writer.writerow(columns)
     for row in rows:
         writer.writerow([_cell(value) for value in row])
 
 
+class _Lines:
+    """Standard output, on which rows end in a line feed.
+
+    A writer that is told to end rows so puts no quotes around a carriage return, at which readers end a row.
+    """
+
+    def write(self, row: str) -> None:
+        """Write a row, which ends in a carriage return and a line feed."""
+        sys.stdout.write(row.removesuffix("\r\n") + "\n")
+
+
 def _cell(value: Any) -> Any:
     if isinstance(value, Mapping):
         return json.dumps(dict(value), ensure_ascii=False) if value else ""
-    return SEPARATOR.join(value) if isinstance(value, tuple | list) else value
+    return label_cell(value) if isinstance(value, tuple | list) else value

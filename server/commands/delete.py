@@ -7,9 +7,13 @@ import typer
 
 from server.commands.common import NameArgument, confirm
 from server.commands.connection import HERE, ConnectionOptions
+from server.commands.filters import FilterOptions, check_names
 
 if TYPE_CHECKING:
+    from engine.query import Filter
     from server.backend import CollectionBackend
+
+_PAGE = 1_000
 
 
 @dataclass(frozen=True)
@@ -21,19 +25,23 @@ class PartOptions:
     generation: Annotated[int | None, typer.Option(min=1, help="With --space: only this generation.")] = None
     view: Annotated[str | None, typer.Option(metavar="VIEW", help="Delete this view, not the collection.")] = None
 
-    def check(self, keys: list[str] | None) -> None:
-        """Refuses several deletions at once, a generation of no space, and items without --items, or the reverse."""
+    def check(self, items: bool) -> None:
+        """Refuses several deletions at once, a generation of no space, and items without --items or the reverse."""
         if self.items + (self.space is not None) + (self.view is not None) > 1:
             raise typer.BadParameter("--items, --space and --view exclude each other: delete one after the other")
         if self.generation is not None and self.space is None:
             raise typer.BadParameter("--generation is one of a space: give --space as well")
-        if self.space is None and self.view is None and self.items != bool(keys):
-            raise typer.BadParameter("to delete items: delete NAME --items KEY...; to delete a collection: delete NAME")
+        if self.items != items:
+            raise typer.BadParameter(
+                "to delete items: delete NAME --items KEY..., or --items with --filter-label, --filter-without, "
+                "--filter-prefix or --filter-attribute; to delete a collection: delete NAME"
+            )
 
 
 def delete(
     name: NameArgument,
     part: PartOptions,
+    chosen: FilterOptions,
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: the items.")] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection, a space or a view.")
@@ -42,9 +50,10 @@ def delete(
 ) -> None:
     """Delete a collection, or some of its items, a space or a view.
 
-    Items are deleted by: crossview delete NAME --items KEY...
+    Items are deleted by: crossview delete NAME --items KEY..., or by filters: those that fulfil every condition.
     """
-    part.check(keys)
+    part.check(bool(keys) or chosen.given())
+    condition = chosen.filter(tuple(keys or ()))
     if part == PartOptions():
         with connection.backend() as backend:
             if not yes and name in backend.names():
@@ -57,10 +66,22 @@ def delete(
             _delete_space(collection, part.space, part.generation, yes)
         elif part.view is not None:
             _delete_view(collection, part.view, yes)
+        elif chosen.given():
+            check_names(collection, condition)
+            typer.echo(f"deleted {_delete_items(collection, condition)} items")
         elif keys:
             deleted = collection.delete_items(keys)
             missing = len(set(keys)) - deleted
             typer.echo(f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else ""))
+
+
+def _delete_items(collection: "CollectionBackend", condition: "Filter") -> int:
+    """Deletes the items that pass a filter, page by page, and returns how many."""
+    deleted, after = 0, ""
+    while items := collection.items(condition, after=after, limit=_PAGE):
+        after = items[-1].key
+        deleted += collection.delete_items([item.key for item in items])
+    return deleted
 
 
 def _confirm_deletion(what: str) -> None:

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.filters import FilterOptions, check_names
 from server.commands.hints import hint
 
 if TYPE_CHECKING:
@@ -21,29 +22,20 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 100
 LABELS_SHOWN = 12
 NODES_SHOWN = 12
-COLUMNS = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
-"""Of the CSV."""
 _PAGE = 1_000
 
 
 @dataclass(frozen=True)
-class ItemSelection:
-    """Which items are listed."""
+class PageOptions:
+    """Which of the items are listed."""
 
-    prefix: Annotated[str, typer.Option(help="Items whose keys begin with this.")] = ""
-    label: Annotated[list[str] | None, typer.Option(help="Items with this label; repeat for any of several.")] = None
     after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Items to list (default: 100; with --csv all).")] = None
 
-    def filter(self) -> "Filter":
-        """Returns the condition on items."""
-        from engine.query import Filter
-
-        return Filter(labels=tuple(self.label or ()), key_prefix=self.prefix)
-
 
 def list_(
-    selection: ItemSelection,
+    chosen: FilterOptions,
+    page: PageOptions,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -54,12 +46,13 @@ def list_(
     if name is None:
         _list_collections(connection, as_json, as_csv)
         return
-    condition = selection.filter()
+    condition = chosen.filter()
     with connection.collection(name) as collection:
+        check_names(collection, condition)
         if as_csv:
-            print_csv(COLUMNS, _lines(collection, selection))
+            _print_csv(collection, condition, page)
             return
-        items = collection.items(condition, after=selection.after, limit=selection.limit or DEFAULT_LIMIT)
+        items = collection.items(condition, after=page.after, limit=page.limit or DEFAULT_LIMIT)
         total = collection.count(condition)
     if as_json:
         print_json(items)
@@ -82,12 +75,20 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
         typer.echo("\n".join(names) if names else f"no collections; create one with: {hint('create', 'NAME')}")
 
 
-def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:
-    """Yields the selected items in order of key, fetched page by page; all of them where there is no limit."""
-    condition, after, left = selection.filter(), selection.after, selection.limit or sys.maxsize
-    while left and (page := collection.items(condition, after=after, limit=min(left, _PAGE))):
-        yield from (tuple(getattr(item, name) for name in COLUMNS) for item in page)
-        after, left = page[-1].key, left - len(page)
+def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> None:
+    """Prints the chosen items in order of key; all of them where there is no limit."""
+    from engine.ingest.annotation_file import LISTING
+
+    items = _every_item(collection, condition, page)
+    print_csv(LISTING, (tuple(getattr(item, name) for name in LISTING) for item in items))
+
+
+def _every_item(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> "Iterator[Item]":
+    """Yields items, fetched page by page."""
+    after, left = page.after, page.limit or sys.maxsize
+    while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE))):
+        yield from items
+        after, left = items[-1].key, left - len(items)
 
 
 def _print_items(items: "list[Item]", total: int) -> None:
@@ -102,14 +103,18 @@ def _print_items(items: "list[Item]", total: int) -> None:
 
 def show_(
     name: NameArgument,
-    item: Annotated[str | None, typer.Option(metavar="KEY", help="Describe this item instead.")] = None,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Describe this item instead.")] = None,
+    item: Annotated[str | None, typer.Option(metavar="KEY", help="The same as KEY, also for keys like --x.")] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Describe a collection, or one of its items."""
+    """Describe a collection, or one of its items: crossview show NAME KEY."""
+    if key is not None and item is not None:
+        raise typer.BadParameter("the item is named twice: give KEY or --item KEY")
+    wanted = item if key is None else key
     with connection.collection(name) as collection:
-        if item is not None:
-            chosen = collection.item(item)
+        if wanted is not None:
+            chosen = collection.item(wanted)
             print_json(chosen) if as_json else _show_item(chosen)
             return
         info, findings = collection.info(), collection.findings()

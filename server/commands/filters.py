@@ -1,26 +1,109 @@
-"""The option by which commands take conditions on attributes."""
+"""The options by which commands choose items, and a check that each of them means something."""
 
 import json
-from typing import Annotated, Any, NoReturn
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-AttributeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filter-attribute",
-        metavar="KEY=VALUE",
-        help="Hits with this attribute. VALUE is JSON, such as 1999, true or null, and else text; "
-        """the text 1999 is written KEY='"1999"'.""",
-    ),
-]
+if TYPE_CHECKING:
+    from engine.query import Filter
+    from server.backend import CollectionBackend
+
+_COMPARISON = re.compile(r"([^=<>!~]*)([<>!~]=?|==)(.*)", re.DOTALL)
+"""Another comparison than equality."""
 
 
-def attributes(pairs: list[str] | None) -> dict[str, Any]:
-    """The values of these options by key."""
+@dataclass(frozen=True)
+class FilterOptions:
+    """Conditions that an item must all fulfil."""
+
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter-label", "--label", metavar="LABEL", help="Items with this label; repeat for any of several."
+        ),
+    ] = None
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--filter-without", metavar="LABEL", help="Items without this label; repeat for none of several."),
+    ] = None
+    prefix: Annotated[
+        str, typer.Option("--filter-prefix", "--prefix", metavar="TEXT", help="Items whose keys begin with this text.")
+    ] = ""
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter-attribute",
+            metavar="KEY=VALUE",
+            help="Items with this attribute; repeat for several that must all be equal. VALUE is JSON, such as 1999, "
+            """true or null, and else text; the text 1999 is written KEY='"1999"'.""",
+        ),
+    ] = None
+
+    def given(self) -> bool:
+        """Whether there is any condition."""
+        return self != FilterOptions()
+
+    def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
+        """The filter of these options, among the keys if any; raises typer.BadParameter for what is no condition."""
+        from engine.query import Filter
+
+        return Filter(
+            labels=tuple(self.label or ()),
+            without_labels=tuple(self.without or ()),
+            keys=keys,
+            key_prefix=self.prefix,
+            attributes=_attributes(self.attribute),
+        )
+
+
+def check_names(collection: "CollectionBackend", chosen: "Filter") -> None:
+    """Raises NotFoundError for a condition of a filter that no item fulfils, with the names that are like it.
+
+    A filter of the engine may name what no item has yet. A person who types such a name has mistyped it.
+    """
+    from engine.errors import NotFoundError
+
+    if unmet := "; ".join(_unmet(collection, chosen)):
+        raise NotFoundError(f"{unmet} in collection {collection.name!r}")
+
+
+def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
+    from engine.query import Filter
+
+    for label in (*chosen.labels, *chosen.without_labels):
+        if not collection.count(Filter(labels=(label,))):
+            yield f"no item has the label {label!r}{_similar(label, collection.info().labels)}"
+    for name, value in chosen.attributes.items():
+        if not collection.count(Filter(attributes={name: value})):
+            known = collection.attribute_names()
+            what = f"{name}={json.dumps(value, ensure_ascii=False)}" if name in known else repr(name)
+            yield f"no item has the attribute {what}" + ("" if name in known else _similar(name, known))
+    if chosen.key_prefix and not collection.count(Filter(key_prefix=chosen.key_prefix)):
+        yield f"no key begins with {chosen.key_prefix!r}"
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    from engine.ingest.near_names import near_names
+
+    found = near_names(name, known)
+    return f" (similar: {', '.join(found)})" if found else ""
+
+
+def _attributes(pairs: list[str] | None) -> dict[str, Any]:
+    """The values of --filter-attribute by key."""
     values: dict[str, Any] = {}
     for pair in pairs or []:
         key, equals, text = pair.partition("=")
+        if compared := _COMPARISON.fullmatch(pair):
+            name, _, value = compared.groups()
+            raise typer.BadParameter(
+                f"--filter-attribute tests for equality, not {pair!r}: write {name}={value}. For a range, choose the "
+                "items in Python and search among them with Filter(keys=...)"
+            )
         if not equals:
             raise typer.BadParameter(f"--filter-attribute takes KEY=VALUE, not {pair!r}")
         if key in values:

@@ -3,7 +3,6 @@
 import json
 import random
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -11,7 +10,7 @@ import typer
 
 from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
 from server.commands.connection import HERE, ConnectionOptions
-from server.commands.label import AnnotationFiles, LabelNotionOption
+from server.commands.label import AnnotationFiles, LabelNotionOption, NewAttributesOption
 from server.commands.progress import progress_bar
 from server.commands.report import show_report
 
@@ -50,6 +49,7 @@ class PictureOptions:
         ),
     ] = False
     label_notion: LabelNotionOption = ""
+    new_attributes: NewAttributesOption = False
     include_deleted: Annotated[
         bool, typer.Option("--include-deleted", help="Index pictures whose items were deleted, too.")
     ] = False
@@ -92,17 +92,19 @@ def index(
     """
     _check(options, rows, paths)
     from engine.item import IndexOptions
+    from server.batches import merged
 
     try:
         bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
         with connection.collection(name) as collection, bar as progress:
             if rows.view is not None and rows.vectors is not None:
                 annotations = AnnotationFiles(
-                    options.labels, options.captions, options.label_notion
-                )  # checked before anything is written
+                    options.labels, options.captions, options.label_notion, options.new_attributes
+                )
+                annotations.check(collection)
                 report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
-                failures_of = [one.failures for one in (report, *annotations.write(collection))]
-                report = replace(report, failures=tuple(chain.from_iterable(failures_of)))
+                annotated = merged(annotations.write(collection))
+                report = replace(report, failures=(*report.failures, *annotated.failures), notes=annotated.notes)
             else:
                 report = collection.index(paths or [], IndexOptions(**vars(options)), progress=progress)
     except KeyboardInterrupt as interrupt:
@@ -141,7 +143,7 @@ def _stop(committed: int, server: str | None) -> NoReturn:
 
 def _summarize(report: "ImportReport", name: str) -> None:
     files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
-    if files or report.gone:
+    if files or report.deleted or report.gone:
         show_report(report, name)
         return
     from features.formats import KNOWN

@@ -18,30 +18,45 @@ LabelNotionOption = Annotated[
     str,
     typer.Option(metavar="NOTION", help="The labels are of this notion of similarity, such as color; the others stay."),
 ]
+NewAttributesOption = Annotated[
+    bool,
+    typer.Option(
+        "--new-attributes", help="Make attributes of columns whose names are like known ones, instead of refusing them."
+    ),
+]
 CLEARABLE = ("labels", "attributes", "text")
 
 
 class AnnotationFiles:
-    """Labels and captions, each from a CSV file or None. Raises InvalidInputError for an unusable file.
+    """Labels and captions, each from a CSV file or None. Raises InvalidInputError for an unusable file."""
 
-    All files are checked before anything is written.
-    """
-
-    def __init__(self, labels: Path | str | None, captions: Path | str | None, notion: str = "") -> None:
+    def __init__(
+        self, labels: Path | str | None, captions: Path | str | None, notion: str = "", new_attributes: bool = False
+    ) -> None:
         from engine.ingest.annotation_file import AnnotationFile
 
-        self._notion = notion
-        self._files = [(path, cell) for path, cell in ((labels, "label"), (captions, "caption")) if path is not None]
-        for path, cell in self._files:
-            AnnotationFile(path, cell)
+        self._notion, self._new_attributes = notion, new_attributes
+        given = ((labels, "label"), (captions, "caption"))
+        self._files = {cell: AnnotationFile(path, cell) for path, cell in given if path is not None}
+
+    def check(self, collection: "CollectionBackend") -> None:
+        """Raises InvalidInputError for a column that is probably misspelt: call it before anything is written."""
+        from engine.ingest.annotations import checked_columns
+
+        checked_columns(collection, self._files.values(), self._new_attributes)
 
     def write(self, collection: "CollectionBackend", replace_labels: bool = False) -> "list[ImportReport]":
         """Annotates a collection's items; returns a report for each file."""
+        self.check(collection)
         return [
             collection.annotate(
-                path, cell, replace_labels=replace_labels and cell == "label", notion=self._notion * (cell == "label")
+                file.path,
+                cell,
+                replace_labels=replace_labels and cell == "label",
+                notion=self._notion * (cell == "label"),
+                new_attributes=self._new_attributes,
             )
-            for path, cell in self._files
+            for cell, file in self._files.items()
         ]
 
 
@@ -56,14 +71,16 @@ def label(
         bool, typer.Option("--replace-labels", help="Clear the labels of items that --from gives none.")
     ] = False,
     label_notion: LabelNotionOption = "",
+    new_attributes: NewAttributesOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Set labels, captions and attributes of any items from a CSV file.
 
     The first line names the columns: path or key, label (it may repeat), caption; any other column is an attribute.
-    Without such a line, lines are path,label[,label...]. An item is named by its key, by its path below the folder that
-    was indexed, or by its full path. What the file does not name stays as it is; an empty cell clears.
+    Semicolons separate the labels of a cell; a label that contains one stands in double quotes. Without such a line,
+    lines are path,label[,label...]. An item is named by its key, by its path below the folder that was indexed, or by
+    its full path. What the file does not name stays as it is; an empty cell clears. What list --csv prints can be read.
     """
     if file is None and captions is None:
         raise typer.BadParameter("no annotations are given: use --from FILE.csv, or --captions FILE.csv")
@@ -71,7 +88,7 @@ def label(
         raise typer.BadParameter("--replace-labels needs --from FILE.csv")
     from server.batches import merged
 
-    files = AnnotationFiles(file, captions, label_notion)
+    files = AnnotationFiles(file, captions, label_notion, new_attributes)
     with connection.collection(name) as collection:
         report = merged(files.write(collection, replace_labels))
     if as_json:

@@ -38,7 +38,7 @@ def place(
 
     with connection.collection(name) as collection:
         given = answered(collection) if constraints is None else read_comparisons(constraints)
-        given.check(given.keys)
+        given.check()
         rows = places(given, dim, seed)
         collection.add_view(f"{view}=vectors:dim={dim}")
         report = collection.put_vectors(view, given.keys, rows)

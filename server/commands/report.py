@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from server.commands.command import again
 from server.commands.hints import completed, hint
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ SHOWN = 20
 
 
 def show_report(report: "ImportReport", name: str) -> None:
-    """Prints counts, what was left out and why, and how to delete items whose files are gone."""
+    """Prints counts, what was left out and why, and how to take in deleted items and delete those of files gone."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
     typer.echo(
@@ -27,6 +28,12 @@ def show_report(report: "ImportReport", name: str) -> None:
     for note in report.notes:
         typer.echo(completed(note))
     _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
+    if report.deleted:
+        typer.echo(
+            f"files whose items were deleted: {len(report.deleted)}; they stay out. "
+            f"Index them with: {again('--include-deleted')}"
+        )
+        _list(report.deleted)
     if report.gone:
         some = f"the first {SHOWN}" if len(report.gone) > SHOWN else "these items"
         delete = hint("delete", name, "--items", "--", *report.gone[:SHOWN])

@@ -1,6 +1,5 @@
 """The commands calibrate and same: whether two items are the same."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, print_json, print_result, show, table
+from server.commands.common import JsonOption, NameArgument, fail, print_json, print_result, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
@@ -16,6 +15,7 @@ from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
 
 if TYPE_CHECKING:
+    from engine.item import Failure
     from engine.query import Query, Verdict
     from server.backend import CollectionBackend
 
@@ -99,15 +99,26 @@ def same(
     check_format(as_json, as_csv)
     given = _pairs(inputs or [], pairs)
     with connection.collection(name) as collection:
-        verdicts = list(_verdicts(collection, place, given, pairs is None))
+        found = list(zip(given, _verdicts(collection, place, given, pairs is None), strict=True))
+    from engine.errors import few
+    from engine.item import Failure
+
+    kept = [(pair, one) for pair, one in found if not isinstance(one, Failure)]
+    left_out = [(pair, one) for pair, one in found if isinstance(one, Failure)]
+    if not kept and left_out:
+        fail(left_out[0][1].reason)
     if as_json:
-        print_json({"results": [_named(*one) for one in zip(given, verdicts, strict=True)]})
+        lacking = [{"a": pair[0], "b": pair[1], "reason": one.reason} for pair, one in left_out]
+        print_json({"results": [_named(*one) for one in kept], "left_out": lacking})
     elif as_csv:
-        print_csv(COLUMNS, (_cells(*one) for one in zip(given, verdicts, strict=True)))
+        print_csv(COLUMNS, (_cells(*one) for one in kept))
     elif pairs is None:
-        typer.echo(_sentence(verdicts[0]))
+        typer.echo(_sentence(kept[0][1]))
     else:
-        _print(given, verdicts)
+        _print(kept)
+    if left_out:
+        reasons = few(dict.fromkeys(one.reason for _, one in left_out), "; ")
+        typer.echo(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
 
 
 def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
@@ -117,10 +128,10 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
     if path is None:
         return [(inputs[0], inputs[1])]
     from engine.ingest.comparison_files import read_comparisons, read_pairs
+    from engine.ingest.table import Table
 
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        header = [cell.strip().lower() for cell in next(csv.reader(file), [])]
-    if "similar" not in header:
+    _, header = next(iter(Table(path, "pairs")), (0, [""]))
+    if "similar" not in map(str.lower, header):
         return [(one.first, one.second) for one in read_pairs(path)]
     found = read_comparisons(path)
     return [(found.keys[first], found.keys[second]) for first, second in found.comparisons.items.tolist()]
@@ -128,8 +139,8 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
 
 def _verdicts(
     collection: "CollectionBackend", place: PlaceOptions, given: _Names, pictures: bool
-) -> Iterator["Verdict"]:
-    """Yields whether the two of each pair are the same; an input that is no key may be a picture file."""
+) -> Iterator["Verdict | Failure"]:
+    """Yields whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
     from engine.query import Filter, Query, SameRequest
 
     second = _view_of(collection, place)
@@ -177,11 +188,11 @@ def _word(verdict: "Verdict") -> str:
     return "same" if verdict.same else "different"
 
 
-def _print(given: _Names, verdicts: "Sequence[Verdict]") -> None:
+def _print(found: "Sequence[tuple[tuple[str, str], Verdict]]") -> None:
     rows = table("a", "b", "", ">distance", ">threshold", ">probability")
-    for pair, verdict in zip(given, verdicts, strict=True):
+    for pair, verdict in found:
         numbers = f"{verdict.distance:.5g}", f"{verdict.threshold:.5g}", f"{verdict.probability:.3f}"
         rows.add_row(*pair, _word(verdict), *numbers)
     show(rows)
-    count = sum(verdict.same for verdict in verdicts)
-    typer.echo(f"{count} of {len(verdicts)} pairs are the same")
+    count = sum(verdict.same for _, verdict in found)
+    typer.echo(f"{count} of {len(found)} pairs are the same")

@@ -10,7 +10,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.filters import AttributeOption, attributes
+from server.commands.filters import FilterOptions, check_names
 from server.commands.query import QueryOptions
 from server.commands.scores import ScoreOptions, score_cells
 
@@ -42,12 +42,6 @@ class SearchOptions:
         Literal["target"] | None,
         typer.Option(help="One list for each target, also where they are metrics of one view, which are merged else."),
     ] = None
-    label: Annotated[list[str] | None, typer.Option("--filter-label", help="Hits with any of these labels.")] = None
-    without: Annotated[list[str] | None, typer.Option("--filter-without", help="Hits with none of these labels.")] = (
-        None
-    )
-    prefix: Annotated[str, typer.Option("--filter-prefix", help="Hits whose keys begin so.")] = ""
-    attribute: AttributeOption = None
     weight: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,23 +61,18 @@ class SearchOptions:
         str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
     ] = None
 
-    def request(self, query: QueryOptions, scores: ScoreOptions) -> "SearchRequest":
+    def request(self, query: QueryOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
         """The request of these options; raises typer.BadParameter for those that contradict each other."""
         if self.merge and self.group_by:
             raise typer.BadParameter("lists are either merged or grouped by target")
-        from engine.query import Filter, SearchRequest
+        from engine.query import SearchRequest
 
         return SearchRequest(
             query.queries(listing=bool(scores.sort_by)),
             targets=names(query.targets),
             k=self.k,
             space=query.space,
-            filter=Filter(
-                labels=tuple(self.label or ()),
-                without_labels=tuple(self.without or ()),
-                key_prefix=self.prefix,
-                attributes=attributes(self.attribute),
-            ),
+            filter=chosen.filter(),
             merge=True if self.merge else False if self.group_by else None,
             weights=self._weights(),
             **scores.fields(),
@@ -102,6 +91,7 @@ def search(
     name: NameArgument,
     query: QueryOptions,
     options: SearchOptions,
+    chosen: FilterOptions,
     scores: ScoreOptions,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -117,8 +107,9 @@ def search(
         from server.drawing.sheet import check_sheet
 
         check_sheet(options.sheet)
-    request = options.request(query, scores)
+    request = options.request(query, chosen, scores)
     with connection.collection(name) as collection:
+        check_names(collection, request.filter)
         results = collection.search(request)
         if options.sheet is not None:
             from server.drawing.results import strips

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.ingest.label_cell import label_cell
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
@@ -107,7 +108,9 @@ def _write(path: Path, inputs: Sequence[str], found: "Suggestions") -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(ACCEPTED)
-        writer.writerows((inputs[one.query], label.label) for one in found.results for label in one.labels)
+        writer.writerows(
+            (inputs[one.query], label_cell([label.label])) for one in found.results for label in one.labels
+        )
 
 
 def _lines(inputs: Sequence[str], found: "Suggestions") -> Iterator[tuple[Any, ...]]:

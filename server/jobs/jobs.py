@@ -7,7 +7,7 @@ from collections.abc import Callable
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
-from engine.errors import CancelledError, CrossviewError, NotFoundError
+from engine.errors import CancelledError, CrossviewError
 from engine.home import Home
 from features.picture_pool import PicturePool
 from server.errors import JobStoppedError
@@ -61,8 +61,7 @@ class Jobs:
         OverloadedError where too many jobs wait, JobStoppedError where the server stops, StorageError.
         """
         operation, name = new_operation(request), collection_of(request)
-        if name not in (names := self._home.names()):
-            raise NotFoundError(f"no collection {name!r}; there are: {', '.join(names) or 'none'}")
+        self._home.check_exists(name)
         with self._starting:
             if self._closing.is_set():
                 raise JobStoppedError("the server stops, and takes no more jobs")

@@ -81,8 +81,6 @@ def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        (given(["abx", "ab?"], lines=[3, 5]), NotFoundError, "constraints, line 3: there is no item 'x'"),
-        (given(["abc", "xbc"]), NotFoundError, "constraint 2: there is no item 'x'"),
         (given(["aab"]), InvalidInputError, "'a' is compared with itself"),
         (given(["aba"], lines=[9]), InvalidInputError, "line 9: 'a' is compared with itself"),
         (given(["abcc"]), InvalidInputError, "'c' is compared with itself"),
@@ -103,9 +101,9 @@ def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
     ],
 )
 def test_what_cannot_be_meant_is_told(said, error, words):
-    """Unknown items, items and pairs that are compared with themselves, contradictions, numbers that are none."""
+    """Items and pairs that are compared with themselves, contradictions, numbers that are none."""
     with pytest.raises(error, match=words):
-        said.check(KNOWN)
+        said.check()
 
 
 def test_people_may_disagree():
@@ -115,7 +113,7 @@ def test_people_may_disagree():
         given(["abc", "acb", "abc"], weights=[0.0, 1.0, 2.0], margins=[-1.0, 0.0, 1.0]),
         given(["abac", "acab"]),
     ):
-        said.check(KNOWN)
+        said.check()
         assert len(said.of(sorted(KNOWN))) == len(said)
 
 
@@ -178,9 +176,9 @@ def test_the_notion_of_each_line_is_read_stored_and_written_again(tmp_path):
 
 def test_a_pair_may_be_alike_in_one_notion_and_not_in_another():
     pairs = given(["ab", "ab"], similar=[True, False], notions=["head", "wing"])
-    pairs.check(KNOWN)
+    pairs.check()
     with pytest.raises(InvalidInputError, match="similar by constraint 1 and dissimilar by constraint 2"):
-        given(["ab", "ab"], similar=[True, False], notions=["head", "head"]).check(KNOWN)
+        given(["ab", "ab"], similar=[True, False], notions=["head", "head"]).check()
 
 
 @pytest.mark.parametrize("name", ["", "a:b", "a,b", "a=1", "by head", "x" * 41, "../up"])
@@ -205,5 +203,20 @@ def test_sets_of_several_kinds_are_stored_together() -> None:
     assert ItemComparisons.from_state(pairs.to_state()).others == ()
     found = both.of(["b", "c", "d", "e"])
     assert [one.items.tolist() for one in found.sets] == [[[0, 1]], [[1, 2, 3]]]
-    with pytest.raises(NotFoundError, match="no item 'e'"):
-        both.check({"a", "b", "c", "d"})
+    both.check()
+
+
+def test_those_of_unknown_items_are_left_out_and_counted() -> None:
+    """Of each set, with what they weigh and the lines they are from; a set of which nothing is left goes whole."""
+    first = given(["abx", "abc", "yzw", "cbv"], weights=[1.0, 2.0, 3.0, 4.0], lines=[2, 3, 4, 5])
+    both = replace(first, others=(given(["ab", "xb"], similar=[True, False]), given(["xyzw"])))
+    kept, sentence = both.of_known({"a", "b", "c"})
+    assert (
+        sentence == "5 of 7 pairs left out: there is no item ".replace("pairs", both.kind) + "'x', 'y', 'z', and 2 more"
+    )
+    assert [len(one.comparisons) for one in kept.sets] == [1, 1]
+    assert [[kept.keys[item] for item in row] for row in kept.comparisons.items.tolist()] == [["a", "b", "c"]]
+    assert (kept.comparisons.weights.tolist(), kept.lines.tolist()) == ([2.0], [3])
+    assert both.of_known({*"abcvwxyz"})[1] == ""
+    with pytest.raises(NotFoundError, match="constraints, line 2: there is no item 'a'"):
+        both.of_known(())

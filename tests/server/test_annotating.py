@@ -1,5 +1,6 @@
 """Labels, captions and attributes from the command line, here and through a server."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -81,9 +82,14 @@ def test_the_next_index_undoes_no_label_and_no_deletion(where, photos, tmp_path)
     before = labels(where)
     out = done("index", "pets", photos, "--labels", "folder", *where)
     assert out.startswith("0 added, 0 updated, 5 unchanged")
-    assert "1 deleted from the collection earlier" in out
     assert labels(where) == before
-    assert done("index", "pets", photos, "--include-deleted", *where).startswith("1 added")
+    assert "files whose items were deleted: 1; they stay out" in out
+    assert "  photos/red/1.png\n" in out
+    (remedy,) = [line.partition("Index them with: ")[2] for line in out.splitlines() if "--include-deleted" in line]
+    program, *words = shlex.split(remedy)
+    assert program == "crossview"
+    assert done(*words).startswith("1 added")
+    assert labels(where) == {**before, "photos/red/1.png": ["red"]}
     done("index", "pets", photos, "--labels", "folder", "--replace-labels", *where)
     assert labels(where)["photos/red/0.png"] == ["red"]
 

@@ -38,7 +38,7 @@ def where(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iter
 
 
 def hits(where: list[str], *options: object) -> list[dict]:
-    (found,) = told(*SEARCH, "-k", 10, *options, *where)["results"]
+    (found,) = told(*SEARCH, *options, *where)["results"]
     return found["hits"]
 
 
@@ -143,6 +143,20 @@ def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: P
     assert "--orderings is for the learner attributes" in refused.output
 
 
+def test_classes_that_no_line_orders_are_left_out_and_named(where: list[str], tmp_path: Path) -> None:
+    """Those that are ordered are learned from; every item has scores. Of one ordered class nothing can be learned."""
+    path = tmp_path / "orderings.txt"
+    path.write_text("width: ant < bee < yak\n", encoding="utf-8")
+    train = ("train", "animals", "--views", "view", "--orderings", path, "--space", "some")
+    note = "3 of 5 classes have no order, so nothing is learned from them: cat, dog, elk"
+    assert note in run(*train, *where).stderr
+    (space,) = [one for one in told("show", "animals", *where)["spaces"] if one["name"] == "some"]
+    assert space["notes"] == [note]
+    assert len(hits(where, "--space", "some", "--sort-by", "width", "-k", 1000)) == len(CLASSES) * EACH
+    path.write_text("width: ant < yak\n", encoding="utf-8")
+    assert "numbers for 1 of the 5 classes" in run(*train, *where).stderr
+
+
 def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], tmp_path: Path) -> None:
     """An attribute that no class is ordered by is learned from pairs of items alone."""
     path, total = tmp_path / "orderings.txt", len(CLASSES) * EACH
@@ -200,7 +214,7 @@ def test_orderings_of_items_need_no_labels(where: list[str], tmp_path: Path) -> 
     ],
 )
 def test_items_that_cannot_be_ordered_are_named(where: list[str], tmp_path: Path, text: str, message: str) -> None:
-    done("create", "two", "--views", "view=vectors:dim=6", "--views", "other=vectors:dim=6", *where)
+    done("create", "two", "--views", "view=vectors:dim=6,other=vectors:dim=6", *where)
     for view, keys in (("view", ["ant/00", "elk/00"]), ("other", ["rowless", "elk/00"])):
         np.savez(tmp_path / "rows.npz", keys=keys, vectors=rows()[:2])
         done("index", "two", "--view", view, "--vectors", tmp_path / "rows.npz", *where)

@@ -114,8 +114,8 @@ def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> 
     train = ("train", "rows", "--views", "view", "--constraints", file, *where, "--learner")
     for text, words in (
         (
-            "anchor,near,far\nitem/0,item/1,item/2\nitem/0,item/1,item/99\n",
-            "constraints, line 3: there is no item 'item/99'",
+            "anchor,near,far\nitem/0,item/1,item/99\n",
+            "constraints, line 2: there is no item 'item/99'",
         ),
         ("anchor,near,far\nitem/0,item/1,item/1\n", "constraints, line 2: the pair 'item/0' and 'item/1' is compared"),
         ("key_a,key_b,similar,weight\nitem/0,item/1,1,nan\n", "constraints, line 2: weight nan is no finite number"),

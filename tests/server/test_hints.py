@@ -9,7 +9,9 @@ import csv
 import re
 import shlex
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,10 @@ def _create(stage: Stage, views: str, *more: object) -> None:
     assert "created" in stage.says("create", "new", "--views", views)
     if more:
         assert "added" in stage.says("index", "new", stage.pictures, *more)
+
+
+def _no_collection(stage: Stage) -> str:
+    return stage.says("index", "pictures", stage.pictures)
 
 
 def _no_copy(stage: Stage) -> str:
@@ -200,6 +206,11 @@ def _gone(stage: Stage) -> str:
     return stage.says("index", "drawn", stage.pictures, "--labels", "folder")
 
 
+def _deleted(stage: Stage) -> str:
+    assert "deleted 1 items" in stage.says("delete", "drawn", "--items", f"pictures/dots/{stage.picture.name}")
+    return stage.says("index", "drawn", stage.pictures, "--labels", "folder")
+
+
 def _suggested_for_files(stage: Stage) -> str:
     new = stage.folder / "new picture.jpg"
     new.write_bytes(stage.picture.read_bytes())
@@ -223,6 +234,7 @@ def _empty_home(stage: Stage) -> str:
 
 
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
+    "create the collection with: crossview": (_no_collection,),
     "make a copy with: crossview backup": (_no_copy,),
     "crossview index {}": (_unfitted, _unfitted_text, _no_texts, _no_rows_of_text, _no_rows_of_vectors),
     "crossview fit {}": (_unfitted, _unfitted_text),
@@ -243,6 +255,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "hint('compare', collection.name": (_no_answers,),
     "hint('train'": (_answered,),
     "hint('delete', name, '--items'": (_gone,),
+    "again('--include-deleted')": (_deleted,),
     "hint('index', name, '--labels'": (_suggested_for_files,),
     "hint('label', name, '--from'": (_suggested_for_files,),
     "hint('set'": (_suggested_for_items,),
@@ -255,6 +268,7 @@ OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
     "hint('jobs'",  # of a server: tests/server/test_jobs_command.py
     "crossview serves {} on {}",
+    "write it as crossview list --csv does",
 }
 """Texts that name a command and are no hints, or that other tests run."""
 
@@ -264,9 +278,11 @@ def stage(tmp_path: Path, home: Home, pictures: Path) -> Stage:
     """A copy of the home and of its pictures, which a hint may change."""
     copied = shutil.copytree(pictures, tmp_path / "pictures")
     shutil.copytree(home.path, tmp_path / "home")
-    made = Stage(Home(tmp_path / "home"), copied, tmp_path)
-    assert "updated" in made.says("index", "drawn", copied, "--labels", "folder")
-    return made
+    paths = str(pictures), str(copied)
+    with closing(sqlite3.connect(tmp_path / "home" / "drawn" / "catalog.db")) as catalog, catalog:
+        catalog.execute("UPDATE roots SET path = replace(path, ?, ?)", paths)
+        catalog.execute("UPDATE items SET source = replace(source, ?, ?)", paths)
+    return Stage(Home(tmp_path / "home"), copied, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +320,7 @@ def _not_printed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(node: ast.AST) -> str:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hint":
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hint", "again"):
         return ast.unparse(node)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         text = node.value

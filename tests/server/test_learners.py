@@ -72,6 +72,7 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_what_cannot_be_set_is_refused_by_name(where: list[str], options: list[str], words: str) -> None:
     """Exit code 1 and the setting, whichever way it travels; nothing is made."""
     learner = [] if "--learner" in options else ["--learner", "multi-npp"]
-    result = run("train", "rows", "--views", "color,gist", *learner, *options, *where)
+    views = [] if "--views" in options else ["--views", "color,gist"]
+    result = run("train", "rows", *views, *learner, *options, *where)
     assert (result.exit_code, words in result.stderr) == (1, True), result.output
     assert [one["name"] for one in json.loads(done("show", "rows", "--json", *where))["spaces"]] == ["raw"]

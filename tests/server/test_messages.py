@@ -105,6 +105,19 @@ def test_a_home_that_does_not_exist_is_said_so(tmp_path: Path) -> None:
     assert f"there are none in {missing}" in run("show", "rows", "--home", missing).stderr
 
 
+def test_indexing_into_a_missing_collection_names_the_command_that_creates_it(tmp_path: Path, pictures: Path) -> None:
+    """The message is about the collection, wherever the home is; a name that no collection can have gets no command."""
+    for there in ("missing", "empty"):
+        home = tmp_path / there
+        if there == "empty":
+            home.mkdir()
+        result = run("index", "pics", pictures, "--home", home)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error: no collection 'pics'; ")
+        assert result.stderr.endswith("; create the collection with: crossview create pics\n")
+    assert "crossview create" not in run("show", "My Pics", "--home", tmp_path / "empty").stderr
+
+
 def test_a_home_is_no_file(tmp_path: Path) -> None:
     """Neither to read nor to write, nor to serve."""
     file = tmp_path / "file"

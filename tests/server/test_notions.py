@@ -41,7 +41,8 @@ def learned(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> It
 
 
 def hits(where: list[str], item: str, *options: object) -> list[list[dict]]:
-    command = ("search", "things", "--key", item, "--view", "view", "-k", 5, *options, *where)
+    length = () if "-k" in options else ("-k", 5)
+    command = ("search", "things", "--key", item, "--view", "view", *length, *options, *where)
     return [one["hits"] for one in told(*command)["results"]]
 
 

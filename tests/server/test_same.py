@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,33 @@ def test_many_pairs_are_told_from_a_file(where: list[str], pairs: Path, tmp_path
         ("cat/1", "dog/1", "0"),
     ]
     assert "22 of 46 pairs are the same" in done("same", "rows", "--pairs", pairs, *COLOR, *where)
+
+
+def test_pairs_of_items_that_are_not_there_are_left_out(where: list[str], tmp_path: Path) -> None:
+    """The others are told; stderr and the JSON state how many are left out, and why. With none left it fails."""
+    done("calibrate", "rows", *COLOR, *where)
+    some = tmp_path / "some.csv"
+    some.write_text("cat/1,cat/1\ncat/1,nobody\ncat/1,dog/1\n" + "".join(f"no/{n},cat/1\n" for n in range(5)))
+    asked = ("same", "rows", "--pairs", some, *COLOR, *where)
+    result = run(*asked)
+    assert result.exit_code == 0
+    assert "1 of 2 pairs are the same" in result.stdout
+    assert result.stderr.startswith("left out 6 of 8 pairs: no item 'nobody' in collection 'rows'; no item 'no/0'")
+    assert result.stderr.endswith("; and 3 more\n")
+    found = json.loads(run(*asked, "--json").stdout)
+    assert [(one["a"], one["b"]) for one in found["results"]] == [("cat/1", "cat/1"), ("cat/1", "dog/1")]
+    assert found["left_out"][0]["b"] == "nobody"
+    assert "no item 'nobody'" in found["left_out"][0]["reason"]
+    some.write_text("cat/1,nobody\n")
+    result = run(*asked)
+    assert (result.exit_code, "no item 'nobody'" in result.stderr) == (1, True)
+
+
+def test_calibration_leaves_out_pairs_of_items_that_are_not_there(where: list[str], pairs: Path) -> None:
+    """And the sentence on the threshold states how many, and which keys."""
+    pairs.write_text(pairs.read_text() + "cat/1,nobody,1\n")
+    out = done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
+    assert "1 of 47 pairs left out: there is no item 'nobody'" in out
 
 
 def test_hits_carry_probabilities(where: list[str]) -> None:

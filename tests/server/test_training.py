@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run
+from terminal import BACKENDS, done, fill_rows, reached, run, told
 
 from engine.home import Home
 
@@ -37,16 +37,20 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
 
 
 def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
-    """With the line of a key that is unknown."""
+    """Those with an unknown key are left out, with a warning; the line is named where none is left."""
     file = tmp_path / "pairs.csv"
     lines = [f"{group}/{i},{group}/{j}" for group in GROUPS for i in range(10) for j in range(i)]
     file.write_text("\n".join(lines))
     train = ("train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--dim", 2, "--pairs", file)
     assert json.loads(done(*train, "--json", *where))["pairs"] == 90
     assert "learned from 90 pairs" in done("show", "rows", *where)
-    file.write_text("cat/0,cat/1\ncat/2,owl/1\n")
+    file.write_text("\n".join([*lines, "cat/2,owl/1"]))
+    note = "1 of 91 pairs left out: there is no item 'owl/1'"
+    assert run(*train, *where).stderr == f"warning: {note}\n"
+    assert told("show", "rows", *where)["spaces"][0]["notes"] == [note]
+    file.write_text("cat/2,owl/1\n")
     result = run(*train, *where)
-    assert (result.exit_code, result.stderr) == (1, "error: pairs, line 2: there is no item 'owl/1'\n")
+    assert (result.exit_code, result.stderr) == (1, "error: pairs, line 1: there is no item 'owl/1'\n")
     file.write_text("cat/0\n")
     assert "line 1: expected key_a,key_b" in run(*train, *where).stderr
 

@@ -105,7 +105,7 @@ def delete_and_bring_back(home: Path, photos: Path, key: str, path: Path) -> Non
     done("delete", "trip", "--items", key, home=home)
     out = done("index", "trip", photos, "--labels", "folder", home=home)
     assert out.startswith("0 added, 0 updated, 301 unchanged")
-    assert "1 deleted from the collection earlier" in out
+    assert "files whose items were deleted: 1; they stay out" in out
     assert told("index", "trip", path, home=home)["added"] == 1
 
 

@@ -32,6 +32,7 @@ from engine.learners.supervision import Supervision, shared_classes
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
 _MOST_OF_PAIR = 1_000  # pairs of rows that two classes give at most
+_CLASSES_SHOWN = 10
 _STEPS = 100
 _SMALLEST = 1e-9  # a share of a Newton step that changes nothing any more
 _ENOUGH = 1e-4  # of the fall that the slope promises
@@ -60,7 +61,8 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         C: weight of the pairs.
         orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
             equal ones mean as much. Classes are matched by their text; those without rows are described by their
-            numbers alone. None: every class is an attribute of its own, which it has and the others have not; where
+            numbers alone, and nothing is learned from rows of classes without numbers. None: every class is an
+            attribute of its own, which it has and the others have not; where
             pairs of items are given, classes have no order.
         names: of the attributes, in their order; None: the classes' where each is an attribute, the notions' where
             items alone are ordered, else they have none.
@@ -74,7 +76,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        classes_: (K,) the classes.
+        classes_: (K,) the classes that were learned from.
         orderings_: (K, m) their numbers.
         places_: list of (K, m) arrays, one per view: the classes' mean scores, NaN where none of a class has the view.
         covariances_: list of (m, m) arrays, one per view: of the scores within a class.
@@ -82,8 +84,8 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         names_: (m,) the names of the attributes, or none.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
-            class without an ordering, orderings of different lengths or with NaN, an attribute that neither two
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows that
+            have an ordering, orderings of different lengths or with NaN, an attribute that neither two
             classes nor two items differ in, or comparisons that are not pairs in the notions of attributes.
     """
 
@@ -105,7 +107,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
     view_slices: Sequence[int] | None = None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_ = shared_classes(given.classes, 2 if given.comparisons is None else 0)
+        self.classes_ = self._ordered_classes(given)
         self.names_ = self._found_names(given.comparisons)
         self.orderings_ = self._checked_orderings(given.comparisons)
         self._check_names()
@@ -203,6 +205,21 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
 
         return chosen_log_odds(learned, rows, codes, self.orderings_, self.random_state, groups)
 
+    def _ordered_classes(self, given: Supervision) -> NDArray[Any]:
+        """The classes of rows that are learned from: those with an ordering, where classes have any."""
+        least = 2 if given.comparisons is None else 0
+        classes = shared_classes(given.classes, least)
+        if self.orderings is None:
+            return classes
+        known = {*map(str, self.orderings)}
+        ordered: NDArray[Any] = classes[np.array([str(name) in known for name in classes], bool)]
+        if len(ordered) < least:
+            raise ValueError(
+                f"orderings have numbers for {len(ordered)} of the {len(classes)} classes of two or more rows, and at "
+                f"least 2 are needed; the classes are: {', '.join(map(str, classes[:_CLASSES_SHOWN]))}"
+            )
+        return ordered
+
     def _found_names(self, said: AnyComparisons | None) -> tuple[str, ...]:
         if self.names is not None:
             return tuple(self.names)
@@ -221,9 +238,6 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         if self.orderings is None:
             return np.eye(len(self.classes_)) if said is None else np.zeros((len(self.classes_), len(self.names_) or 1))
         known = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
-        missing = [str(name) for name in self.classes_ if str(name) not in known]
-        if missing:
-            raise ValueError(f"orderings have no numbers for: {', '.join(missing)}; give them for every class")
         count = len(next(iter(known.values())))
         if any(values.shape != (count,) or not count for values in known.values()):
             raise ValueError("orderings must have equally many numbers for every class, one per attribute")

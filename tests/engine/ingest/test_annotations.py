@@ -119,7 +119,8 @@ def test_labels_of_which_no_picture_got_one_are_said(home: Home, tmp_path):
     (folder / "a.png").write_bytes(encode(draw("red", 0)))
     with home.create("bare", ["color"]) as made:
         table = written(tmp_path / "l.csv", "path,label,year\na.png,,1999\n")
-        assert made.index([folder], IndexOptions(labels=table, workers=1)).notes == ("no picture got a label",)
+        notes = made.index([folder], IndexOptions(labels=table, workers=1)).notes
+        assert notes == ("new attributes: year", "no picture got a label")
         assert made.item("pictures/a.png").attributes == {"year": 1999}
 
 
@@ -130,7 +131,7 @@ def test_columns_are_named_by_the_first_line(rows, tmp_path):
     path = written(
         tmp_path / "a.csv",
         "key,label,label,caption,year,où\n"
-        'item/0000,zero,"a, b",A line,1999,"{""x"": [1]}"\n'
+        'item/0000,zero,"a, b;c",A line,1999,"{""x"": [1]}"\n'
         "item/0001,,,,,\n"
         "item/0002,two\n",
     )
@@ -138,7 +139,7 @@ def test_columns_are_named_by_the_first_line(rows, tmp_path):
     rows.update_items([ItemUpdate("item/0002", text="kept")])
     report = rows.annotate(path)
     zero, one, two = (rows.item(f"item/{number:04}") for number in range(3))
-    assert (zero.labels, zero.text) == (("a, b", "zero"), "A line")
+    assert (zero.labels, zero.text) == (("a, b", "c", "zero"), "A line")
     assert zero.attributes == {"n": 0, "year": 1999, "où": {"x": [1]}}
     assert (one.labels, one.text, one.attributes) == ((), "", {"n": 1})
     assert (two.labels, two.text) == (("two",), "kept")
@@ -169,6 +170,7 @@ def test_lines_of_one_item_are_taken_together(tmp_path):
         ("label,path\nx,a\n", "first column must be path or key"),
         ("path,label,year\na,x,1999,2000\n", "line 2: expected path,label,year but found"),
         ("a\n", "line 1: expected path,label"),
+        ("key,attributes\na,red\n", "line 2: expected a JSON object but found 'red'"),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_refused_with_the_line(tmp_path, text, message):
@@ -192,6 +194,33 @@ def test_items_go_by_key_by_path_below_the_root_and_by_full_path(collection, pic
     ]
     (failure,) = report.failures
     assert (failure.key, "line 4" in failure.reason) == ("red/99.png", True)
+
+
+@pytest.mark.parametrize("name", ["./red/1.png", "red/./1.png", "pictures//red/1.png", "./pictures/red/1.png"])
+def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, name):
+    """As find and shells write them: for items that exist, and for pictures as they are indexed."""
+    for path in (name, f"{pictures}/./red/../red/1.png"):
+        collection.annotate(written(tmp_path / "a.csv", f"{path},{path}\n"))
+        assert labels(collection)["pictures/red/1.png"] == (path,)
+        table = written(tmp_path / "b.csv", f"{path},indexed\n")
+        assert collection.index([pictures], IndexOptions(labels=table, workers=1)).updated == 1
+        assert labels(collection)["pictures/red/1.png"] == ("indexed",)
+
+
+@pytest.mark.parametrize(("column", "meant"), [("labl", "label"), ("Captions", "caption"), ("yeears", "years")])
+def test_a_misspelt_column_makes_no_attribute_unless_it_is_wanted(collection, pictures, tmp_path, column, meant):
+    """Nothing is written; the message names what was probably meant, and how to go on."""
+    collection.update_items([ItemUpdate("pictures/red/0.png", attributes={"years": 9})])
+    table = written(tmp_path / "a.csv", f"path,caption,{column}\nred/1.png,new,5\n")
+    message = f"column {column!r}.*If {meant!r} is meant, rename the column.*--new-attributes"
+    with pytest.raises(InvalidInputError, match=message):
+        collection.annotate(table)
+    with pytest.raises(InvalidInputError, match=message):
+        collection.index([pictures], IndexOptions(labels=table, workers=1))
+    assert collection.item("pictures/red/1.png").text == ""
+    assert collection.annotate(table, new_attributes=True).notes == (f"new attributes: {column}",)
+    assert collection.item("pictures/red/1.png").attributes == {column: 5}
+    assert collection.annotate(table).notes == ()
 
 
 def test_a_file_that_names_no_item_is_refused(rows, tmp_path):
@@ -269,7 +298,7 @@ def test_what_was_deleted_stays_deleted_until_it_is_asked_for(collection, pictur
     (pictures / "red/1.png").write_bytes(encode(draw("red", 99)))
     report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.unchanged) == (1, 15)
-    assert report.skipped == {"deleted from the collection earlier": 2}
+    assert report.deleted == ("pictures/red/0.png", "pictures/red/2.png")
     assert collection.index([pictures / "red/0.png"], IndexOptions(workers=1)).added == 1
     assert collection.index([pictures], IndexOptions(workers=1, include_deleted=True)).added == 1
     assert collection.count() == 18

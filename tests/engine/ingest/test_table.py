@@ -1,8 +1,10 @@
 """Every CSV file is read in one way, and a bad one is refused in plain words."""
 
+import warnings
+
 import pytest
 
-from engine.errors import InvalidInputError
+from engine.errors import InputWarning, InvalidInputError
 from engine.ingest.table import Table
 
 
@@ -14,8 +16,29 @@ def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("a;b\nb, c;\u00e9", "cells that semicolons separate"),
+        ("\n a\tb\nb, c\t\u00e9", "cells that tabs separate"),
+        ('a,b\n"b, c",\u00e9', "Windows-1252"),
+        ('a;b,"b, c"', ""),
+    ],
+)
+def test_a_file_of_a_spreadsheet_is_read_with_a_note(tmp_path, content, note):
+    """By what separates the cells of its first line, and in the letters of Windows where it is not UTF-8."""
+    (tmp_path / "a.csv").write_bytes(content.encode("cp1252" if "1252" in note else "utf-8"))
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        found = [cells for _, cells in Table(tmp_path / "a.csv", "labels")]
+    assert found == ([["a", "b"], ["b, c", "\u00e9"]] if note else [["a;b", "b, c"]])
+    assert [one.category for one in notes] == [InputWarning] * bool(note)
+    assert all(note in str(one.message) for one in notes)
+
+
+@pytest.mark.parametrize(
     ("content", "reason"),
     [
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "it is not UTF-8 text; save it as CSV in UTF-8"),
         (b"\xff\xfe\x00", "it is not UTF-8 text; save it as CSV in UTF-8"),
         (b'"' + b"x" * 200_000, "field larger than field limit"),
         (None, "No such file or directory"),

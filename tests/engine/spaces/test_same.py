@@ -178,7 +178,7 @@ def test_notions_are_calibrated_each(made):
     [
         ([("0/00", "0/01", True)], InvalidInputError, "all of the 1 pairs that can be used are similar"),
         ([("0/00", "1/01", False)], InvalidInputError, "all of the 1 pairs that can be used are dissimilar"),
-        ([("0/00", "nobody", True), ("0/00", "1/00", False)], NotFoundError, "there is no item 'nobody'"),
+        ([("0/00", "nobody", True), ("no one", "1/00", False)], NotFoundError, "there is no item 'nobody'"),
         ([("0/00", "0/00", True), ("0/00", "1/00", False)], InvalidInputError, "'0/00' is compared with itself"),
         (
             [("0/00", "0/01", True), ("0/01", "0/00", False)],
@@ -201,11 +201,10 @@ def test_pairs_that_cannot_calibrate_are_refused(made, pairs, error, message):
 
 
 def test_what_cannot_be_told_is_refused(made):
-    """An unknown item, a vector of NaN, a picture that is none, another view than the target's, weights."""
+    """A vector of NaN, a picture that is none, another view than the target's, an unknown view."""
     made.calibrate(CalibrationRequest(view="a"))
     known = Query("a", key="0/00")
     for other, error in (
-        (Query("a", key="nobody"), NotFoundError),
         (Query("a", vector=[float("nan")] * 8), InvalidInputError),
         (Query("a", image=b"no picture"), InvalidInputError),
         (Query("b", key="0/00"), InvalidInputError),  # raw compares within a view
@@ -219,6 +218,23 @@ def test_what_cannot_be_told_is_refused(made):
         made.same(SameRequest([]))
     with pytest.raises(NotReadyError, match="crossview calibrate same --space raw --view b"):
         made.search(SearchRequest([Query("b", key="0/00")], targets=["b"], probabilities=True))
+
+
+def test_pairs_of_items_that_are_not_there_are_left_out(made):
+    """The others are told as ever; the result and the threshold state which keys and how many pairs are left out."""
+    made.import_items([NewItem("bare", rows={"b": [0, 0, 0, 0, 1]})])
+    given = [("0/00", "0/01", True), ("0/00", "1/00", False), ("nobody", "0/01", True), ("0/01", "no one", False)]
+    threshold = made.calibrate(CalibrationRequest(view="a", pairs=stated(given)))
+    assert (threshold.similar, threshold.dissimilar) == (1, 1)
+    assert "2 of 4 pairs left out: there is no item 'nobody', 'no one'" in threshold.protocol
+    evaluated = made.evaluate(EvaluationRequest(view="a", pairs=stated(given)))
+    assert "2 of 4 pairs left out: there is no item 'nobody', 'no one'" in evaluated.protocol
+    asked = [(Query("a", key=one), Query("a", key=other)) for one, other, _ in [*given, ("0/00", "bare", True)]]
+    first, second, *left_out = made.same(SameRequest(asked))
+    assert [first, second] == made.same(SameRequest(asked[:2]))
+    assert [one.key for one in left_out] == ["nobody", "no one", "bare"]
+    assert "no item 'nobody'" in left_out[0].reason
+    assert "item 'bare' has no row of view 'a'" in left_out[2].reason
 
 
 def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):

@@ -66,7 +66,7 @@ def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
 @pytest.mark.parametrize(
     ("pairs", "error", "words"),
     [
-        ([Pair("cat/00", "cat/01"), Pair("cat/00", "nobody")], NotFoundError, "pair 2: there is no item 'nobody'"),
+        ([Pair("cat/00", "nobody")], NotFoundError, "pair 1: there is no item 'nobody'"),
         ([Pair("nobody", "cat/01", line=7)], NotFoundError, "line 7: there is no item 'nobody'"),
         ([Pair("cat/00", "cat/00", line=3)], InvalidInputError, "line 3: 'cat/00' is paired with itself"),
         ([Pair("owl/90", "cat/00")], InvalidInputError, "no pair joins"),

@@ -102,6 +102,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.CountItemsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.CountItemsResponse.FromString,
                 _registered_method=True)
+        self.ListAttributes = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListAttributes',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.ListAttributesResponse.FromString,
+                _registered_method=True)
         self.DeleteItem = channel.unary_unary(
                 '/crossview.v1.CollectionService/DeleteItem',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteItemRequest.SerializeToString,
@@ -275,6 +280,13 @@ class CollectionServiceServicer:
 
     def CountItems(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAttributes(self, request, context):
+        """The names of the attributes that any item has.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -459,6 +471,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.CountItems,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.CountItemsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.CountItemsResponse.SerializeToString,
+            ),
+            'ListAttributes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAttributes,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.ListAttributesResponse.SerializeToString,
             ),
             'DeleteItem': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteItem,
@@ -893,6 +910,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/CountItems',
             crossview_dot_v1_dot_collections__pb2.CountItemsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.CountItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAttributes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListAttributes',
+            crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.ListAttributesResponse.FromString,
             options,
             channel_credentials,
             insecure,

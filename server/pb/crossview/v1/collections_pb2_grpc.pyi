@@ -66,6 +66,8 @@ class CollectionServiceStub:
     ListItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]
     """Sorted by key."""
     CountItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]
+    ListAttributes: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]
+    """The names of the attributes that any item has."""
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
     ListDeletedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]
     """The pictures whose items were deleted."""
@@ -140,6 +142,8 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]  # type: ignore[assignment]
     """Sorted by key."""
     CountItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]  # type: ignore[assignment]
+    ListAttributes: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]  # type: ignore[assignment]
+    """The names of the attributes that any item has."""
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     ListDeletedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]  # type: ignore[assignment]
     """The pictures whose items were deleted."""
@@ -289,6 +293,14 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.CountItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.CountItemsResponse, _abc.Awaitable[_collections_pb2.CountItemsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListAttributes(
+        self,
+        request: _collections_pb2.ListAttributesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.ListAttributesResponse, _abc.Awaitable[_collections_pb2.ListAttributesResponse]]:
+        """The names of the attributes that any item has."""
 
     @_abc_1.abstractmethod
     def DeleteItem(

@@ -783,12 +783,17 @@ class Verdict(_message.Message):
     DISTANCE_FIELD_NUMBER: _builtins.int
     THRESHOLD_FIELD_NUMBER: _builtins.int
     PROBABILITY_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
     same: _builtins.bool
     """Whether the distance is at most the threshold."""
     distance: _builtins.float
     threshold: _builtins.float
     probability: _builtins.float
     """Of being the same, if as many pairs are the same as not."""
+    @_builtins.property
+    def left_out(self) -> _types_pb2.Failure:
+        """The pair names no item, or one without the view; then all other fields are unset."""
+
     def __init__(
         self,
         *,
@@ -796,10 +801,11 @@ class Verdict(_message.Message):
         distance: _builtins.float = ...,
         threshold: _builtins.float = ...,
         probability: _builtins.float = ...,
+        left_out: _types_pb2.Failure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["left_out", b"left_out"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["distance", b"distance", "probability", b"probability", "same", b"same", "threshold", b"threshold"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["distance", b"distance", "left_out", b"left_out", "probability", b"probability", "same", b"same", "threshold", b"threshold"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -116,12 +116,23 @@ def test_units_do_not_matter():
     np.testing.assert_allclose(plain, moved, atol=1e-6)
 
 
+def test_classes_without_an_ordering_are_left_out():
+    """What is learned is what the other classes give; rows of those left out have scores like any row."""
+    rows, labels, orderings = people()
+    some = {name: numbers for name, numbers in orderings.items() if name != "dee"}
+    learned = RelativeAttributes(orderings=some).fit(rows, labels)
+    others = labels != "dee"
+    expected = RelativeAttributes(orderings=some).fit(rows[others], labels[others])
+    assert learned.classes_.tolist() == ["ann", "bob", "cy"]
+    np.testing.assert_array_equal(learned.transform(rows), expected.transform(rows))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"C": 0.0}, "C must be"),
         ({"tol": 0.0}, "tol must be"),
-        ({"orderings": {"ann": [1], "bob": [2], "cy": [3]}}, "no numbers for: dee"),
+        ({"orderings": {"ann": [1], "eve": [2]}}, "numbers for 1 of the 4 classes.*at least 2 are needed.*ann, bob"),
         ({"orderings": {"ann": [1], "bob": [2], "cy": [3], "dee": [1, 2]}}, "equally many numbers"),
         ({"orderings": {"ann": [1], "bob": [2], "cy": [3], "dee": [np.nan]}}, "orderings must be"),
         ({"orderings": {"ann": [1, 0], "bob": [1, 0], "cy": [1, 1], "dee": [1, 2]}}, r"attributes \[0\]"),

@@ -1,0 +1,101 @@
+"""What list --csv prints is what label --from reads, and files of spreadsheets are read with a note."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from terminal import BACKENDS, done, reached, run, told
+
+from engine.home import Home
+from engine.item import ItemUpdate, NewItem
+
+VIEW = "v=vectors:dim=1"
+CHARACTERS = st.sampled_from('ab;,"\\ \n\r\t') | st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+TEXTS = st.text(CHARACTERS, min_size=1, max_size=6)
+NOTIONS = st.sampled_from(["color", "head"])
+VALUES = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | TEXTS | st.lists(TEXTS, max_size=2)
+UPDATES = st.fixed_dictionaries(
+    {
+        "labels": st.lists(TEXTS, max_size=3).map(tuple),
+        "text": TEXTS | st.just(""),
+        "attributes": st.dictionaries(TEXTS, VALUES, max_size=3),
+        "notion_labels": st.dictionaries(NOTIONS, st.lists(TEXTS, min_size=1, max_size=2).map(tuple), max_size=2),
+    }
+)
+KEYS = ("a", "b/ c;d", 'e"f"', "./g", " h ")
+
+
+def annotated(home: Home, name: str) -> list[tuple[Any, ...]]:
+    with home.open(name) as made:
+        return [(one.key, one.labels, one.text, one.attributes, one.notion_labels) for one in made.items()]
+
+
+def made(home: Home, name: str, views: str = VIEW) -> None:
+    with home.create(name, [views]) as collection:
+        collection.import_items([NewItem(key, rows={"v": [0.0]}) for key in KEYS])
+
+
+@settings(max_examples=25)
+@given(updates=st.lists(UPDATES, min_size=1, max_size=len(KEYS)), others=st.lists(UPDATES, max_size=len(KEYS)))
+def test_a_listing_gives_back_what_was_listed(
+    tmp_path_factory: pytest.TempPathFactory, updates: list[dict[str, Any]], others: list[dict[str, Any]]
+) -> None:
+    """Of the collection itself, which it leaves as it is, and of another one with items of the same keys."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    made(home, "one")
+    made(home, "two")
+    with home.open("one") as one:
+        one.update_items([ItemUpdate(key, **update) for key, update in zip(KEYS, updates, strict=False)])
+    before = annotated(home, "one")
+    listing = home.path / "r.csv"
+    listing.write_text(done("list", "one", "--csv", "--home", home.path), encoding="utf-8", newline="")
+    for name in ("one", "two"):
+        done("label", name, "--from", listing, "--home", home.path)
+        assert annotated(home, name) == before
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> None:
+    """As in any table; source and views are read by nobody, and become no attributes."""
+    home = Home(tmp_path / "home")
+    made(home, "one")
+    full = {"labels": ("e", "f;g"), "text": "t", "attributes": {"n": 1}, "notion_labels": {"color": ("red",)}}
+    with home.open("one") as one:
+        one.update_items([ItemUpdate(key, **full) for key in KEYS[:2]])
+    listing = tmp_path / "r.csv"
+    with reached(home, backend) as where:
+        header, *rows = done("list", "one", "--csv", *where).splitlines()
+        assert 'a,"e;""f;g""","{""n"": 1}",t,,v,"{""color"": [""red""]}"' in rows
+        listing.write_text(f'{header}\na,,,,,v,\n"b/ c;d",e,,,,v,"{{""color"": [""blue""]}}"\n')
+        done("label", "one", "--from", listing, *where)
+        items = {item["key"]: item for item in told("list", "one", *where)}
+    cleared, changed = (items[key] for key in KEYS[:2])
+    for item in (cleared, changed):
+        assert (item["text"], item["attributes"]) == ("", {})
+    assert (cleared["labels"], cleared["notion_labels"]) == ([], {})
+    assert (changed["labels"], changed["notion_labels"]) == (["e"], {"color": ["blue"]})
+
+
+SHEETS = {
+    "semicolons": b"key;label;year\na;x;1999\n",
+    "tabs": b"key\tlabel\tyear\na\tx\t1999\n",
+    "Windows-1252": "key,label,year\na,x,1999\nb,\u00e9t\u00e9,\n".encode("cp1252"),
+    "UTF-16": "key\tlabel\tyear\na\tx\t1999\n".encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("kind", SHEETS)
+def test_files_of_spreadsheets_are_read_with_a_note(tmp_path: Path, kind: str) -> None:
+    """Whatever separates the cells and however letters are written; the note is on stderr, once."""
+    home = Home(tmp_path / "home")
+    made(home, "one")
+    (tmp_path / "l.csv").write_bytes(SHEETS[kind])
+    result = run("label", "one", "--from", tmp_path / "l.csv", "--home", home.path, "--json")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("note: ") == 1
+    assert str(tmp_path / "l.csv") in result.stderr
+    assert json.loads(result.stdout)["updated"] == 1
+    assert ("a", ("x",), "", {"year": 1999}, {}) in annotated(home, "one")

@@ -1,0 +1,40 @@
+"""Options that are given twice: no value is dropped silently."""
+
+import pytest
+import typer
+from terminal import run
+from typer.main import get_command
+
+from server.cli import COMMANDS, app
+
+GROUP = get_command(app)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_of_one_value_is_refused_when_it_is_repeated(name: str) -> None:
+    """By every command, before anything else is looked at."""
+    command = GROUP.commands[name]
+    options = [one for one in command.params if one.param_type_name == "option" and not one.multiple]
+    assert options
+    for option in options:
+        once = [option.opts[0]] if option.is_flag else [option.opts[0], *["1"] * option.nargs]
+        with pytest.raises(typer.BadParameter, match=f"^{option.opts[0]} is given 2 times, but has one value"):
+            command.make_context(name, once * 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("train", "a", "--views", "b"), "--set"),
+        (("train", "a", "--views", "b", "--tune"), "--try"),
+        (("set", "a", "b"), "--attribute"),
+        (("search", "a", "--view", "b", "--key", "c"), "--weight"),
+        (("search", "a", "--view", "b", "--key", "c"), "--filter-attribute"),
+        (("search", "a", "--view", "b", "--key", "c"), "--more"),
+    ],
+)
+def test_a_key_is_given_once(command: tuple[str, ...], option: str) -> None:
+    """In options of the form key=value, too."""
+    result = run(*command, option, "x=1", option, "x=2")
+    assert result.exit_code == 2
+    assert f"{option} x is given twice" in " ".join(result.stderr.split())
