@@ -85,7 +85,9 @@ class Collection(SameOrDifferent, ImportantChanges):
         annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
         return index_files(self._writable, paths, annotations, options, progress)
 
-    def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+    def update_items(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
         """Change labels, attributes and texts of existing items; what an update does not name stays.
 
         Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
@@ -95,7 +97,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.ingest.updating import update_items
 
-        return update_items(self._writable, updates, match_paths)
+        return update_items(self._writable, updates, match_paths, progress)
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -109,7 +111,12 @@ class Collection(SameOrDifferent, ImportantChanges):
         return import_items(self._writable, items, self._pictures, workers)
 
     def annotate(
-        self, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+        self,
+        path: Path | str,
+        cell: str = "label",
+        replace_labels: bool = False,
+        notion: str = "",
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
@@ -121,7 +128,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion)
+        return annotate(self, path, cell, replace_labels, notion, progress)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

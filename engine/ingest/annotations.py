@@ -1,5 +1,6 @@
 """Annotations: labels, captions and attributes for the files of an indexing run, or for items already indexed."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from engine.errors import InvalidInputError
 from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from engine.ingest.walk import SourceFile, readable
 from engine.item import Failure, ImportReport, Item, ItemUpdate
+from engine.progress import Progress
 
 _PAGE = 1_000
 
@@ -94,14 +96,22 @@ class Annotatable(Protocol):
     def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
         """Items in order of key, those after ``after``."""
 
-    def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+    def update_items(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
         """Changes existing items."""
 
 
 def annotate(
-    collection: Annotatable, path: Path | str, cell: str = "label", replace_labels: bool = False, notion: str = ""
+    collection: Annotatable,
+    path: Path | str,
+    cell: str = "label",
+    replace_labels: bool = False,
+    notion: str = "",
+    progress: Progress | None = None,
 ) -> ImportReport:
     """Give the items of a collection the annotations of a CSV file; see ``Collection.annotate``."""
+    began = time.monotonic()
     if notion:
         check_notion(notion)
     file = AnnotationFile(path, cell)
@@ -109,11 +119,12 @@ def annotate(
     if replace_labels:
         none = Annotation(labels=()).in_notion(notion)
         updates += [none.update(key) for key in _without_label(collection, file, notion)]
-    report = collection.update_items(updates, match_paths=True)
+    report = collection.update_items(updates, match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
         raise InvalidInputError(f"{path} names no item; it begins with {first.key!r}: {first.reason}")
-    return replace(report, failures=tuple(_with_line(one, file) for one in report.failures))
+    failures = tuple(_with_line(one, file) for one in report.failures)
+    return replace(report, failures=failures, seconds=time.monotonic() - began)
 
 
 def _with_line(failure: Failure, file: AnnotationFile) -> Failure:

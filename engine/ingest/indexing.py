@@ -145,9 +145,12 @@ class _Run:
         for stamps in batches(self.plan.stamps.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
                 tx.item_writer.refresh(dict(stamps))
+        done = 0
         for batch in batches(self.plan.change.values(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
                 self._put(tx, batch, self.plan.views)
+            done += len(batch)
+            self._report("updating", done, len(self.plan.change))
 
     def extract(self) -> None:
         """Read the files and write their items."""

@@ -2,10 +2,11 @@
 
 import json
 import random
+import time
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
 
@@ -13,10 +14,12 @@ from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names,
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.label import AnnotationFiles, LabelNotionOption
 from server.commands.progress import progress_bar
-from server.commands.report import show_report
+from server.commands.report import show_report, since
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
+    from engine.progress import Progress
+    from server.backend import CollectionBackend
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
@@ -93,20 +96,17 @@ def index(
     _check(options, rows, paths)
     from engine.item import IndexOptions
 
+    began = time.monotonic()
     try:
         bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
         with connection.collection(name) as collection, bar as progress:
-            if rows.view is not None and rows.vectors is not None:
-                annotations = AnnotationFiles(
-                    options.labels, options.captions, options.label_notion
-                )  # checked before anything is written
-                report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
-                failures_of = [one.failures for one in (report, *annotations.write(collection))]
-                report = replace(report, failures=tuple(chain.from_iterable(failures_of)))
+            if rows.vectors is not None:
+                report = _index_vectors(collection, options, rows, progress)
             else:
                 report = collection.index(paths or [], IndexOptions(**vars(options)), progress=progress)
     except KeyboardInterrupt as interrupt:
         _stop(getattr(interrupt, "committed", 0), connection.server)
+    report = since(began, report)
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
         failures.write_text("".join(lines), encoding="utf-8")
@@ -114,6 +114,20 @@ def index(
         print_json(report)
     else:
         _summarize(report, name)
+
+
+def _index_vectors(
+    collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, progress: "Progress | None"
+) -> "ImportReport":
+    """Indexes vectors, then their labels and captions, whose files are checked before anything is written."""
+    from engine.ingest.interruption import interruptible
+
+    annotations = AnnotationFiles(options.labels, options.captions, options.label_notion)
+    report = collection.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
+    with interruptible() as committed:
+        committed.items = report.added + report.updated
+        annotated = annotations.write(collection, progress)
+    return replace(report, failures=tuple(chain.from_iterable(one.failures for one in (report, *annotated))))
 
 
 def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | None) -> None:
