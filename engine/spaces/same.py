@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.errors import InvalidInputError
-from engine.query import Query, SameRequest, Verdict
+from engine.query import Query, SameRequest, Verdict, check_base_rate
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.pair_distances import pair_distances
 from engine.spaces.query_rows import query_rows
@@ -17,6 +17,7 @@ from engine.spaces.version import Version
 
 def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict]:
     """Return whether the two of each pair are the same; errors as in ``search.answer``."""
+    check_base_rate(request.base_rate)
     space.check_revisions(version.views)
     queries = [query for pair in request.pairs for query in pair]
     verdicts: dict[int, Verdict] = {}
@@ -35,7 +36,7 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
                 same=distance <= threshold.distance,
                 distance=distance,
                 threshold=threshold.distance,
-                probability=threshold.probability(distance),
+                probability=threshold.probability(distance, request.base_rate),
             )
     return [verdicts[number] for number in range(len(request.pairs))]
 

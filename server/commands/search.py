@@ -11,7 +11,7 @@ from server.commands.common import JsonOption, NameArgument, names, print_json, 
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
-from server.commands.query import QueryOptions
+from server.commands.query import BaseRateOption, QueryOptions
 from server.commands.scores import ScoreOptions, score_cells
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
-_HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability")
+_HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate")
 COLUMNS = ("query", "rank", *_HIT)
 """Of the CSV: the query's position, the rank in its list, and the hit."""
 
@@ -59,6 +59,7 @@ class SearchOptions:
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Show how probable it is that a hit and the query are the same.")
     ] = False
+    base_rate: BaseRateOption = None
     sheet: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
@@ -88,6 +89,7 @@ class SearchOptions:
             weights=self._weights(),
             **scores.fields(),
             probabilities=self.probabilities,
+            base_rate=self.base_rate,
         )
 
     def _weights(self) -> dict[str, float]:
@@ -169,3 +171,9 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
             likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit.scores, shown)
             rows.add_row(str(rank), f"{hit.distance:.5g}", *likely, hit.key, ", ".join(hit.labels), *cells, *more)
         show(rows)
+        if rates := sorted({hit.base_rate for hit in hit_list.hits if hit.base_rate is not None}):
+            shares = " or ".join(f"{rate:.3g}" for rate in rates)
+            typer.echo(
+                f"probability: that a hit and the query are the same, if {shares} of all pairs are; "
+                "--base-rate P assumes another share"
+            )
