@@ -1,6 +1,5 @@
 """Extraction: files to rows on all cores, in worker processes that are spawned and end with their parent."""
 
-import hashlib
 import multiprocessing
 import os
 import signal
@@ -20,7 +19,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.item import Failure, PictureRecord
+from engine.item import Failure, PictureRecord, content_hash
 from features.base import ImageExtractor
 from features.decode import MAX_PIXELS, decode
 from features.errors import ImageError, ImageTooLargeError, NotAnImageError
@@ -43,11 +42,6 @@ class Extracted:
 
     picture: PictureRecord
     rows: Mapping[str, NDArray[np.float32]]
-
-
-def content_hash(data: bytes) -> str:
-    """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Extracted:

@@ -65,7 +65,12 @@ class SearchOptions:
         typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
     ] = None
     truth: Annotated[
-        str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="LABEL",
+            help="The query's class: the sheet marks the hits that have it in green and other labelled ones in red.",
+        ),
     ] = None
 
     def request(self, query: QueryOptions, scores: ScoreOptions) -> "SearchRequest":
@@ -119,6 +124,8 @@ def search(
         from server.drawing.sheet import check_sheet
 
         check_sheet(options.sheet)
+    elif options.truth is not None:
+        raise typer.BadParameter("--class marks the hits on a contact sheet: give --sheet FILE as well")
     request = options.request(query, scores)
     with connection.collection(name) as collection:
         results = collection.search(request)
@@ -126,7 +133,8 @@ def search(
             from server.drawing.results import strips
             from server.drawing.sheet import write_sheet
 
-            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth)))
+            file = query.image.name if query.image else ""
+            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth, file)))
     if as_json:
         print_json({"results": [asdict(hit_list) for hit_list in results]})
     elif as_csv:
