@@ -83,7 +83,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.ingest.indexing import index_files
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
-        return index_files(self._writable, paths, annotations, options, progress)
+        return index_files(self._writable, paths, annotations, options, progress, self._pictures.max_pixels)
 
     def update_items(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 import typer
 
 from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.label import AnnotationFiles, LabelNotionOption
 from server.commands.progress import progress_bar
 from server.commands.report import show_report, since
@@ -85,7 +85,7 @@ def index(
         Path | None,
         typer.Option(metavar="FILE", help="Write every file that could not be used, and the reason, as JSON lines."),
     ] = None,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Index new and changed pictures, or give a view rows from outside (--vectors).
@@ -183,7 +183,7 @@ def fit(
     paths: PathsArgument = None,
     labels: LabelsOption = None,
     workers: WorkersOption = None,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Fit views: visual words on a sample of pictures, text views on the texts of the items.

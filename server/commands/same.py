@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from server.commands.common import JsonOption, NameArgument, print_json, print_result, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from server.commands.jobs import DetachOption, check_detached, print_detached
@@ -91,7 +91,7 @@ def same(
     base_rate: Annotated[
         float, typer.Option(metavar="P", help="The share of such pairs that are the same, for the probability.")
     ] = 0.5,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:

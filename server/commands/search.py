@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
 from server.commands.query import BaseRateOption, QueryOptions
@@ -110,7 +110,7 @@ def search(
     query: QueryOptions,
     options: SearchOptions,
     scores: ScoreOptions,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, ConnectionOptions, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.query import TargetsOption
 
@@ -69,7 +69,7 @@ class SuggestOptions:
 def suggest(
     name: NameArgument,
     options: SuggestOptions,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
