@@ -74,7 +74,7 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", "connect", "create", "learners", "open", *sorted(_MODULES)]
+__all__ = ["__version__", "connect", "create", "learners", *sorted(_MODULES)]  # not open: a star would shadow Python's
 
 
 def __getattr__(name: str) -> Any:
@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "open"])
 
 
 def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A001 - what is opened is a collection

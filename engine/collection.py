@@ -83,9 +83,11 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.ingest.indexing import index_files
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
-        return index_files(self._writable, paths, annotations, options, progress)
+        return index_files(self._writable, paths, annotations, options, progress, self._pictures.max_pixels)
 
-    def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+    def update_items(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
         """Change labels, attributes and texts of existing items; what an update does not name stays.
 
         Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
@@ -95,7 +97,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.ingest.updating import update_items
 
-        return update_items(self._writable, updates, match_paths)
+        return update_items(self._writable, updates, match_paths, progress)
 
     def import_items(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -115,6 +117,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         replace_labels: bool = False,
         notion: str = "",
         new_attributes: bool = False,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
@@ -127,7 +130,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion, new_attributes)
+        return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

@@ -29,8 +29,9 @@ _NEW, _DELETED = ".new-", ".deleted-"
 class Home:
     """A folder of collections: ``path``, or $CROSSVIEW_HOME, or ~/.crossview. It is made when first written to."""
 
-    def __init__(self, path: Path | str | None = None) -> None:
-        """Raise InvalidInputError where the path is a file."""
+    def __init__(self, path: Path | str | None = None, pictures: Pictures = IN_PROCESS) -> None:
+        """Raise InvalidInputError where the path is a file. ``pictures`` is where its collections read pictures."""
+        self._pictures = pictures
         chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
         self.path = Path(chosen).expanduser().absolute()
         if self.path.exists() and not self.path.is_dir():
@@ -49,7 +50,7 @@ class Home:
         name: str,
         views: Sequence[str] = DEFAULT_VIEWS,
         description: str = "",
-        pictures: Pictures = IN_PROCESS,
+        pictures: Pictures | None = None,
     ) -> "Collection":
         """Create a collection with the views, each ``extractor`` or ``extractor:param=value``, and open it.
 
@@ -111,17 +112,17 @@ class Home:
                 copy_database(copy, folder.database, _counted("restoring", progress))
         return self.open(name)
 
-    def open(self, name: str, pictures: Pictures = IN_PROCESS) -> "Collection":
+    def open(self, name: str, pictures: Pictures | None = None) -> "Collection":
         """Open a collection; NotFoundError lists those that exist, StorageError where the catalog cannot be read.
 
-        ``pictures`` is where the pictures of queries and imports are read. What processes that were killed left in the
-        home is removed.
+        ``pictures`` is where the pictures of queries and imports are read, by default where those of the home are. What
+        processes that were killed left in the home is removed.
         """
         self.check_exists(name)
         remove_leftovers(self.path, f"{_NEW}*", f"{_DELETED}*")
         from engine.collection import Collection  # listing collections needs no catalog
 
-        return Collection(CollectionFolder(self.path / name), pictures)
+        return Collection(CollectionFolder(self.path / name), pictures or self._pictures)
 
     def delete(self, name: str) -> None:
         """Delete a collection with everything in it, at once for every reader.

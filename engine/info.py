@@ -110,9 +110,19 @@ class Threshold:
     """What these pairs are, in a sentence."""
     created: str
     """ISO 8601, UTC."""
+    base_rate: float = 0.5
+    """The share of all pairs of labelled items that are the same; of the pairs given where no labels tell."""
 
-    def probability(self, distance: float) -> float:
-        """Return how probable it is that two items at a distance are the same; at least .5 up to the threshold."""
+    def probability(self, distance: float, base_rate: float = 0.5) -> float:
+        """Return how probable it is that two items at a distance are the same, if this share of all pairs are.
+
+        With the base rate 1/2 it is at least 1/2 up to the threshold.
+        """
+        same, different = self._balanced(distance) * base_rate, (1 - self._balanced(distance)) * (1 - base_rate)
+        return same / (same + different)
+
+    def _balanced(self, distance: float) -> float:
+        """Return the probability if as many pairs are the same as not."""
         if distance <= self.distances[0]:
             return self.probabilities[0]
         place = bisect_right(self.distances, distance)

@@ -1,5 +1,6 @@
 """Items: what users search for."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -10,6 +11,11 @@ from numpy.typing import NDArray
 
 Attributes = Mapping[str, Any]
 """JSON values by name."""
+
+
+def content_hash(data: bytes) -> str:
+    """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 class Picture(NamedTuple):

@@ -24,6 +24,12 @@ TEXT_SHOWN = 200
 """Characters of an item's text that a hit shows."""
 
 
+def check_base_rate(rate: float) -> None:
+    """Raise InvalidInputError unless a rate is a share of pairs of which some are the same and some are not."""
+    if not 0 < rate < 1:
+        raise InvalidInputError(f"a base rate is a share of pairs, above 0 and below 1, not {rate:g}")
+
+
 @dataclass(frozen=True)
 class Query:
     """One query: exactly one of ``image``, ``text``, ``vector``, ``key`` and ``label``, described by ``view``.
@@ -109,6 +115,9 @@ class SearchRequest:
 
     probabilities: bool = False
     """Whether hits carry how probable it is that they and the query are the same."""
+    base_rate: float | None = None
+    """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1.
+    None: that of the threshold, which is the labels' as a rule."""
 
     @property
     def listing(self) -> bool:
@@ -150,7 +159,9 @@ class Hit:
     scores: Mapping[str, float] = field(default_factory=dict)
     """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
     probability: float | None = None
-    """Of being the same as the query, if as many pairs are the same as not; None where it was not asked for."""
+    """Of being the same as the query, by the base rate; None where it was not asked for."""
+    base_rate: float | None = None
+    """The share of all pairs that are the same, which the probability goes by; None where there is none."""
     stored: ClassVar[Hashable] = None
     """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
     in common can be prepared once."""
@@ -200,6 +211,8 @@ class SameRequest:
     """The metric of the second one's view; "": the only one that there is."""
     space: str = ""
     """Empty: the active space."""
+    base_rate: float = 0.5
+    """The share of such pairs that are the same, above 0 and below 1: by default as many as not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +224,7 @@ class Verdict:
     distance: float
     threshold: float
     probability: float
-    """Of being the same, if as many pairs are the same as not."""
+    """Of being the same, by the base rate of the request."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 """In place of a learner: the one that suits what is known of the items, and the name of its space."""
+OF_ORDERINGS, _ORDERINGS = "attributes", {"orderings", "names"}
+"""The learner of orderings, and the settings that it alone takes."""
 FOLDS = 3
 ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
@@ -57,7 +59,7 @@ class Recipe:
     """What a training is to learn, and from what."""
 
     spec: str = DEFAULT
-    """A learner or a pipeline of them, such as ``sqrt,cca``; or "default"."""
+    """A learner or a pipeline of them, such as ``sqrt,cca``; or "default", which is "attributes" with orderings."""
     views: tuple[str, ...]
     """Learned from are the items that have at least one of these."""
     dim: int | None = None
@@ -84,6 +86,10 @@ class Recipe:
     rerank: int = 0
     """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none. Only of a pipeline
     that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
+
+    def __post_init__(self) -> None:
+        if self.spec == DEFAULT and not _ORDERINGS.isdisjoint(self.settings):
+            object.__setattr__(self, "spec", OF_ORDERINGS)
 
     def space_name(self) -> str:
         """Return the name of a space that is given none: its last learner's."""

@@ -1,10 +1,7 @@
 """Decoding: the bytes of a picture file, from anyone, to a working image. The only place that reads picture formats."""
 
 import io
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +14,17 @@ from PIL import ImageFile
 from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
 from features.formats import KNOWN, formats
 from features.image import Image, shrink, turn
+from features.pictures import MAX_PIXELS
+from features.quiet import quiet
+from features.tiff_bands import TiffBands
 
-MAX_PIXELS = 100_000_000
-"""Pictures that declare more pixels are refused before any pixel is decoded."""
 WORKING_SIDE = 640
 """Longest side, in pixels, of the images that features are extracted from."""
 
 _ORIENTATION = 0x0112
 _BLOCK_PIXELS = 1 << 18
+_BAND_PIXELS = 1 << 24
+"""Pixels that a band of a large picture has as a rule."""
 _SIGNATURES = {
     "JPEG": (b"\xff\xd8\xff",),
     "PNG": (b"\x89PNG\r\n\x1a\n",),
@@ -49,47 +49,48 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
     """Decode a JPEG, PNG, WebP, AVIF, TIFF, BMP or GIF (first frame), or a HEIC where possible, to a BGR image.
 
     Transparency is laid on white, 16-bit and floating point values are scaled to 8 bits, EXIF orientation is applied,
-    and the longest side is shrunk to ``max_side`` pixels (never enlarged; None keeps the size).
+    and the longest side is shrunk to ``max_side`` pixels (never enlarged; None keeps the size). A JPEG is decoded at
+    1/2, 1/4 or 1/8 of its size where that is enough, and a TIFF of more than ``max_pixels`` strip by strip.
 
     Raises:
         EmptyImageError: there are no bytes.
         NotAnImageError: the bytes are of none of these formats.
         TruncatedImageError: they begin as one of them but are cut short or damaged.
-        ImageTooLargeError: the picture declares more than ``max_pixels`` pixels (Pillow's own limit, about
-            179 megapixels, holds above that).
+        ImageTooLargeError: more than ``max_pixels`` pixels would be in memory at once.
     """
     if max_pixels < 1 or (max_side is not None and max_side < 1):
         raise ValueError(f"max_pixels and max_side must be at least 1, not {max_pixels} and {max_side}")
     if not data:
         raise EmptyImageError("the file is empty")
-    with _quiet.entered(), _open(data, max_pixels) as opened:
-        return _read(opened, max_pixels, max_side)
+    with quiet.entered(), _open(data) as opened:
+        return _read(opened, data, max_pixels, max_side)
 
 
 def pixels_to_decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> int:
     """Return how many pixels ``decode`` would have in memory, from the header: fewer than the file has of most JPEGs.
 
-    The errors are those that ``decode`` raises before it decodes a pixel.
+    The errors are those that ``decode`` raises before it decodes a pixel, and ImageTooLargeError for a picture that
+    declares more than ``max_pixels``, however few of them would be in memory.
     """
     if not data:
         raise EmptyImageError("the file is empty")
-    with _quiet.entered(), _open(data, max_pixels) as opened:
-        whole = opened.width * opened.height
-        if opened.info.get("progressive"):  # its coefficients are kept for every pixel of the file
-            return whole
+    with quiet.entered(), _open(data) as opened:
+        whole = _declared(opened)
+        if whole > max_pixels:
+            raise ImageTooLargeError(
+                f"the picture declares {opened.width} x {opened.height} pixels; at most {max_pixels:,} pixels are "
+                "decoded: save the picture smaller"
+            )
         try:
-            _draft(opened, max_side)
+            return _prepared(opened, max_side)
         except Exception:  # noqa: BLE001  # what is damaged there is told by decoding
             return whole
-        return opened.width * opened.height
 
 
-def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
+def _open(data: bytes) -> ImageFile.ImageFile:
     """The picture with its header read and its pixels not yet decoded."""
     try:
         opened = Pillow.open(io.BytesIO(data), formats=formats())
-    except Pillow.DecompressionBombError as error:
-        raise _too_large("the picture declares far too many pixels", max_pixels) from error
     # Pillow's readers meet hostile headers with whatever exception comes first: ValueError, OverflowError, KeyError ...
     except Exception as error:
         raise _unreadable(data, error) from error
@@ -98,20 +99,29 @@ def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
         raise TruncatedImageError(
             f"the {opened.format} picture declares {width} x {height} pixels; the file is damaged"
         )
-    if width * height > max_pixels:
-        raise _too_large(f"the picture declares {width} x {height} pixels", max_pixels)
     return opened
 
 
-def _read(opened: ImageFile.ImageFile, max_pixels: int, max_side: int | None) -> Picture:
+def _declared(opened: ImageFile.ImageFile) -> int:
+    """The pixels of a picture, or of one of its tiles where these are more."""
+    tile = getattr(opened, "_tile_size", opened.size)
+    return max(opened.width * opened.height, int(tile[0]) * int(tile[1]))
+
+
+def _read(opened: ImageFile.ImageFile, data: bytes, max_pixels: int, max_side: int | None) -> Picture:
     try:
         width, height = opened.size
-        _draft(opened, max_side)
-        opened.load()
+        pixels = _prepared(opened, max_side)
+        bands = TiffBands.of(opened, data) if pixels > max_pixels and max_side is not None else None
+        image = None if bands is None or max_side is None else _by_bands(bands, max_pixels, max_side)
+        if image is None:
+            _check_pixels(pixels, max_pixels, (width, height))
+            opened.load()
+            image = _to_bgr(opened)
         orientation = _orientation(opened)
-        image = turn(shrink(_to_bgr(opened), max_side), orientation)
-    except Pillow.DecompressionBombError as error:
-        raise _too_large("the picture decodes to far too many pixels", max_pixels) from error
+        image = turn(shrink(image, max_side), orientation)
+    except ImageError:
+        raise
     except MemoryError as error:
         raise ImageTooLargeError(
             f"the picture of {opened.width} x {opened.height} pixels needs more memory than there is: save it smaller"
@@ -124,12 +134,44 @@ def _read(opened: ImageFile.ImageFile, max_pixels: int, max_side: int | None) ->
     return Picture(image, height if sideways else width, width if sideways else height)
 
 
-def _draft(opened: ImageFile.ImageFile, max_side: int | None) -> None:
-    """Let a JPEG decode to 1/2, 1/4 or 1/8 of its size, in a fraction of the time, and never below what is wanted."""
+def _prepared(opened: ImageFile.ImageFile, max_side: int | None) -> int:
+    """Let a JPEG decode to 1/2, 1/4 or 1/8 of its size, in a fraction of the time, and never below what is wanted.
+
+    Returns how many pixels are then in memory: all of a progressive one, whose coefficients are kept.
+    """
+    whole = _declared(opened)
     if max_side is not None:
         width, height = opened.size
         scale = min(1.0, max_side / max(width, height))
         opened.draft(None, (max(1, round(width * scale)), max(1, round(height * scale))))
+    return whole if opened.info.get("progressive") else _declared(opened)
+
+
+def _check_pixels(pixels: int, max_pixels: int, size: tuple[int, int]) -> None:
+    if pixels > max_pixels:
+        raise ImageTooLargeError(
+            f"the picture has {size[0]} x {size[1]} pixels, and at most {max_pixels:,} are decoded at once: raise the "
+            f"limit with --max-megapixels {math.ceil(pixels / 1e6)}, or save the picture smaller"
+        )
+
+
+def _by_bands(bands: TiffBands, max_pixels: int, max_side: int) -> Image | None:
+    """A large TIFF, shrunk band by band to somewhat more than what is wanted; None where a band is too large, too."""
+    factor = 1 << max(0, (max(bands.opened.size) // (2 * max_side)).bit_length() - 1)
+    count = factor // math.gcd(factor, bands.rows)  # so that bands end where averages do
+    if bands.pixels(count) > max_pixels:
+        return None
+    count *= max(1, min(_BAND_PIXELS, max_pixels) // bands.pixels(count))
+    return np.concatenate([_averaged(file, factor) for file in bands.files(count)])
+
+
+def _averaged(file: bytes, factor: int) -> Image:
+    """A picture whose pixels are means of ``factor`` x ``factor`` of a file's."""
+    with _open(file) as opened:
+        opened.load()
+        image = _to_bgr(opened)
+    size = max(1, round(image.shape[1] / factor)), max(1, round(image.shape[0] / factor))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
 def _orientation(opened: ImageFile.ImageFile) -> int:
@@ -149,10 +191,6 @@ def _unreadable(data: bytes, error: Exception) -> ImageError:
     heic = data[4:8] == b"ftyp" and data[8:11] in (b"hei", b"hev", b"mif")
     hint = ": HEIC needs the package pillow-heif, pip install 'crossview[heic]'" if heic else ""
     return NotAnImageError(f"the file is not a picture that can be read here ({KNOWN}){hint}")
-
-
-def _too_large(what: str, max_pixels: int) -> ImageTooLargeError:
-    return ImageTooLargeError(f"{what}; at most {max_pixels:,} pixels are decoded: save the picture smaller")
 
 
 def _to_bgr(opened: Pillow.Image) -> Image:
@@ -226,36 +264,3 @@ def _blocks(values: NDArray[np.int32] | NDArray[np.float32]) -> list[NDArray[Any
 
 def _grey_to_bgr(grey: NDArray[np.uint8]) -> Image:
     return np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
-
-
-class _Quiet:
-    """Silences Pillow's warnings while any thread decodes.
-
-    ``warnings.catch_warnings`` saves and restores a list that all threads share, so only the first decoder in installs
-    the filter and only the last one out removes it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._caught = warnings.catch_warnings()
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        with self._lock:
-            if self._inside == 0:
-                self._caught = warnings.catch_warnings()
-                self._caught.__enter__()
-                warnings.filterwarnings("ignore", module=r"PIL\.")
-                warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
-                if self._inside == 0:
-                    self._caught.__exit__(None, None, None)
-
-
-_quiet = _Quiet()

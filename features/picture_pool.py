@@ -46,6 +46,11 @@ class PicturePool:
         self._failures: list[Exception] = []
         self._closed = False
 
+    @property
+    def max_pixels(self) -> int:
+        """The most pixels that a picture may declare."""
+        return self.limits.pixels
+
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
     ) -> list[Result | ImageError]:

@@ -10,6 +10,9 @@ from features.errors import ImageError
 if TYPE_CHECKING:
     from features.base import ImageExtractor
 
+MAX_PIXELS = 100_000_000
+"""Pixels that a picture may have in memory at once, unless told."""
+
 Result = TypeVar("Result")
 Work = Callable[[bytes, Mapping[str, "ImageExtractor"], int], Result]
 """Takes a picture file, extractors, and the most pixels it may have; raises ImageError. A function of a module."""
@@ -50,6 +53,10 @@ class PictureLimits:
 class Pictures(Protocol):
     """Where pictures are read."""
 
+    @property
+    def max_pixels(self) -> int:
+        """The most pixels that a picture may have: in memory at once where it is trusted, else as it declares."""
+
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
     ) -> list[Result | ImageError]:
@@ -60,18 +67,21 @@ class Pictures(Protocol):
         """
 
 
+@dataclass(frozen=True)
 class InProcess:
-    """Reads pictures in this process: for programs that trust their pictures, as large as ``decode`` allows."""
+    """Reads pictures in this process: for programs that trust their pictures."""
+
+    max_pixels: int = MAX_PIXELS
+    """Those that a picture may have in memory at once; most JPEGs and TIFFs are read at a reduced size."""
 
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
     ) -> list[Result | ImageError]:
         """See ``Pictures.run``."""
-        from features.decode import MAX_PIXELS
 
         def done(task: PictureTask) -> Result | ImageError:
             try:
-                return work(task.image, task.extractors, MAX_PIXELS)
+                return work(task.image, task.extractors, self.max_pixels)
             except ImageError as error:
                 return error
 

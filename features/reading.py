@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from features.base import ImageExtractor, Rows
-from features.decode import MAX_PIXELS, decode
+from features.decode import decode
 from features.image import Image
+from features.pictures import MAX_PIXELS
 
 
 def rows(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> dict[str, Rows]:

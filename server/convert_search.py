@@ -94,8 +94,8 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
             message.distance, message.target = hit.distance, hit.target
             if hit.scores:
                 message.scores.update(hit.scores)
-            if hit.probability is not None:
-                message.probability = hit.probability
+            if hit.probability is not None and hit.base_rate is not None:
+                message.probability, message.base_rate = hit.probability, hit.base_rate
     return response
 
 
@@ -110,7 +110,13 @@ def _encoded(collection: str, hit: Hit) -> bytes:
     found = _known.get(place)
     if found is None:
         name = item_name(collection, hit.key)
-        unset = {"distance": 0.0, "target": "", "scores": {}, "probability": None}  # of a hit, not of its item
+        unset = {
+            "distance": 0.0,
+            "target": "",
+            "scores": {},
+            "probability": None,
+            "base_rate": None,
+        }  # of a hit, not of its item
         found = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
         if hit.stored is not None:
             if len(_known) >= _MOST_KNOWN:
@@ -159,7 +165,9 @@ def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsRespon
 
 def to_same_request(message: search_pb2.SameRequest) -> SameRequest:
     """Raises InvalidInputError for a query without an input."""
-    return to_value(SameRequest, message, pairs=[(to_query(one.first), to_query(one.second)) for one in message.pairs])
+    pairs = [(to_query(one.first), to_query(one.second)) for one in message.pairs]
+    rate = message.base_rate if message.HasField("base_rate") else SameRequest.base_rate
+    return to_value(SameRequest, message, pairs=pairs, base_rate=rate)
 
 
 def from_same_request(request: SameRequest) -> search_pb2.SameRequest:

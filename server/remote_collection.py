@@ -136,13 +136,19 @@ class RemoteCollection:
 
         return index(self, paths, options, progress)
 
-    def update_items(self, updates: Iterable[ItemUpdate], match_paths: bool = False) -> ImportReport:
+    def update_items(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
         """Changes labels, attributes and texts of items, in batches below the message limit."""
         failures: list[Failure] = []
-        reports = []
+        reports: list[ImportReport] = []
+        done = 0
         for batch in batches(messages_of(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
             request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
             reports.append(to_report(self.connection.call(self._stub.UpdateItems, request)))
+            done += len(batch)
+            if progress is not None:
+                progress("updating", done + len(failures), len(updates))
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def annotate(
@@ -152,11 +158,12 @@ class RemoteCollection:
         replace_labels: bool = False,
         notion: str = "",
         new_attributes: bool = False,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Annotates items from a file of this machine; see ``Collection.annotate``."""
         from engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion, new_attributes)
+        return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None

@@ -13,14 +13,24 @@ from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
 from engine.info import ViewInfo
 from engine.ingest.annotations import Annotations, checked_columns
-from engine.ingest.extraction import content_hash, read_file
+from engine.ingest.extraction import read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
 from engine.ingest.fitting import sample_size
 from engine.ingest.indexing import label_notes
 from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.updating import changed_record
 from engine.ingest.walk import SourceFile, readable, walk
-from engine.item import DeletedPicture, Failure, ImportReport, IndexOptions, Item, ItemUpdate, NewItem, Picture
+from engine.item import (
+    DeletedPicture,
+    Failure,
+    ImportReport,
+    IndexOptions,
+    Item,
+    ItemUpdate,
+    NewItem,
+    Picture,
+    content_hash,
+)
 from engine.progress import Progress
 from features.errors import ImageError
 from server.batches import batches, merged

@@ -79,7 +79,8 @@ class SearchService:
         merge = request.merge if request.HasField("merge") else None
         k = request.k if request.HasField("k") else None
         place = request.collection, request.space, query.view, tuple(request.targets)
-        return *place, k, merge, request.probabilities
+        rate = request.base_rate if request.HasField("base_rate") else None
+        return *place, k, merge, request.probabilities, rate
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
         """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""

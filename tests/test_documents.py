@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.ingest import vectors
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -41,3 +43,10 @@ def test_files_that_are_named_exist(name):
     """In backquotes, from the root; what the history names may be gone."""
     named = {path for path in PATH.findall(prose(ROOT / name)) if path.startswith(FOLDERS)}
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+def test_the_guide_of_vectors_names_the_batches_that_are_committed():
+    """How many rows are in one commit, as the code has it."""
+    guide = prose(ROOT / "docs" / "guides" / "vectors.md")
+    sizes = f"{vectors._ROWS_AT_ONCE:,}", f"{vectors._BYTES_AT_ONCE >> 20} MiB"
+    assert "batches of {}, or of {} ".format(*sizes) in " ".join(guide.split())

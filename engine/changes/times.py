@@ -1,7 +1,7 @@
 """When the versions of a page were taken: by the names of their files, their EXIF data, or the files' times."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -101,22 +101,28 @@ def timeline(paths: Sequence[Path]) -> Timeline:
     doubts: list[str] = []
     for source, read in zip(SOURCES, readers, strict=True):
         known = {place: time for place, path in enumerate(paths) if (time := read(path)) is not None}
-        missing = [path.name for place, path in enumerate(paths) if place not in known]
-        without = f"{len(missing)} of {len(paths)} without a time in their {source}"
-        without += f", such as {missing[0]}" if missing else ""
-        repeated = len(known) - len(set(known.values()))
-        if not repeated and len(known) >= LEAST_SHARE * len(paths):
+        untold = _untold(paths, known)
+        if len(set(known.values())) == len(known) >= LEAST_SHARE * len(paths):
             order = sorted(known, key=lambda place: known[place])
             notes = [f"pictures are ordered by their {source}: {'; '.join(doubts)}"] if doubts else []
-            notes += [f"left out: {without}"] if missing else []
+            notes += [f"left out: {untold} in their {source}"] if untold else []
             return Timeline(np.array(order, np.int64), tuple(known[place] for place in order), source, tuple(notes))
-        same = f"{repeated} of {len(paths)} with the time of another by their {source}"
-        reasons.append(same if repeated else without)
+        reasons.append(f"{untold} in their {source}")
         doubts += reasons[-1:] if known else []
     raise InvalidInputError(
         f"the order of {len(paths)} pictures is not known: {'; '.join(reasons)}. Put the time into each name, "
         "such as 2026-03-09T15-30.png"
     )
+
+
+def _untold(paths: Sequence[Path], known: Mapping[int, datetime]) -> str:
+    """Returns how many pictures have no known time, and how many the time of another, each with an example; or ""."""
+    missing = [path.name for place, path in enumerate(paths) if place not in known]
+    first: dict[datetime, int] = {}
+    same = [paths[place].name for place, time in known.items() if first.setdefault(time, place) != place]
+    counts = ((missing, "without a time"), (same, "with the time of another"))
+    parts = [f"{len(names):,} of {len(paths):,} {what} (such as {names[0]})" for names, what in counts if names]
+    return " and ".join(parts)
 
 
 def named_time(path: Path) -> datetime | None:

@@ -1,5 +1,6 @@
 """Annotations: labels, captions and attributes for the files of an indexing run, or for items already indexed."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from engine.errors import InvalidInputError
 from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from engine.ingest.walk import SourceFile, readable
 from engine.item import Failure, ImportReport, Item, ItemUpdate
+from engine.progress import Progress
 
 _PAGE = 1_000
 
@@ -106,7 +108,9 @@ class Annotatable(Attributed, Protocol):
     def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
         """Items in order of key, those after ``after``."""
 
-    def update_items(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+    def update_items(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
         """Changes existing items."""
 
 
@@ -117,8 +121,10 @@ def annotate(
     replace_labels: bool = False,
     notion: str = "",
     new_attributes: bool = False,
+    progress: Progress | None = None,
 ) -> ImportReport:
     """Give the items of a collection the annotations of a CSV file; see ``Collection.annotate``."""
+    began = time.monotonic()
     if notion:
         check_notion(notion)
     file = AnnotationFile(path, cell)
@@ -127,11 +133,12 @@ def annotate(
     if replace_labels:
         none = Annotation(labels=()).in_notion(notion)
         updates += [none.update(key) for key in _without_label(collection, file, notion)]
-    report = collection.update_items(updates, match_paths=True)
+    report = collection.update_items(updates, match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
         raise InvalidInputError(f"{path} names no item; it begins with {first.key!r}: {first.reason}")
-    return replace(report, failures=tuple(_with_line(one, file) for one in report.failures), notes=notes)
+    failures = tuple(_with_line(one, file) for one in report.failures)
+    return replace(report, failures=failures, seconds=time.monotonic() - began, notes=notes)
 
 
 def checked_columns(collection: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Extraction: files to rows on all cores, in worker processes that are spawned and end with their parent."""
 
-import hashlib
+import math
 import multiprocessing
 import os
 import signal
@@ -20,19 +20,21 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.item import Failure, PictureRecord
+from engine.item import Failure, PictureRecord, content_hash
 from features.base import ImageExtractor
-from features.decode import MAX_PIXELS, decode
+from features.decode import decode
 from features.errors import ImageError, ImageTooLargeError, NotAnImageError
 from features.image import thumbnail
+from features.pictures import MAX_PIXELS
 from features.reading import rows_of, samples
 from features.worker import become_worker, cores
 
 Result = TypeVar("Result")
-Work = Callable[[Path, Mapping[str, ImageExtractor]], Result]
+Work = Callable[[Path, Mapping[str, ImageExtractor], int], Result]
 
 MAX_FILE_BYTES = 1 << 29
-"""Larger files are refused unread."""
+"""Larger files are refused unread, unless more pixels are allowed than so many bytes are."""
+_BYTES_A_PIXEL = 4
 _FILES_A_TASK = 4
 _TASKS_A_WORKER = 4
 
@@ -45,11 +47,6 @@ class Extracted:
     rows: Mapping[str, NDArray[np.float32]]
 
 
-def content_hash(data: bytes) -> str:
-    """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Extracted:
     """Return everything that the catalog stores of a picture; ImageError states why it cannot be read."""
     picture = decode(data, max_pixels=max_pixels)
@@ -58,30 +55,35 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
     return Extracted(record, rows_of(picture.image, extractors))
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, max_pixels: int = MAX_PIXELS) -> bytes:
     """Return the bytes of a picture file; ImageError if it should not be read at all, OSError if it cannot be."""
+    most = max(MAX_FILE_BYTES, _BYTES_A_PIXEL * max_pixels)
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise NotAnImageError("not a regular file")
-    if found.st_size > MAX_FILE_BYTES:
+    if found.st_size > most:
+        needed = math.ceil(found.st_size / _BYTES_A_PIXEL / 1e6)
         raise ImageTooLargeError(
-            f"{found.st_size:,} bytes are more than a picture file may have ({MAX_FILE_BYTES:,}): save it smaller"
+            f"{found.st_size:,} bytes are more than a picture file may have ({most:,}): raise the limit with "
+            f"--max-megapixels {needed}, or save the picture smaller"
         )
     return path.read_bytes()
 
 
-def extract_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> Extracted | Failure:
+def extract_file(path: Path, extractors: Mapping[str, ImageExtractor], max_pixels: int) -> Extracted | Failure:
     """Return what ``extract`` gives for a file, or why it cannot be read."""
     try:
-        return extract(read_file(path), extractors)
+        return extract(read_file(path, max_pixels), extractors, max_pixels)
     except (ImageError, OSError) as error:
         return Failure(str(path), getattr(error, "strerror", None) or str(error))
 
 
-def sample_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> dict[str, NDArray[np.float32]]:
+def sample_file(
+    path: Path, extractors: Mapping[str, ImageExtractor], max_pixels: int
+) -> dict[str, NDArray[np.float32]]:
     """Return what each extractor is fitted on of one file; nothing of one that cannot be read."""
     try:
-        return samples(read_file(path), extractors)
+        return samples(read_file(path, max_pixels), extractors, max_pixels)
     except (ImageError, OSError):
         return {}
 
@@ -89,11 +91,13 @@ def sample_file(path: Path, extractors: Mapping[str, ImageExtractor]) -> dict[st
 class Workers:
     """Processes that work on files, as many as asked for (one a core by default), started when first needed.
 
-    A context manager: leaving it ends them, dropping what has not begun.
+    A context manager: leaving it ends them, dropping what has not begun. ``max_pixels`` is the most that a picture may
+    have in memory.
     """
 
-    def __init__(self, count: int | None = None) -> None:
+    def __init__(self, count: int | None = None, max_pixels: int = MAX_PIXELS) -> None:
         self._count = count or cores()
+        self._max_pixels = max_pixels
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -111,7 +115,7 @@ class Workers:
         """
         if self._count == 1 or len(paths) <= _FILES_A_TASK:
             for path in paths:
-                yield path, work(path, extractors)
+                yield path, work(path, extractors, self._max_pixels)
             return
         done = 0
         while done < len(paths):
@@ -122,7 +126,7 @@ class Workers:
             except BrokenProcessPool:
                 self._stop()
                 for path in paths[done : done + _FILES_A_TASK]:
-                    yield path, _alone(work, path, extractors)
+                    yield path, self._alone(work, path, extractors)
                     done += 1
 
     def _in_order(
@@ -134,13 +138,20 @@ class Workers:
         pool = self._pool = self._pool or _pool(self._count)
         with _interrupts_waiting():
             for chunk in islice(chunks, _TASKS_A_WORKER * self._count):
-                pending.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
+                pending.append((chunk, pool.submit(_work_on, work, chunk, extractors, self._max_pixels)))
         while pending:
             finished, future = pending.popleft()
             results = future.result()
             for chunk in islice(chunks, 1):
-                pending.append((chunk, pool.submit(_work_on, work, chunk, extractors)))
+                pending.append((chunk, pool.submit(_work_on, work, chunk, extractors, self._max_pixels)))
             yield from zip(finished, results, strict=True)
+
+    def _alone(self, work: Work[Result], path: Path, extractors: Mapping[str, ImageExtractor]) -> Result | Failure:
+        with _pool(1) as pool:
+            try:
+                return pool.submit(_work_on, work, [path], extractors, self._max_pixels).result()[0]
+            except BrokenProcessPool:
+                return Failure(str(path), "reading this file kills the process that does it")
 
     def _stop(self) -> None:
         if self._pool is not None:
@@ -162,14 +173,6 @@ def _interrupts_waiting() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _alone(work: Work[Result], path: Path, extractors: Mapping[str, ImageExtractor]) -> Result | Failure:
-    with _pool(1) as pool:
-        try:
-            return pool.submit(_work_on, work, [path], extractors).result()[0]
-        except BrokenProcessPool:
-            return Failure(str(path), "reading this file kills the process that does it")
-
-
 def _start_worker() -> None:
     become_worker()
     parent = multiprocessing.parent_process()
@@ -182,5 +185,7 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)  # the parent was killed; nobody waits for results
 
 
-def _work_on(work: Work[Result], paths: Iterable[Path], extractors: Mapping[str, ImageExtractor]) -> list[Result]:
-    return [work(path, extractors) for path in paths]
+def _work_on(
+    work: Work[Result], paths: Iterable[Path], extractors: Mapping[str, ImageExtractor], max_pixels: int
+) -> list[Result]:
+    return [work(path, extractors, max_pixels) for path in paths]

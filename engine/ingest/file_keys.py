@@ -6,9 +6,9 @@ from pathlib import Path
 
 from engine.catalog.checks import normal
 from engine.catalog.items import Stored
-from engine.ingest.extraction import content_hash, read_file
+from engine.ingest.extraction import read_file
 from engine.ingest.walk import RealPaths, SourceFile, readable
-from engine.item import DeletedPicture
+from engine.item import DeletedPicture, content_hash
 from features.errors import ImageError
 
 

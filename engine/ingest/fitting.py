@@ -14,8 +14,7 @@ from engine.catalog.extractors import command_for_rows, find_view, inputs_of, vi
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import ViewsChangedError
 from engine.errors import InvalidInputError, NotReadyError
-from engine.ingest.extraction import content_hash
-from engine.item import Failure, Picture
+from engine.item import Failure, Picture, content_hash
 from engine.learners.cancellation import checkpoint
 from features.base import Extractor, ImageExtractor, Labels, Rows
 from features.errors import ImageError

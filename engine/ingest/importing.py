@@ -15,10 +15,10 @@ from engine.catalog.values import check_row, usable
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import Written, put_records, until_views_stay
 from engine.errors import InvalidInputError
-from engine.ingest.extraction import Extracted, content_hash, extract
+from engine.ingest.extraction import Extracted, extract
 from engine.ingest.texts import text_rows
 from engine.ingest.updating import changed_record, check_entry
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
 from engine.learners.cancellation import checkpoint
 from features.base import ImageExtractor, TextExtractor
 from features.errors import ImageError

@@ -27,6 +27,7 @@ from engine.ingest.walk import SourceFile, readable, walk
 from engine.item import Failure, ImportReport, IndexOptions
 from engine.progress import Progress
 from features.base import ImageExtractor, TextExtractor
+from features.pictures import MAX_PIXELS
 
 _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 
@@ -56,6 +57,7 @@ def index_files(
     annotations: Annotations,
     options: IndexOptions,
     progress: Progress | None = None,
+    max_pixels: int = MAX_PIXELS,
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``."""
     began = time.monotonic()
@@ -68,7 +70,7 @@ def index_files(
         def once() -> Plan:
             plan = make_plan(catalog, found, annotations, options.include_deleted)
             annotations.unused(plan.files)  # before anything is done: the file of another folder is an error
-            with Workers(options.workers) as processes:
+            with Workers(options.workers, max_pixels) as processes:
                 run = _Run(catalog, annotations, plan, processes, progress, outcome)
                 run.fit(options.seed)
                 run.change()
@@ -144,9 +146,12 @@ class _Run:
         for stamps in batches(self.plan.stamps.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
                 tx.item_writer.refresh(dict(stamps))
+        done = 0
         for batch in batches(self.plan.change.values(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
                 self._put(tx, batch, self.plan.views)
+            done += len(batch)
+            self._report("updating", done, len(self.plan.change))
 
     def extract(self) -> None:
         """Read the files and write their items."""

@@ -1,5 +1,6 @@
 """Updating existing items: labels, attributes and texts, without their pictures."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from engine.comparisons import check_notion
 from engine.errors import InvalidInputError
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from engine.progress import Progress
 from features.base import TextExtractor
 
 _AT_ONCE = 1_000
@@ -44,17 +46,28 @@ def check_entry(entry: Entry) -> Entry | Failure:
     return replace(entry, labels=labels, attributes=attributes, notion_labels=by_notion)
 
 
-def update_items(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+def update_items(
+    catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+) -> ImportReport:
     """Change existing items; see ``Collection.update_items``."""
+    began = time.monotonic()
     checked = [check_entry(one) for one in updates]
     failures = [one for one in checked if isinstance(one, Failure)]
-    updated, matched = set[str](), set[str]()
+    updated, matched, done = set[str](), set[str](), len(failures)
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
         found, changed, missing = until_views_stay(partial(_update, catalog, batch, match_paths))
         failures += missing
         matched |= found
         updated |= changed
-    return ImportReport(updated=len(updated), unchanged=len(matched - updated), failures=tuple(failures))
+        done += len(batch)
+        if progress is not None:
+            progress("updating", done, len(updates))
+    return ImportReport(
+        updated=len(updated),
+        unchanged=len(matched - updated),
+        failures=tuple(failures),
+        seconds=time.monotonic() - began,
+    )
 
 
 def _update(

@@ -74,7 +74,7 @@ def index_vectors(
     """Give a view of a collection the rows of a file; see ``Collection.index_vectors``."""
     began = time.monotonic()
     file = _read(path, keys)
-    _check_rows(file)
+    _check_rows(file, progress)
     known = {one.name: one.dim for one in collection.views()}
     if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
         raise InvalidInputError(
@@ -187,7 +187,7 @@ def _lines(path: Path) -> tuple[str, ...]:
         raise InvalidInputError(f"{path} is no UTF-8 text: {error}") from error
 
 
-def _check_rows(file: _File) -> None:
+def _check_rows(file: _File, progress: Progress | None) -> None:
     """Raise InvalidInputError unless every key and row of a file can be written."""
     if file.keys is not None:
         if len(file.keys) != len(file.rows):
@@ -201,7 +201,9 @@ def _check_rows(file: _File) -> None:
             seen.add(normal(key))
     size = max(1, _CHECKED_BYTES // (file.rows.itemsize * file.rows.shape[1]))
     for start in range(0, len(file.rows), size):
-        to_rows(file.rows[start : start + size], partial(_row_name, file, start))
+        checked = to_rows(file.rows[start : start + size], partial(_row_name, file, start))
+        if progress is not None:
+            progress("checking", start + len(checked), len(file.rows))
 
 
 def _row_name(file: _File, start: int, row: int) -> str:

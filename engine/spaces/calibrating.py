@@ -8,7 +8,7 @@ from engine.catalog.description import RAW
 from engine.errors import NotReadyError
 from engine.info import Threshold
 from engine.query import CalibrationRequest
-from engine.spaces.item_pairs import ItemPairs, distances, labelled_pairs, stated_pairs
+from engine.spaces.item_pairs import ItemPairs, base_rate, distances, labelled_pairs, stated_pairs
 from engine.spaces.search import target_of
 from engine.spaces.space import Space
 from engine.spaces.target import Target
@@ -55,6 +55,7 @@ def threshold_of(
         dissimilar=len(pairs) - similar,
         protocol=protocol,
         created=now(),
+        base_rate=base_rate(tx, *place) or similar / len(pairs),
     )
     return threshold, b"".join(pairs.fingerprints(tx.items.keys()))
 

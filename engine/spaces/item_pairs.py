@@ -136,13 +136,7 @@ _TRAINED = ", some of which it was trained on, so that new items are told less w
 
 def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:
     """Return as many similar as other pairs of items, each pair once and in either order."""
-    ids = np.sort(generator.permutation(np.array(items, np.int64))[:MOST_ITEMS])
-    columns: dict[str, int] = {}
-    named = [[columns.setdefault(label, len(columns)) for label in labels[item]] for item in ids.tolist()]
-    ends = np.cumsum([0, *map(len, named)])
-    places = np.fromiter(chain.from_iterable(named), np.intp, ends[-1])
-    members = csr_array((np.ones(len(places), np.int32), places, ends), shape=(len(ids), max(1, len(columns))))
-    shared = (members @ members.T).toarray() > 0
+    ids, shared = _sharing(items, labels, generator)
     upper = np.triu(np.ones_like(shared), 1)
     kinds = [np.argwhere(upper & (shared == similar)) for similar in (True, False)]
     count = min(MOST_PAIRS, *map(len, kinds))
@@ -150,6 +144,29 @@ def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], gener
     swapped = generator.random(len(drawn)) < 0.5
     drawn[swapped] = drawn[swapped, ::-1]
     return ItemPairs(ids[drawn], np.arange(len(drawn)) < count, "")
+
+
+def base_rate(tx: Transaction, view: str, target: Target, seed: int = 0) -> float:
+    """Return which share of all pairs of labelled items share a label, 0 where no labels tell."""
+    labels = labels_for(tx, target)
+    labelled = [item for item in having_both(tx, view, target).tolist() if item in labels]
+    ids, shared = _sharing(labelled, labels, np.random.default_rng(seed))
+    pairs = len(ids) * (len(ids) - 1)
+    same = int(shared.sum()) - len(ids)
+    return same / pairs if 0 < same < pairs else 0.0
+
+
+def _sharing(
+    items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the ids of labelled items, ascending, at most ``MOST_ITEMS``, (n,), and which share a label, (n, n)."""
+    ids = np.sort(generator.permutation(np.array(items, np.int64))[:MOST_ITEMS])
+    columns: dict[str, int] = {}
+    named = [[columns.setdefault(label, len(columns)) for label in labels[item]] for item in ids.tolist()]
+    ends = np.cumsum([0, *map(len, named)])
+    places = np.fromiter(chain.from_iterable(named), np.intp, ends[-1])
+    members = csr_array((np.ones(len(places), np.int32), places, ends), shape=(len(ids), max(1, len(columns))))
+    return ids, (members @ members.T).toarray() > 0
 
 
 def having_both(tx: Transaction, view: str, target: Target) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.errors import InvalidInputError
 from engine.item import Failure
-from engine.query import Query, SameRequest, Verdict
+from engine.query import Query, SameRequest, Verdict, check_base_rate
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.pair_distances import pair_distances
 from engine.spaces.query_rows import query_rows, without_row
@@ -21,6 +21,7 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
 
     Errors as in ``search.answer``.
     """
+    check_base_rate(request.base_rate)
     space.check_revisions(version.views)
     queries = [query for pair in request.pairs for query in pair]
     verdicts: dict[int, Verdict | Failure] = _left_out(version, request.pairs)
@@ -43,7 +44,7 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
                 same=distance <= threshold.distance,
                 distance=distance,
                 threshold=threshold.distance,
-                probability=threshold.probability(distance),
+                probability=threshold.probability(distance, request.base_rate),
             )
     return [verdicts[number] for number in range(len(request.pairs))]
 

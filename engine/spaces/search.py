@@ -8,7 +8,7 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.catalog.lookup import check_filter
 from engine.errors import InvalidInputError, NotReadyError
-from engine.query import Embedding, Hit, HitList, Query, SearchRequest
+from engine.query import Embedding, Hit, HitList, Query, SearchRequest, check_base_rate
 from engine.spaces.fusion import fuse
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
@@ -58,6 +58,10 @@ def check_request(request: SearchRequest) -> None:
             "how probable it is that two are the same is told by their distance in one target: leave out weights, more "
             "and less, and give a query"
         )
+    if request.base_rate is not None:
+        check_base_rate(request.base_rate)
+        if not request.probabilities:
+            raise InvalidInputError("a base rate is what probabilities go by: ask for --probabilities as well")
     if request.filter:
         check_filter(request.filter)
 
@@ -121,7 +125,9 @@ def _add_probabilities(version: Version, space: Space, request: SearchRequest, f
     for one in found:
         view = request.queries[one.query].view
         for hit in one.hits:
-            vars(hit)["probability"] = version.threshold(space, view, hit.target).probability(hit.distance)
+            threshold = version.threshold(space, view, hit.target)
+            rate = threshold.base_rate if request.base_rate is None else request.base_rate
+            vars(hit).update(probability=threshold.probability(hit.distance, rate), base_rate=rate)
 
 
 def _probes(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from server.commands.common import JsonOption, print_json, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.versions import opened
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def changes(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="The collection that keeps what is known of a FOLDER (else a new one).")
     ] = "",
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Find the important changes between pictures of one page or view, and where they are.

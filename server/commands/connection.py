@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 if TYPE_CHECKING:
+    from engine.home import Home
     from server.backend import Backend, CollectionBackend
     from server.detached import DetachedCollection
     from server.remote_collection import RemoteCollection
@@ -45,14 +46,17 @@ class ConnectionOptions:
         if self.server is None and self.timeout is not None:
             raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
         if self.server is None:
-            from engine.home import Home
-
-            yield Home(self.home)
+            yield self._home()
             return
         from server.client import Client
 
         with Client(self.server, self.timeout) as client:
             yield client
+
+    def _home(self) -> "Home":
+        from engine.home import Home
+
+        return Home(self.home)
 
     @contextmanager
     def collection(self, name: str) -> Iterator["CollectionBackend"]:
@@ -73,3 +77,40 @@ class ConnectionOptions:
 
 HERE = ConnectionOptions()
 """The home where none is named."""
+
+
+@dataclass(frozen=True)
+class PictureConnection(ConnectionOptions):
+    """The same for commands that read pictures, which may be large on this machine."""
+
+    max_megapixels: Annotated[
+        float | None,
+        typer.Option(
+            "--max-megapixels",
+            metavar="N",
+            help="Million pixels of a picture in memory at once; JPEGs and large TIFFs are read at a reduced size "
+            "[default: 100].",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_megapixels is not None and not 1e-6 <= self.max_megapixels < math.inf:
+            raise typer.BadParameter(f"--max-megapixels takes a positive number, not {self.max_megapixels:g}")
+        if self.max_megapixels is not None and self.server is not None:
+            raise typer.BadParameter(
+                "--max-megapixels is for pictures that are read here; a server has a limit of its own: "
+                "crossview serve --max-megapixels N"
+            )
+
+    def _home(self) -> "Home":
+        if self.max_megapixels is None:
+            return super()._home()
+        from engine.home import Home
+        from features.pictures import InProcess
+
+        return Home(self.home, InProcess(int(self.max_megapixels * 1e6)))
+
+
+PICTURES_HERE = PictureConnection()
+"""The same home, with the usual limit."""

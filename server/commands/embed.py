@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.progress import progress_bar
 from server.commands.query import QueryOptions
 
@@ -34,7 +34,7 @@ def embed(
             help="Write (n, D) float32 vectors, or uint8 codes, packed; with --all also to FILE.npz, FILE.parquet.",
         ),
     ] = None,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Print the vectors or codes of queries in a space.

@@ -2,20 +2,23 @@
 
 import json
 import random
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
 
 from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.label import AnnotationFiles, LabelNotionOption, NewAttributesOption
 from server.commands.progress import progress_bar
-from server.commands.report import show_report
+from server.commands.report import show_report, since
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
+    from engine.progress import Progress
+    from server.backend import CollectionBackend
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
@@ -82,7 +85,7 @@ def index(
         Path | None,
         typer.Option(metavar="FILE", help="Write every file that could not be used, and the reason, as JSON lines."),
     ] = None,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Index new and changed pictures, or give a view rows from outside (--vectors).
@@ -92,23 +95,18 @@ def index(
     """
     _check(options, rows, paths)
     from engine.item import IndexOptions
-    from server.batches import merged
 
+    began = time.monotonic()
     try:
         bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
         with connection.collection(name) as collection, bar as progress:
-            if rows.view is not None and rows.vectors is not None:
-                annotations = AnnotationFiles(
-                    options.labels, options.captions, options.label_notion, options.new_attributes
-                )
-                annotations.check(collection)
-                report = collection.index_vectors(rows.view, rows.vectors, rows.keys, progress)
-                annotated = merged(annotations.write(collection))
-                report = replace(report, failures=(*report.failures, *annotated.failures), notes=annotated.notes)
+            if rows.vectors is not None:
+                report = _index_vectors(collection, options, rows, progress)
             else:
                 report = collection.index(paths or [], IndexOptions(**vars(options)), progress=progress)
     except KeyboardInterrupt as interrupt:
         _stop(getattr(interrupt, "committed", 0), connection.server)
+    report = since(began, report)
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
         failures.write_text("".join(lines), encoding="utf-8")
@@ -116,6 +114,22 @@ def index(
         print_json(report)
     else:
         _summarize(report, name)
+
+
+def _index_vectors(
+    collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, progress: "Progress | None"
+) -> "ImportReport":
+    """Indexes vectors, then their labels and captions, whose files are checked before anything is written."""
+    from engine.ingest.interruption import interruptible
+    from server.batches import merged
+
+    annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
+    annotations.check(collection)
+    report = collection.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
+    with interruptible() as committed:
+        committed.items = report.added + report.updated
+        annotated = merged(annotations.write(collection, progress))
+    return replace(report, failures=(*report.failures, *annotated.failures), notes=annotated.notes)
 
 
 def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | None) -> None:
@@ -171,7 +185,7 @@ def fit(
     paths: PathsArgument = None,
     labels: LabelsOption = None,
     workers: WorkersOption = None,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Fit views: visual words on a sample of pictures, text views on the texts of the items.

@@ -1,5 +1,6 @@
 """Commands that annotate items: label, from CSV files, and set, for a few items."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,10 +9,12 @@ import typer
 
 from server.commands.common import JsonOption, NameArgument, fail, print_json, settings
 from server.commands.connection import HERE, ConnectionOptions
-from server.commands.report import show_report
+from server.commands.progress import progress_bar
+from server.commands.report import show_report, since
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
+    from engine.progress import Progress
     from server.backend import CollectionBackend
 
 LabelNotionOption = Annotated[
@@ -45,7 +48,9 @@ class AnnotationFiles:
 
         checked_columns(collection, self._files.values(), self._new_attributes)
 
-    def write(self, collection: "CollectionBackend", replace_labels: bool = False) -> "list[ImportReport]":
+    def write(
+        self, collection: "CollectionBackend", progress: "Progress | None", replace_labels: bool = False
+    ) -> "list[ImportReport]":
         """Annotates a collection's items; returns a report for each file."""
         self.check(collection)
         return [
@@ -55,6 +60,7 @@ class AnnotationFiles:
                 replace_labels=replace_labels and cell == "label",
                 notion=self._notion * (cell == "label"),
                 new_attributes=self._new_attributes,
+                progress=progress,
             )
             for cell, file in self._files.items()
         ]
@@ -88,9 +94,11 @@ def label(
         raise typer.BadParameter("--replace-labels needs --from FILE.csv")
     from server.batches import merged
 
+    began = time.monotonic()
     files = AnnotationFiles(file, captions, label_notion, new_attributes)
-    with connection.collection(name) as collection:
-        report = merged(files.write(collection, replace_labels))
+    with connection.collection(name) as collection, progress_bar(not as_json, "items") as progress:
+        report = merged(files.write(collection, progress, replace_labels))
+    report = since(began, report)
     if as_json:
         print_json(report)
     else:
@@ -147,8 +155,10 @@ def set_(
         raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
     from engine.item import ItemUpdate
 
+    began = time.monotonic()
     with connection.collection(name) as collection:
         report = collection.update_items([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
+    report = since(began, report)
     if as_json:
         print_json(report)
     elif report.failures and not report.updated + report.unchanged:

@@ -109,7 +109,7 @@ class RecipeOptions:
 
         orderings = self._orderings()
         fields: dict[str, Any] = {
-            "spec": self.learner or ("attributes" if self.orderings else None),
+            "spec": self.learner,
             "dim": self.dim,
             "settings": {**settings(self.settings, "--set"), **(orderings.settings() if orderings else {})},
             "pairs": self._pairs(),

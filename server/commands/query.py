@@ -15,6 +15,13 @@ TargetsOption = Annotated[
     typer.Option(metavar="TARGETS", help="What to match against, such as color,sift, or notions (else all)."),
 ]
 
+BaseRateOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P", help="With --probabilities: the share of all pairs that are the same (else as the labels have it)."
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions:

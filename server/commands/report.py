@@ -1,6 +1,8 @@
 """Printing what an import did."""
 
+import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Lines of a list that are printed."""
+
+
+def since(began: float, report: "ImportReport") -> "ImportReport":
+    """Returns a report with the seconds of the whole command, which began at that time of the monotonic clock."""
+    return replace(report, seconds=time.monotonic() - began)
 
 
 def show_report(report: "ImportReport", name: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from server.commands.common import JsonOption, NameArgument, fail, print_json, print_result, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from server.commands.jobs import DetachOption, check_detached, print_detached
@@ -88,18 +88,22 @@ def same(
     pairs: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Many pairs of items, key_a,key_b on each line.")
     ] = None,
-    connection: ConnectionOptions = HERE,
+    base_rate: Annotated[
+        float, typer.Option(metavar="P", help="The share of such pairs that are the same, for the probability.")
+    ] = 0.5,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
     """Tell whether two items are the same, by a threshold on their distance.
 
-    The threshold is that of calibrate. The probability is that where as many pairs are the same as not.
+    The threshold is that of calibrate. The probability depends on how many such pairs are the same (--base-rate).
     """
     check_format(as_json, as_csv)
     given = _pairs(inputs or [], pairs)
     with connection.collection(name) as collection:
-        found = list(zip(given, _verdicts(collection, place, given, pairs is None), strict=True))
+        verdicts = _verdicts(collection, place, given, base_rate, pictures=pairs is None)
+        found = list(zip(given, verdicts, strict=True))
     from engine.errors import few
     from engine.item import Failure
 
@@ -113,9 +117,9 @@ def same(
     elif as_csv:
         print_csv(COLUMNS, (_cells(*one) for one in kept))
     elif pairs is None:
-        typer.echo(_sentence(kept[0][1]))
+        typer.echo(_sentence(kept[0][1], base_rate))
     else:
-        _print(kept)
+        _print(kept, base_rate)
     if left_out:
         reasons = few(dict.fromkeys(one.reason for _, one in left_out), "; ")
         typer.echo(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
@@ -138,7 +142,7 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
 
 
 def _verdicts(
-    collection: "CollectionBackend", place: PlaceOptions, given: _Names, pictures: bool
+    collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
     """Yields whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
     from engine.query import Filter, Query, SameRequest
@@ -157,7 +161,8 @@ def _verdicts(
             keys = tuple({key for pair in some for key in pair})
             known = {item.key for item in collection.items(Filter(keys=keys), limit=len(keys))}
         queries = [(query(one, place.view, known), query(other, second, known)) for one, other in some]
-        yield from collection.same(SameRequest(queries, target=place.target, space=place.space))
+        request = SameRequest(queries, target=place.target, space=place.space, base_rate=base_rate)
+        yield from collection.same(request)
 
 
 def _view_of(collection: "CollectionBackend", place: PlaceOptions) -> str:
@@ -176,11 +181,11 @@ def _cells(pair: tuple[str, str], verdict: "Verdict") -> tuple[Any, ...]:
     return tuple(int(value) if isinstance(value, bool) else value for value in _named(pair, verdict).values())
 
 
-def _sentence(verdict: "Verdict") -> str:
+def _sentence(verdict: "Verdict", base_rate: float) -> str:
     relation = "at most" if verdict.same else "above"
     return (
         f"{_word(verdict)}: distance {verdict.distance:.5g}, {relation} the threshold {verdict.threshold:.5g}; "
-        f"the same with probability {verdict.probability:.3f}"
+        f"the same with probability {verdict.probability:.3f}, if {base_rate:.3g} of such pairs are"
     )
 
 
@@ -188,11 +193,11 @@ def _word(verdict: "Verdict") -> str:
     return "same" if verdict.same else "different"
 
 
-def _print(found: "Sequence[tuple[tuple[str, str], Verdict]]") -> None:
+def _print(found: "Sequence[tuple[tuple[str, str], Verdict]]", base_rate: float) -> None:
     rows = table("a", "b", "", ">distance", ">threshold", ">probability")
     for pair, verdict in found:
         numbers = f"{verdict.distance:.5g}", f"{verdict.threshold:.5g}", f"{verdict.probability:.3f}"
         rows.add_row(*pair, _word(verdict), *numbers)
     show(rows)
     count = sum(verdict.same for _, verdict in found)
-    typer.echo(f"{count} of {len(found)} pairs are the same")
+    typer.echo(f"{count} of {len(found)} pairs are the same; probabilities are those if {base_rate:.3g} of them are")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import FilterOptions, check_names
-from server.commands.query import QueryOptions
+from server.commands.query import BaseRateOption, QueryOptions
 from server.commands.scores import ScoreOptions, score_cells
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
-_HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability")
+_HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate")
 COLUMNS = ("query", "rank", *_HIT)
 """Of the CSV: the query's position, the rank in its list, and the hit."""
 
@@ -53,12 +53,18 @@ class SearchOptions:
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Show how probable it is that a hit and the query are the same.")
     ] = False
+    base_rate: BaseRateOption = None
     sheet: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
     ] = None
     truth: Annotated[
-        str | None, typer.Option("--class", metavar="LABEL", help="The picture's class: the sheet marks the hits.")
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="LABEL",
+            help="The query's class: the sheet marks the hits that have it in green and other labelled ones in red.",
+        ),
     ] = None
 
     def request(self, query: QueryOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
@@ -77,6 +83,7 @@ class SearchOptions:
             weights=self._weights(),
             **scores.fields(),
             probabilities=self.probabilities,
+            base_rate=self.base_rate,
         )
 
     def _weights(self) -> dict[str, float]:
@@ -93,7 +100,7 @@ def search(
     options: SearchOptions,
     chosen: FilterOptions,
     scores: ScoreOptions,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
@@ -107,6 +114,8 @@ def search(
         from server.drawing.sheet import check_sheet
 
         check_sheet(options.sheet)
+    elif options.truth is not None:
+        raise typer.BadParameter("--class marks the hits on a contact sheet: give --sheet FILE as well")
     request = options.request(query, chosen, scores)
     with connection.collection(name) as collection:
         check_names(collection, request.filter)
@@ -115,7 +124,8 @@ def search(
             from server.drawing.results import strips
             from server.drawing.sheet import write_sheet
 
-            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth)))
+            file = query.image.name if query.image else ""
+            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth, file)))
     if as_json:
         print_json({"results": [asdict(hit_list) for hit_list in results]})
     elif as_csv:
@@ -160,3 +170,9 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
             likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit.scores, shown)
             rows.add_row(str(rank), f"{hit.distance:.5g}", *likely, hit.key, ", ".join(hit.labels), *cells, *more)
         show(rows)
+        if rates := sorted({hit.base_rate for hit in hit_list.hits if hit.base_rate is not None}):
+            shares = " or ".join(f"{rate:.3g}" for rate in rates)
+            typer.echo(
+                f"probability: that a hit and the query are the same, if {shares} of all pairs are; "
+                "--base-rate P assumes another share"
+            )

@@ -10,7 +10,7 @@ import typer
 
 from engine.ingest.label_cell import label_cell
 from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
-from server.commands.connection import HERE, ConnectionOptions
+from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.hints import hint
 from server.commands.query import TargetsOption
@@ -70,7 +70,7 @@ class SuggestOptions:
 def suggest(
     name: NameArgument,
     options: SuggestOptions,
-    connection: ConnectionOptions = HERE,
+    connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:

@@ -20,6 +20,7 @@ from server.drawing.sheet import (
     RIGHT,
     ROW_TITLE,
     RULE,
+    STRIP_SIZE,
     Tile,
     draw_tile,
 )
@@ -33,11 +34,13 @@ def question_sheet(collection: Items, question: Question, chosen: Set[int] = fro
     count = len(question.candidates)
     columns, rows = min(_ROW, count), math.ceil(count / _ROW)
     left = MARGIN + CELL + QUERY_GAP
-    width = max(left + columns * (CELL + GAP) - GAP + MARGIN, 520)
+    asked = "which of both is" if count == 2 else "which are"
+    title = f"By {question.notion}: {asked} like the one on the left?"
+    needed = Lettering(ImageDraw.Draw(Image.new("RGB", (1, 1))), STRIP_SIZE).width(title)
+    width = max(left + columns * (CELL + GAP) - GAP + MARGIN, math.ceil(needed) + 2 * MARGIN)
     sheet = Image.new("RGB", (width, 2 * MARGIN + ROW_TITLE + rows * (CELL + GAP) - GAP), PAPER)
     draw = ImageDraw.Draw(sheet)
-    asked = "which of both is" if count == 2 else "which are"
-    Lettering(draw, 17).line((MARGIN, MARGIN - 8), f"By {question.notion}: {asked} like the one on the left?", INK)
+    Lettering(draw, STRIP_SIZE).line((MARGIN, MARGIN - 8), title, INK)
     top = MARGIN + ROW_TITLE
     draw_tile(sheet, draw, _tile(collection, question.anchor), (MARGIN, top), QUERY, "A")
     for place, key in enumerate(question.candidates):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from engine.errors import NotFoundError
-from engine.item import Item
+from engine.item import Item, content_hash
 from engine.query import Hit, HitList, Query
 from server.drawing.sheet import Strip, Tile
 
@@ -20,42 +20,74 @@ class Items(Protocol):
 
 
 def strips(
-    collection: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None
+    collection: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None, name: str = ""
 ) -> list[Strip]:
-    """Returns a row for each list of hits; ``truth`` is the class of queries that are not items."""
-    pictures: dict[str, bytes | None] = {}
+    """Returns a row for each list of hits, which are marked only by ``truth``, the class of the queries.
+
+    An exact copy of a query is not marked as wrong, whatever its labels. ``name`` is that of the queries' file.
+    """
+    drawn = _Drawn(collection, truth)
     rows = []
     for hit_list in results:
         query = queries[hit_list.query]
-        labels, tile = _query_tile(collection, query, truth)
-        hits = [_hit_tile(collection, hit, labels, pictures) for hit in hit_list.hits]
+        tile = _query_tile(collection, query, truth or "", name)
+        hits = [drawn.hit(hit, query) for hit in hit_list.hits]
         asked = f"{query.view} query" if query.inputs() else "every item"
         rows.append(Strip(f"{asked} -> {hit_list.target or 'merged'} database", tile, hits))
     return rows
 
 
-def _query_tile(collection: Items, query: Query, truth: str | None) -> tuple[set[str], Tile]:
+def _query_tile(collection: Items, query: Query, truth: str, name: str) -> Tile:
     if query.key is not None:
         item = collection.item(query.key)
-        labels = set(item.labels)
-        return labels, Tile(thumbnail_of(collection, item.key), ", ".join(item.labels) or item.key, text=item.text)
+        return Tile(
+            thumbnail_of(collection, item.key), ", ".join(item.labels), name=_file_name(item.key), text=item.text
+        )
     if query.label is not None:
-        return {query.label}, Tile(None, query.label)
-    labels = {truth} if truth else set()
+        return Tile(None, query.label)
     if not query.inputs():
-        return labels, Tile(None, "every item")
+        return Tile(None, "every item")
     if query.text is not None:
-        return labels, Tile(None, truth or "text", text=query.text)
-    return labels, Tile(query.image, truth or ("vector" if query.image is None else ""))
+        return Tile(None, truth or "text", text=query.text)
+    return Tile(query.image, truth or ("vector" if query.image is None else ""), name=name)
 
 
-def _hit_tile(collection: Items, hit: Hit, labels: set[str], pictures: dict[str, bytes | None]) -> Tile:
-    if hit.key not in pictures:
-        pictures[hit.key] = thumbnail_of(collection, hit.key)
-    correct = bool(labels.intersection(hit.labels)) if labels and hit.labels else None
-    return Tile(
-        pictures[hit.key], ", ".join(hit.labels) or hit.key, distance=hit.distance, correct=correct, text=hit.text
-    )
+class _Drawn:
+    """Tiles of hits, each thumbnail read once."""
+
+    def __init__(self, collection: Items, truth: str | None) -> None:
+        self._collection, self._truth = collection, truth
+        self._pictures: dict[str, bytes | None] = {}
+
+    def hit(self, hit: Hit, query: Query) -> Tile:
+        """Returns the tile of a hit of a query."""
+        if hit.key not in self._pictures:
+            self._pictures[hit.key] = thumbnail_of(self._collection, hit.key)
+        return Tile(
+            self._pictures[hit.key],
+            ", ".join(hit.labels),
+            name=_file_name(hit.key),
+            distance=hit.distance,
+            correct=self._correct(hit, query),
+            text=hit.text,
+        )
+
+    def _correct(self, hit: Hit, query: Query) -> bool | None:
+        if self._truth is None or not hit.labels:
+            return None
+        return self._truth in hit.labels or (None if self._is_copy(hit, query) else False)
+
+    def _is_copy(self, hit: Hit, query: Query) -> bool:
+        """Returns whether a hit has the very picture of a query."""
+        content = "" if query.image is None else content_hash(query.image)
+        if query.key is not None:
+            content = self._collection.item(query.key).content_hash
+        return bool(content) and self._collection.item(hit.key).content_hash == content
+
+
+def _file_name(key: str) -> str:
+    """Returns the end of a key, which is the name of a file as a rule."""
+    return key.rpartition("/")[2] or key
 
 
 def thumbnail_of(collection: Items, key: str) -> bytes | None:

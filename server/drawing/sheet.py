@@ -1,6 +1,7 @@
-"""Contact sheets: a query on the left, its hits on the right, framed green or red where the classes are known."""
+"""Contact sheets: a query on the left, its hits in rows on the right, with the names of their files below."""
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ CELL = TILE + 2 * FRAME
 GAP = 12
 QUERY_GAP = 40
 MARGIN = 28
-CAPTION = 42
+CAPTION_LINE = 18
+CAPTION = 3 * CAPTION_LINE + 6
+"""Below a picture: the name of its file, its labels and its distance."""
 BADGE = 26
 TEXT_LINES = 6
 LINE = 17
@@ -25,6 +28,12 @@ LINE = 17
 LONGEST_TEXT = 1000
 ROW_TITLE = 34
 SHEET_TITLE = 56
+COLUMNS = 8
+"""Hits beside each other."""
+HITS_LEFT = MARGIN + CELL + QUERY_GAP
+NARROWEST = 520
+_TITLE_SIZE, STRIP_SIZE, _SMALL_SIZE = 26, 17, 14
+"""Pixels of letters: of a sheet's title, of a row's, and of captions."""
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".pdf": "PDF"}
 """Pillow's formats by file name extension."""
@@ -48,11 +57,13 @@ class Tile:
     picture: bytes | None
     """Encoded picture; None draws an empty tile."""
     label: str = ""
-    """Class label, or the key where it has none."""
+    """Class label."""
     _: KW_ONLY
+    name: str = ""
+    """The file's name, or the item's."""
     distance: float | None = None
     correct: bool | None = None
-    """Whether a hit has the query's class; None where the classes are not known."""
+    """Whether a hit has the query's class, which marks it green or red; None does not mark it."""
     text: str = ""
     """Shown in the tile where there is no picture."""
 
@@ -66,20 +77,41 @@ class Strip:
     query: Tile
     hits: Sequence[Tile]
 
+    @property
+    def tally(self) -> str:
+        """How many hits are of the query's class, of those that are marked; "" where none is."""
+        known = [hit.correct for hit in self.hits if hit.correct is not None]
+        return f"{sum(known)} of {len(known)} of the query's class" if known else ""
+
 
 def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
-    """Returns the sheet, wide enough for the longest row of hits."""
-    columns = max((len(strip.hits) for strip in strips), default=0)
+    """Returns the sheet, at most ``COLUMNS`` hits wide: further hits go into rows below."""
+    width = _width(strips, title)
     top = SHEET_TITLE if title else 0
-    strip_height = ROW_TITLE + CELL + CAPTION + GAP
-    width = 2 * MARGIN + CELL + QUERY_GAP + columns * (CELL + GAP) - GAP
-    sheet = Image.new("RGB", (width, 2 * MARGIN + top + len(strips) * strip_height), PAPER)
+    sheet = Image.new("RGB", (width, 2 * MARGIN + top + sum(map(_height, strips))), PAPER)
     draw = ImageDraw.Draw(sheet)
     if title:
-        Lettering(draw, 26).line((MARGIN, MARGIN), title, INK)
-    for position, strip in enumerate(strips):
-        _draw_strip(sheet, draw, strip, MARGIN + top + position * strip_height)
+        letters = Lettering(draw, _TITLE_SIZE)
+        letters.line((MARGIN, MARGIN), letters.shortened(title, width - 2 * MARGIN), INK)
+    top += MARGIN
+    for strip in strips:
+        _draw_strip(sheet, draw, strip, top)
+        top += _height(strip)
     return sheet
+
+
+def _width(strips: Sequence[Strip], title: str) -> int:
+    """Returns the width that the hits and all titles need, titles up to that of a whole row of hits."""
+    draw = ImageDraw.Draw(Image.new("RGB", (1, 1)))
+    titles = [Lettering(draw, _TITLE_SIZE).width(title)]
+    titles += [Lettering(draw, STRIP_SIZE).width(one.title) + _tally_width(draw, one) for one in strips]
+    columns = min(COLUMNS, max((len(strip.hits) for strip in strips), default=0))
+    widest, hits = (HITS_LEFT + count * (CELL + GAP) - GAP + MARGIN for count in (COLUMNS, columns))
+    return max(NARROWEST, hits, min(widest, math.ceil(max(titles)) + 2 * MARGIN))
+
+
+def _height(strip: Strip) -> int:
+    return ROW_TITLE + max(1, math.ceil(len(strip.hits) / COLUMNS)) * (CELL + CAPTION + GAP)
 
 
 def check_sheet(path: Path) -> str:
@@ -107,26 +139,33 @@ def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
     sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
     tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
     texts = [tile.text[:LONGEST_TEXT] for tile in tiles if tile.picture is None]
-    return unknown([title, *(strip.title for strip in strips), *(tile.label for tile in tiles), *texts])
+    captions = [caption for tile in tiles for caption in (tile.name, tile.label)]
+    return unknown([title, *(strip.title for strip in strips), *captions, *texts])
 
 
 def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top: int) -> None:
-    Lettering(draw, 17).line((MARGIN, top + 4), strip.title, INK)
-    known = [hit.correct for hit in strip.hits if hit.correct is not None]
-    if known:
-        tally = f"{sum(known)} of {len(known)} of the query's class"
-        letters = Lettering(draw, 14)
-        letters.line((sheet.width - MARGIN - letters.width(tally), top + 6), tally, FAINT)
-    draw.line((MARGIN, top + ROW_TITLE - 6, sheet.width - MARGIN, top + ROW_TITLE - 6), RULE)
+    letters, right = Lettering(draw, STRIP_SIZE), sheet.width - MARGIN
+    room = right - MARGIN - math.ceil(_tally_width(draw, strip))
+    letters.line((MARGIN, top + 4), letters.shortened(strip.title, room), INK)
+    small = Lettering(draw, _SMALL_SIZE)
+    small.line((right - small.width(strip.tally), top + 6), strip.tally, FAINT)
+    draw.line((MARGIN, top + ROW_TITLE - 6, right - 1, top + ROW_TITLE - 6), RULE)
     top += ROW_TITLE
     draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, "query")
     arrow = MARGIN + CELL + QUERY_GAP // 2
     middle = top + CELL // 2
     draw.polygon(((arrow - 7, middle - 9), (arrow + 7, middle), (arrow - 7, middle + 9)), FAINT)
+    if not strip.hits:
+        small.line((HITS_LEFT, middle - 8), "no hits", FAINT)
     for rank, hit in enumerate(strip.hits):
-        left = MARGIN + CELL + QUERY_GAP + rank * (CELL + GAP)
+        row, column = divmod(rank, COLUMNS)
+        corner = HITS_LEFT + column * (CELL + GAP), top + row * (CELL + CAPTION + GAP)
         colour = RULE if hit.correct is None else (RIGHT if hit.correct else WRONG)
-        draw_tile(sheet, draw, hit, (left, top), colour, f"{rank + 1}", _number(hit.distance))
+        draw_tile(sheet, draw, hit, corner, colour, f"{rank + 1}")
+
+
+def _tally_width(draw: ImageDraw.ImageDraw, strip: Strip) -> float:
+    return Lettering(draw, _SMALL_SIZE).width(strip.tally) + GAP if strip.tally else 0.0
 
 
 def draw_tile(
@@ -136,7 +175,6 @@ def draw_tile(
     corner: tuple[int, int],
     colour: tuple[int, int, int],
     badge: str,
-    distance: str = "",
 ) -> None:
     """Draws a tile at its upper left corner, framed, with a badge in the picture and a caption below."""
     left, top = corner
@@ -150,10 +188,10 @@ def draw_tile(
     elif tile.text:
         _draw_text(draw, tile.text, (left + FRAME + 4, top + FRAME + BADGE))
     _draw_badge(draw, badge, (left + FRAME + 3, top + FRAME + 3), colour)
-    bottom = top + CELL + 4
-    letters = Lettering(draw, 14)
-    letters.line((left + 2, bottom), letters.shortened(tile.label, CELL - 4), INK)
-    Lettering(draw, 13).line((left + 2, bottom + 18), distance, FAINT)
+    letters, room = Lettering(draw, _SMALL_SIZE), CELL - 4
+    lines = [one for one in ((tile.name, INK), (tile.label, INK), (_number(tile.distance), FAINT)) if one[0]]
+    for number, (line, ink) in enumerate(lines):
+        letters.line((left + 2, top + CELL + 4 + number * CAPTION_LINE), letters.shortened(line, room), ink)
 
 
 def _draw_text(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:

@@ -1,4 +1,5 @@
 import ast
+import builtins
 import importlib
 import subprocess
 import sys
@@ -24,13 +25,19 @@ def test_every_name_resolves(name: str) -> None:
     assert name in dir(crossview)
 
 
+def test_a_star_import_shadows_no_builtin() -> None:
+    """A program that says ``from crossview import *`` still opens files; collections are opened by their full name."""
+    assert not set(crossview.__all__) & set(dir(builtins))
+    assert "open" in dir(crossview)
+
+
 def test_type_checkers_see_what_programs_see() -> None:
     """The imports that only they read name what is loaded, from where it is loaded."""
     tree = ast.parse(Path(crossview.__file__).read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {one.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for one in node.names}
     assert seen.pop("learners") == "crossview"
-    assert set(seen) == set(crossview.__all__) - {"__version__", "connect", "create", "learners", "open"}
+    assert set(seen) == set(crossview.__all__) - {"__version__", "connect", "create", "learners"}
     for name, module in seen.items():
         assert getattr(importlib.import_module(str(module)), name) is getattr(crossview, name)
 

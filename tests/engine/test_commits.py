@@ -105,11 +105,11 @@ def test_an_indexing_that_a_view_changes_under_ends_with_rows_of_the_new_one(hom
         monkeypatch.setattr(indexing, "_COMMIT_ITEMS", 2)
         calls = []
 
-        def extract(path: Path, extractors: Any) -> Any:
+        def extract(path: Path, *others: Any) -> Any:
             calls.append(path)
             if len(calls) == 4:
                 other.fit_views(pictures("blue", 9), ["sift"], refit=True)
-            return original(path, extractors)
+            return original(path, *others)
 
         original = indexing.extract_file
         monkeypatch.setattr(indexing, "extract_file", extract)

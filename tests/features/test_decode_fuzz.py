@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from features.decode import decode
+from features.decode import WORKING_SIDE, decode
 from features.errors import ImageError
 
 FORMS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "TIFF-LZW", "TIFF-JPEG", "PNG-P", "JPEG-EXIF", "TIFF-16")
@@ -44,7 +44,7 @@ def is_sound_or_refused(data: bytes) -> bool:
     except ImageError:
         return True
     image = picture.image
-    small = picture.width * picture.height <= 1_000_000
+    small = max(image.shape) <= WORKING_SIDE
     return image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3 and image.size > 0 and small
 
 

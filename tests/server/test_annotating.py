@@ -1,6 +1,9 @@
 """Labels, captions and attributes from the command line, here and through a server."""
 
 import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,8 @@ from drawn import write_pictures
 from terminal import BACKENDS, done, reached, run, told
 
 from engine.home import Home
+from engine.ingest import annotations
+from engine.progress import Progress
 
 
 @pytest.fixture
@@ -45,6 +50,66 @@ def test_vectors_are_labelled_as_they_come(where, tmp_path):
     assert "labels.csv, line 4" in out
     assert labels(where) == {"a": ["first"], "b": [], "c": []}
     assert told("show", "pets", "--item", "a", *where)["attributes"] == {"year": 1999}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> list[object]:
+    """The options by which three vectors are indexed, and labelled."""
+    np.save(tmp_path / "rows.npy", np.eye(3, dtype=np.float32))
+    (tmp_path / "keys.txt").write_text("a\nb\nc\n")
+    (tmp_path / "labels.csv").write_text("key,label\na,first\nb,second\nc,third\n")
+    files = ["--vectors", tmp_path / "rows.npy", "--keys", tmp_path / "keys.txt", "--labels", tmp_path / "labels.csv"]
+    return ["--view", "clip", *files]
+
+
+def test_the_printed_time_is_that_of_the_whole_command(home, rows, tmp_path, monkeypatch):
+    """With the time that labels take, which is here made long by a clock that leaps."""
+    clock, annotate, leaps = time.monotonic, annotations.annotate, []
+
+    def slowly(*arguments, **options):
+        leaps.append(1000)
+        return annotate(*arguments, **options)
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + sum(leaps))
+    monkeypatch.setattr(annotations, "annotate", slowly)
+    home.create("pets", ["color"]).close()
+    here = "--home", home.path
+    assert 1000 <= told("index", "pets", *rows, *here)["seconds"] < 2000
+    (tmp_path / "labels.csv").write_text("key,label\na,other\n")
+    assert 1000 <= told("label", "pets", "--from", tmp_path / "labels.csv", *here)["seconds"] < 2000
+    assert told("set", "pets", "a", "--label", "third", *here)["seconds"] > 0
+
+
+def test_progress_covers_labels(where, rows, tmp_path, monkeypatch):
+    """Each phase of a command counts up to its end."""
+    steps: list[tuple[str, int, int]] = []
+
+    @contextmanager
+    def bar(*_: object) -> Iterator[Progress]:
+        yield lambda what, done, total, note="": steps.append((what, done, total))
+
+    for command in ("index", "label"):
+        monkeypatch.setattr(f"server.commands.{command}.progress_bar", bar)
+    done("index", "pets", *rows, *where)
+    assert steps == [("checking", 3, 3), ("indexing", 3, 3), ("updating", 3, 3)]
+    steps.clear()
+    (tmp_path / "labels.csv").write_text("key,label\na,other\nnobody,other\n")
+    done("label", "pets", "--from", tmp_path / "labels.csv", *where)
+    assert steps == [("updating", 2, 2)]
+
+
+def test_ctrl_c_among_the_labels_keeps_the_vectors(home, rows, monkeypatch):
+    """And says so."""
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(annotations, "annotate", stopped)
+    home.create("pets", ["color"]).close()
+    result = run("index", "pets", *rows, "--home", home.path)
+    assert result.exit_code == 130
+    assert "3 items were committed and are kept" in result.stderr
+    assert len(told("list", "pets", "--home", home.path)) == 3
 
 
 def test_a_bad_table_is_refused_before_anything_is_written(where, tmp_path):

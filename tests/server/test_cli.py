@@ -85,7 +85,7 @@ def test_json_is_for_machines(where: list[str]) -> None:
         (0, "color", 3),
         (0, "sift", 3),
     ]
-    told = {"key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability"}
+    told = {"key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate"}
     assert set(found["results"][0]["hits"][0]) == told
     assert json.loads(done("show", "drawn", "--json", *where))["active_space"] == "cca"
     for item in ((DOTS,), ("--item", DOTS)):

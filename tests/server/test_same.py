@@ -111,8 +111,24 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
     dogs = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["dog"]]
     assert all(cats)
     assert not any(dogs)
-    assert "probability" in done(*ask, "--probabilities")
+    assert {hit["base_rate"] for hit in found["hits"]} == {11 / 23}
+    assert "the same, if 0.478 of all pairs are; --base-rate" in done(*ask, "--probabilities")
     assert "probability" not in done(*ask)
+    rare = told(*ask, "--probabilities", "--base-rate", 0.001)["results"][0]["hits"]
+    assert {hit["base_rate"] for hit in rare} == {0.001}
+    assert all(one["probability"] < other["probability"] for one, other in zip(rare, found["hits"], strict=True))
+
+
+def test_same_says_what_its_probability_rests_on(where: list[str], pairs: Path) -> None:
+    """One half of the pairs, or the share that is given."""
+    done("calibrate", "rows", *COLOR, *where)
+    ask = ("same", "rows", "cat/3", "cat/9", *COLOR, *where)
+    assert ", if 0.5 of such pairs are" in done(*ask)
+    assert ", if 0.01 of such pairs are" in done(*ask, "--base-rate", 0.01)
+    half, rare = (told(*ask, *rate)["results"][0]["probability"] for rate in ((), ("--base-rate", 0.01)))
+    assert rare < half
+    many = done("same", "rows", "--pairs", pairs, *COLOR, "--base-rate", 0.01, *where)
+    assert "probabilities are those if 0.01 of them are" in many
 
 
 def test_pairs_measure_spaces(where: list[str], pairs: Path) -> None:

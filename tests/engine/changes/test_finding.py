@@ -180,7 +180,7 @@ def test_other_sizes_gaps_strays_and_files_that_are_gone_are_noted(tmp_path: Pat
         found = made.changes(ChangesRequest())
     text = "\n".join(found.notes)
     assert "1 of 49 pictures are not 160 x 160" in text
-    assert "left out: 1 of 50 without a time in their names, such as logo.png" in text
+    assert "left out: 1 of 50 without a time (such as logo.png) in their names" in text
     assert "1 versions whose files are gone are left out" in text
     assert "the longest time is 11 hours" in text
     assert found.versions == 49

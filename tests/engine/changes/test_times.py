@@ -60,6 +60,24 @@ def test_cameras_tell_by_exif(tmp_path: Path) -> None:
     assert found.order.tolist() == [1, 0]
 
 
+def test_what_exif_does_not_tell_is_counted_in_full(tmp_path: Path) -> None:
+    """Pictures without a time as well as those that share one, though either alone would keep EXIF from being used."""
+    paths = [tmp_path / f"DSC{number}.jpg" for number in range(6)]
+    for number, path in enumerate(paths):
+        exif = Image.Exif()
+        if number < 3:
+            exif[0x0132] = f"{START + timedelta(hours=min(number, 1)):%Y:%m:%d %H:%M:%S}"
+        Image.new("RGB", (8, 8)).save(path, exif=exif)
+        os.utime(path, (1e9 + number, 1e9 + number))
+    found = timeline(paths)
+    assert found.source == "times of the files"
+    (note,) = found.notes
+    assert note == (
+        "pictures are ordered by their times of the files: 3 of 6 without a time (such as DSC3.jpg) and "
+        "1 of 6 with the time of another (such as DSC2.jpg) in their EXIF data"
+    )
+
+
 def test_else_files_tell(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("b.png", "a.png")]
     for number, path in enumerate(paths):
@@ -74,7 +92,7 @@ def test_what_lies_beside_the_versions_by_chance_is_left_out(tmp_path: Path) -> 
     paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in (2, 0, 1)]
     found = timeline([tmp_path / "logo.png", *paths])
     assert (found.source, found.order.tolist()) == ("names", [2, 3, 1])
-    assert found.notes == ("left out: 1 of 4 without a time in their names, such as logo.png",)
+    assert found.notes == ("left out: 1 of 4 without a time (such as logo.png) in their names",)
 
 
 def test_a_worse_source_is_used_with_the_reason(tmp_path: Path) -> None:
@@ -85,7 +103,7 @@ def test_a_worse_source_is_used_with_the_reason(tmp_path: Path) -> None:
     found = timeline(paths)
     assert (found.source, found.order.tolist()) == ("times of the files", [2, 1, 0])
     (note,) = found.notes
-    assert note.endswith(": 1 of 3 with the time of another by their names")
+    assert note.endswith(": 1 of 3 with the time of another (such as south-2026-03-09.png) in their names")
 
 
 def test_an_order_that_nothing_tells_is_said_with_all_reasons(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_processes_give_the_same_rows_as_one(home: Home, pictures):
     assert answers[0] == answers[1]
 
 
-def _die(path: Path, extractors):
+def _die(path: Path, extractors, max_pixels: int):
     if path.name == "killer":
         os.kill(os.getpid(), signal.SIGKILL)
     return path.name

@@ -78,11 +78,12 @@ def verdict(collection: Collection, first: str, second: str, view: str = "a", ta
     ids=["raw", "metric", "across views", "queries apart", "codes", "reranked codes"],
 )
 def test_distances_are_those_of_searches(made, recipe, view, target):
-    """And so are the probabilities of hits; they fall with the distance, and are one half at the threshold."""
+    """And so are the probabilities of hits by the same base rate; they fall with the distance, and are one half at the
+    threshold by that of one half."""
     if recipe is not None:
         made.train(recipe, space="one")
     threshold = made.calibrate(CalibrationRequest(view=view, target=target))
-    asked = SearchRequest([Query(view, key="0/03")], targets=[target], k=70, probabilities=True)
+    asked = SearchRequest([Query(view, key="0/03")], targets=[target], k=70, probabilities=True, base_rate=0.5)
     (found,) = made.search(asked)
     verdicts = {hit.key: verdict(made, "0/03", hit.key, view, target) for hit in found.hits}
     assert [hit.distance for hit in found.hits] == pytest.approx(
@@ -97,10 +98,57 @@ def test_distances_are_those_of_searches(made, recipe, view, target):
     assert np.mean(own) > np.mean([verdicts[hit.key].same for hit in found.hits if hit.labels != ("0",)])
 
 
+def test_hits_are_as_often_the_same_as_their_probabilities_say(made):
+    """Over all pairs of a query and an item: by default the labels tell which share of these is the same."""
+    threshold = made.calibrate(CalibrationRequest(view="a"))
+    assert threshold.base_rate == pytest.approx((EACH - 1) / (CLASSES * EACH - 1))
+    queries = [Query("a", key=item.key) for item in made.items(limit=100)]
+    hits = [
+        hit
+        for found in made.search(SearchRequest(queries, targets=["a"], k=100, probabilities=True))
+        for hit in found.hits
+    ]
+    assert len(hits) == CLASSES * EACH * (CLASSES * EACH - 1)
+    assert {hit.base_rate for hit in hits} == {threshold.base_rate}
+    assert np.mean([hit.probability for hit in hits]) == pytest.approx(threshold.base_rate, abs=0.02)
+
+
+def test_a_base_rate_may_be_given(made):
+    """It multiplies the odds; stated pairs tell it where no label does."""
+    made.calibrate(CalibrationRequest(view="a"))
+
+    def odds(base_rate: float | None) -> np.ndarray:
+        asked = SearchRequest([Query("a", key="0/03")], targets=["a"], k=20, probabilities=True, base_rate=base_rate)
+        (found,) = made.search(asked)
+        probabilities = np.array([hit.probability for hit in found.hits])
+        return probabilities / (1 - probabilities)
+
+    assert odds(0.01) == pytest.approx(odds(0.5) / 99)
+    assert (odds(None) < odds(0.5)).all()
+    pair = Query("a", key="0/03"), Query("a", key="0/04")
+    rare, half = (made.same(SameRequest([pair], base_rate=rate))[0].probability for rate in (0.01, 0.5))
+    assert rare / (1 - rare) == pytest.approx(half / (1 - half) / 99)
+    assert half == made.same(SameRequest([pair]))[0].probability
+    made.update_items([ItemUpdate(item.key, labels=()) for item in made.items(limit=100)])
+    assert made.calibrate(CalibrationRequest(view="a", pairs=some_pairs())).base_rate == 0.5
+
+
+@pytest.mark.parametrize("rate", [0, 1, -0.1, float("nan")])
+def test_a_base_rate_that_is_none_is_refused(made, rate):
+    made.calibrate(CalibrationRequest(view="a"))
+    query = Query("a", key="0/03")
+    with pytest.raises(InvalidInputError, match="above 0 and below 1"):
+        made.search(SearchRequest([query], probabilities=True, base_rate=rate))
+    with pytest.raises(InvalidInputError, match="above 0 and below 1"):
+        made.same(SameRequest([(query, query)], base_rate=rate))
+    with pytest.raises(InvalidInputError, match="ask for --probabilities"):
+        made.search(SearchRequest([query], base_rate=0.5))
+
+
 def test_hits_have_no_probability_that_nobody_asked_for(made):
     made.calibrate(CalibrationRequest(view="a"))
     (found,) = made.search(SearchRequest([Query("a", key="0/03")], targets=["a"]))
-    assert {hit.probability for hit in found.hits} == {None}
+    assert {(hit.probability, hit.base_rate) for hit in found.hits} == {(None, None)}
 
 
 def test_labels_that_were_held_out_calibrate(made):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from server.drawing.sheet import CELL, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
+from server.drawing.sheet import CELL, MARGIN, PAPER, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
 
 
 def picture(colour: tuple[int, int, int], size: tuple[int, int] = (40, 20)) -> bytes:
@@ -27,6 +27,41 @@ def test_hits_are_framed_by_their_class() -> None:
     unknown = colours(contact_sheet([Strip("t", query, [Tile(blue, "", distance=0.5, correct=None)])]))
     assert not {RIGHT, WRONG} & unknown
     assert (0, 0, 255) in unknown
+
+
+def test_many_hits_go_into_rows() -> None:
+    """So that a sheet fits a screen, however many there are."""
+    tile = Tile(picture((0, 0, 255)), "dog", distance=0.5)
+    wide = [contact_sheet([Strip("t", tile, [tile] * count)]) for count in (8, 20, 100)]
+    assert {sheet.width for sheet in wide} == {1440}
+    heights = [sheet.height for sheet in wide]
+    assert heights[0] < 400
+    assert heights[1] - heights[0] == 2 * (heights[2] - heights[0]) / 12
+
+
+@pytest.mark.parametrize("hits", [0, 1, 3, 8])
+@pytest.mark.parametrize("words", [4, 12, 80])
+def test_nothing_is_clipped(hits: int, words: int) -> None:
+    """Titles are shortened where they are wider than a row of hits; margins stay empty."""
+    title = " ".join(["gist query"] * words)
+    tile = Tile(None, title, name=title, distance=0.5, correct=True)
+    sheet = np.asarray(contact_sheet([Strip(title, tile, [tile] * hits)], title))
+    assert sheet.shape[1] <= 1440
+    for edge in (sheet[:, : MARGIN // 2], sheet[:, -MARGIN // 2 :], sheet[:8], sheet[-8:]):
+        assert (edge == PAPER).all()
+
+
+def test_the_name_of_the_file_is_below_its_picture() -> None:
+    """Beside the label."""
+    blue = picture((0, 0, 255))
+    sheets = [
+        np.asarray(contact_sheet([Strip("t", Tile(blue), [Tile(blue, "dog", name=name)])]))
+        for name in ("a.jpg", "b.jpg")
+    ]
+    changed = np.argwhere((sheets[0] != sheets[1]).any(axis=2))
+    bottom = np.argwhere((sheets[0] == (0, 0, 255)).all(axis=2)).max(axis=0)[0]
+    assert len(changed)
+    assert changed[:, 0].min() > bottom
 
 
 def test_sheets_are_as_wide_as_the_longest_row() -> None:

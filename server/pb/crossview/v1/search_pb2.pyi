@@ -189,6 +189,7 @@ class SearchRequest(_message.Message):
     AT_MOST_FIELD_NUMBER: _builtins.int
     SORT_BY_FIELD_NUMBER: _builtins.int
     PROBABILITIES_FIELD_NUMBER: _builtins.int
+    BASE_RATE_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -208,6 +209,10 @@ class SearchRequest(_message.Message):
     probabilities: _builtins.bool
     """Whether hits carry how probable it is that they and the query are the same; FAILED_PRECONDITION where CalibrateSpace
     has set no threshold for the query's view and the target.
+    """
+    base_rate: _builtins.float
+    """With probabilities: the share of all pairs of a query and an item that are the same, above 0 and below 1; unset:
+    that of the threshold.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -272,15 +277,20 @@ class SearchRequest(_message.Message):
         at_most: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         sort_by: _builtins.str = ...,
         probabilities: _builtins.bool = ...,
+        base_rate: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "collection", b"collection", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "collection", b"collection", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
+    _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
     _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
     _WhichOneofReturnType__merge: _TypeAlias = _typing.Literal["merge"]  # noqa: Y015
     _WhichOneofArgType__merge: _TypeAlias = _typing.Literal["_merge", b"_merge"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__base_rate) -> _WhichOneofReturnType__base_rate | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__k) -> _WhichOneofReturnType__k | None: ...
     @_typing.overload
@@ -322,6 +332,7 @@ class Hit(_message.Message):
     SCORES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     PROBABILITY_FIELD_NUMBER: _builtins.int
+    BASE_RATE_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -336,7 +347,9 @@ class Hit(_message.Message):
     source: _builtins.str
     """Path of the item's file, where it has one."""
     probability: _builtins.float
-    """Of being the same as the query, if as many pairs are the same as not; unset where it was not asked for."""
+    """Of being the same as the query, by the base rate; unset where it was not asked for."""
+    base_rate: _builtins.float
+    """The share of all pairs that are the same, which the probability goes by."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -358,13 +371,19 @@ class Hit(_message.Message):
         scores: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         source: _builtins.str = ...,
         probability: _builtins.float | None = ...,
+        base_rate: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_probability", b"_probability", "attributes", b"attributes", "probability", b"probability"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "probability", b"probability"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_probability", b"_probability", "attributes", b"attributes", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
+    _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
     _WhichOneofReturnType__probability: _TypeAlias = _typing.Literal["probability"]  # noqa: Y015
     _WhichOneofArgType__probability: _TypeAlias = _typing.Literal["_probability", b"_probability"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__base_rate) -> _WhichOneofReturnType__base_rate | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__probability) -> _WhichOneofReturnType__probability | None: ...
 
 Global___Hit: _TypeAlias = Hit  # noqa: Y015
@@ -749,12 +768,15 @@ class SameRequest(_message.Message):
     PAIRS_FIELD_NUMBER: _builtins.int
     TARGET_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
+    BASE_RATE_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name."""
     target: _builtins.str
     """Empty: the only target of the second query's view."""
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
+    base_rate: _builtins.float
+    """The share of such pairs that are the same, above 0 and below 1; unset: .5."""
     @_builtins.property
     def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___SamePair]:
         """At least one."""
@@ -766,12 +788,15 @@ class SameRequest(_message.Message):
         pairs: _abc.Iterable[Global___SamePair] | None = ...,
         target: _builtins.str = ...,
         space: _builtins.str = ...,
+        base_rate: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "base_rate", b"base_rate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "pairs", b"pairs", "space", b"space", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "base_rate", b"base_rate", "collection", b"collection", "pairs", b"pairs", "space", b"space", "target", b"target"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
+    _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__base_rate) -> _WhichOneofReturnType__base_rate | None: ...
 
 Global___SameRequest: _TypeAlias = SameRequest  # noqa: Y015
 
@@ -789,7 +814,7 @@ class Verdict(_message.Message):
     distance: _builtins.float
     threshold: _builtins.float
     probability: _builtins.float
-    """Of being the same, if as many pairs are the same as not."""
+    """Of being the same, by the base rate."""
     @_builtins.property
     def left_out(self) -> _types_pb2.Failure:
         """The pair names no item, or one without the view; then all other fields are unset."""

@@ -501,6 +501,7 @@ class Threshold(_message.Message):
     DISSIMILAR_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    BASE_RATE_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     """The view that the first item is described by."""
     target: _builtins.str
@@ -517,6 +518,8 @@ class Threshold(_message.Message):
     dissimilar: _builtins.int
     protocol: _builtins.str
     """What these are, in a sentence."""
+    base_rate: _builtins.float
+    """The share of all pairs of labelled items that are the same; of the pairs given where no labels tell."""
     @_builtins.property
     def distances(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
         """Ascending, at which `probabilities` are known; between them these are linear."""
@@ -541,10 +544,11 @@ class Threshold(_message.Message):
         dissimilar: _builtins.int = ...,
         protocol: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        base_rate: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate", "_standard_error", b"_standard_error", "create_time", b"create_time", "error_rate", b"error_rate", "standard_error", b"standard_error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate", "_standard_error", b"_standard_error", "create_time", b"create_time", "dissimilar", b"dissimilar", "distance", b"distance", "distances", b"distances", "error_rate", b"error_rate", "probabilities", b"probabilities", "protocol", b"protocol", "similar", b"similar", "standard_error", b"standard_error", "target", b"target", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate", "_standard_error", b"_standard_error", "base_rate", b"base_rate", "create_time", b"create_time", "dissimilar", b"dissimilar", "distance", b"distance", "distances", b"distances", "error_rate", b"error_rate", "probabilities", b"probabilities", "protocol", b"protocol", "similar", b"similar", "standard_error", b"standard_error", "target", b"target", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__error_rate: _TypeAlias = _typing.Literal["error_rate"]  # noqa: Y015
     _WhichOneofArgType__error_rate: _TypeAlias = _typing.Literal["_error_rate", b"_error_rate"]  # noqa: Y015

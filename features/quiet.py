@@ -1,0 +1,44 @@
+"""Pillow without its warnings and without its own limit of pixels, while any thread reads pictures."""
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from PIL import Image as Pillow
+
+
+class Quiet:
+    """Silences Pillow's warnings and lifts its limit while any thread is inside; the limit here is checked instead.
+
+    ``warnings.catch_warnings`` saves and restores a list that all threads share, so only the first one in installs the
+    filter and only the last one out removes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._caught = warnings.catch_warnings()
+        self._limit: int | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Hold for the block."""
+        with self._lock:
+            if self._inside == 0:
+                self._caught = warnings.catch_warnings()
+                self._caught.__enter__()
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+                self._limit, Pillow.MAX_IMAGE_PIXELS = Pillow.MAX_IMAGE_PIXELS, None
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    Pillow.MAX_IMAGE_PIXELS = self._limit
+                    self._caught.__exit__(None, None, None)
+
+
+quiet = Quiet()

@@ -1,0 +1,93 @@
+"""Bands of a large TIFF: whole rows of its strips or tiles, each as a small TIFF that is decoded by itself."""
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
+
+_WIDTH, _HEIGHT, _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_HEIGHT = 256, 257, 278, 322, 323
+_STRIPS, _TILES = (273, 279), (324, 325)
+"""Tags of their offsets and lengths."""
+_COMPRESSION, _OLD_JPEG = 259, 6
+_PLANES, _INTERLEAVED = 284, 1
+_LONG = 4
+_KEPT = (
+    *(258, _COMPRESSION, 262, 266, 277, _ROWS_PER_STRIP, _PLANES, 292, 293, 317, 320),
+    *(_TILE_WIDTH, _TILE_HEIGHT, 332, 338, 339, 347, 529, 530, 531, 532),
+)
+"""Tags that say how strips and tiles are encoded."""
+_BY_RANGE = ("I", "F")
+"""Modes whose values are read by the range that they have in the whole picture."""
+_HEADER = 8
+
+
+@dataclass(frozen=True, eq=False)
+class TiffBands:
+    """Where the strips or tiles of a TIFF lie."""
+
+    opened: TiffImageFile
+    data: bytes
+    tags: tuple[int, int]
+    """Of offsets and lengths."""
+    offsets: Sequence[int]
+    lengths: Sequence[int]
+    rows: int
+    """Of a strip or tile."""
+    across: int
+    """Strips or tiles beside each other."""
+    width: int
+    """Pixels of these."""
+
+    @classmethod
+    def of(cls, opened: Any, data: bytes) -> "TiffBands | None":
+        """Return the bands of a picture that was opened; None where it is no TIFF whose strips stand by themselves."""
+        if not isinstance(opened, TiffImageFile) or opened.mode in _BY_RANGE:
+            return None
+        found = opened.tag_v2
+        if found.get(_PLANES, _INTERLEAVED) != _INTERLEAVED or found.get(_COMPRESSION) == _OLD_JPEG:
+            return None
+        tags = _TILES if _TILES[0] in found else _STRIPS
+        width, rows = opened.width, min(found.get(_ROWS_PER_STRIP, opened.height), opened.height)
+        if tags is _TILES:
+            width, rows = found[_TILE_WIDTH], found[_TILE_HEIGHT]
+        across = math.ceil(opened.width / width)
+        offsets, lengths = (found[tag] if isinstance(found[tag], tuple) else (found[tag],) for tag in tags)
+        if not len(offsets) == len(lengths) == across * math.ceil(opened.height / rows):
+            return None
+        return cls(opened, data, tags, offsets, lengths, rows, across, across * width)
+
+    def pixels(self, count: int) -> int:
+        """Return the pixels of so many rows of strips or tiles."""
+        return count * self.rows * self.width
+
+    def files(self, count: int) -> Iterator[bytes]:
+        """Yield TIFF files of so many rows of strips or tiles each, from the top."""
+        for first in range(0, len(self.offsets), count * self.across):
+            yield self._file(first, min(len(self.offsets), first + count * self.across))
+
+    def _file(self, first: int, last: int) -> bytes:
+        known = self.opened.tag_v2
+        directory = ImageFileDirectory_v2(prefix=known.prefix)
+        for tag in _KEPT:
+            if tag in known:
+                directory.tagtype[tag] = known.tagtype[tag]
+                directory[tag] = known[tag]
+        above = first // self.across * self.rows
+        directory[_WIDTH] = self.opened.width
+        directory[_HEIGHT] = min(self.opened.height - above, (last - first) // self.across * self.rows)
+        places = list(zip(self.offsets[first:last], self.lengths[first:last], strict=True))
+        pieces = [self.data[start : start + length] for start, length in places]
+        starts = [0, *accumulate(map(len, pieces))][:-1]
+        for tag in self.tags:
+            directory.tagtype[tag] = _LONG
+        directory[self.tags[0]], directory[self.tags[1]] = tuple(starts), tuple(map(len, pieces))
+        if self.tags is _TILES:  # Pillow itself counts the offsets of strips from the end of the directory
+            end = _HEADER + len(directory.tobytes(_HEADER))
+            directory[self.tags[0]] = tuple(end + start for start in starts)
+        file = io.BytesIO()
+        directory.save(file)
+        return file.getvalue() + b"".join(pieces)

@@ -1,0 +1,35 @@
+"""Defaults are stated once: a command without options asks for what a program's bare request does."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.evaluation import EvaluationRequest
+from engine.ingest.orderings_file import read_orderings
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+from server.commands.evaluation import EvaluationOptions
+from server.commands.learn import RecipeOptions
+from server.commands.query import QueryOptions
+from server.commands.scores import ScoreOptions
+from server.commands.search import SearchOptions
+from server.convert_training import from_recipe, to_recipe
+
+
+def test_bare_commands_ask_for_what_bare_requests_do() -> None:
+    """Of training, evaluation and search."""
+    assert RecipeOptions(views="color").recipe() == Recipe(views=("color",))
+    assert EvaluationOptions(view="color").request() == EvaluationRequest(view="color")
+    asked = SearchOptions().request(QueryOptions(view="color", key="a"), ScoreOptions())
+    assert asked == SearchRequest([Query("color", key="a")])
+
+
+@pytest.mark.parametrize("lines", ["wide: cat < dog\n", "wide: items: a/1 < a/2\n"], ids=["classes", "items"])
+def test_orderings_choose_the_same_learner_everywhere(lines: str, tmp_path: Path) -> None:
+    """In a command, in a program and over gRPC: the only one that takes orderings, which names the space."""
+    path = tmp_path / "orderings.txt"
+    path.write_text(lines, encoding="utf-8")
+    orderings = read_orderings(path)
+    recipe = Recipe(views=("color",), settings=orderings.settings(), constraints=orderings.items)
+    assert recipe.spec == RecipeOptions(views="color", orderings=path).recipe().spec == "attributes"
+    assert to_recipe(from_recipe(recipe)).spec == recipe.space_name() == "attributes"
