@@ -3,6 +3,7 @@
 What decodes pictures, learns or searches is imported where it is used, so that a collection is described in a moment.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, 
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
+from engine.spaces.snapshot_files import SnapshotFiles
 from engine.training.same_or_different import SameOrDifferent
 from features.pictures import IN_PROCESS, Pictures
 
@@ -53,7 +55,10 @@ class Collection(SameOrDifferent, ImportantChanges):
         super().__init__(folder)
         self._pictures = pictures
         self._loaded = LoadedSpaces(self._catalog, pictures)
+        self._files = SnapshotFiles(self._catalog, folder)
+        self._files.remove_unnamed()
         self._reader: Versions | None = None
+        self._beginning = threading.Lock()
 
     def close(self) -> None:
         """Save the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
@@ -262,11 +267,11 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.deletion import delete_space, free_disk_space
 
-        with self._writable.write() as tx:
+        with self._files.changing() as tx:
             delete_space(tx, space, generation)
         if generation is None:
             self._loaded.forget(space)
-        free_disk_space(self._writable, self._folder.indexes)
+        free_disk_space(self._writable, self._files)
 
     def delete_view(self, view: str) -> None:
         """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
@@ -275,10 +280,10 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.deletion import delete_view, free_disk_space
 
-        with self._writable.write() as tx:
+        with self._files.changing() as tx:
             delete_view(tx, view)
         self._loaded.forget(RAW)
-        free_disk_space(self._writable, self._folder.indexes)
+        free_disk_space(self._writable, self._files)
 
     def compact(self) -> None:
         """Give the disk space of what was deleted or replaced back: tombstones, index snapshots and free pages.
@@ -290,7 +295,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         self._versions().compact()
         with self._writable.write() as tx:
             tx.purge()
-        free_disk_space(self._writable, self._folder.indexes)
+        free_disk_space(self._writable, self._files)
 
     # -- searching
 
@@ -383,11 +388,12 @@ class Collection(SameOrDifferent, ImportantChanges):
 
     def _versions(self) -> "Versions":
         self._folder.check_alive()
-        if self._reader is None:
-            from engine.spaces.versions import Versions
+        with self._beginning:
+            if self._reader is None:
+                from engine.spaces.versions import Versions
 
-            self._reader = Versions(self._catalog, self._folder.indexes, self._loaded)
-        return self._reader
+                self._reader = Versions(self._catalog, self._files, self._loaded)
+            return self._reader
 
     def _add(
         self, name: str, activate: bool, prepare: "Callable[[Transaction], Callable[[], Space]]", request_id: str

@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from engine.home import Home
 from engine.item import ItemUpdate, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
-from engine.spaces import reading_ahead
+from engine.spaces import loaded, reading_ahead
 from engine.spaces import versions as module
 from engine.spaces.search import answer, targets_of
 
@@ -136,7 +137,8 @@ def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
     versions = items._versions()
-    version, space = versions._prepared(versions.current(), "", targets_of(asked.queries, ()))
+    version, space = versions.answered("", targets_of(asked.queries, ()), lambda *held: held)
+    version = replace(version, transaction=None)
     before = answer(version, space, items._loaded, asked)
     items.import_items(numbered(100, labels=("new",)))
     items.put_vectors("v", ["item/010"], row(30)[None])
@@ -285,7 +287,7 @@ def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monk
     monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
     tried = []
 
-    def refused(self, folder, target, token):
+    def refused(self, files, target):
         tried.append(target)
         raise StorageError("no space left on the device")
 
@@ -297,27 +299,31 @@ def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monk
     assert len(tried) == 1
 
 
-def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch):
-    """Whoever asks for what is in memory does not wait for what is not."""
-    items.train(Recipe(spec="pca", views=("v",)), activate=False)
-    inside, leave = threading.Event(), threading.Event()
-    load = module.IndexedSpace.with_target
+@pytest.mark.parametrize(("holder", "name"), [(loaded, "stored_space"), (module.IndexedSpace, "with_target")])
+def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch, holder, name):
+    """Whoever asks for what is in memory does not wait for what is not, also after a write, nor for another space."""
+    for spec in ("pca", "standardize"):
+        items.train(Recipe(spec=spec, views=("v",)), activate=False)
+    inside, leave, first = threading.Event(), threading.Event(), threading.Lock()
+    load = getattr(holder, name)
 
-    def slow(self, *arguments):
-        inside.set()
-        assert leave.wait(60)
-        return load(self, *arguments)
+    def slowly(*arguments):
+        if first.acquire(blocking=False):
+            inside.set()
+            assert leave.wait(60)
+        return load(*arguments)
 
     items.close()
     with Home(items._folder.path.parent).open("line") as other:
         expected = other.search(request())
-        monkeypatch.setattr(module.IndexedSpace, "with_target", slow)
+        monkeypatch.setattr(holder, name, slowly)
         thread = threading.Thread(target=other.search, args=(request(space="pca"),))
         thread.start()
         assert inside.wait(60)
         assert other.search(request()) == expected
         other.import_items(numbered(200))
         assert keys(other.search(request(200, k=1))) == ["item/200"]
+        assert keys(other.search(request(200, k=1, space="standardize"))) == ["item/200"]
         leave.set()
         thread.join()
         assert keys(other.search(request(200, k=1, space="pca"))) == ["item/200"]
