@@ -286,16 +286,24 @@ class Collection(SameOrDifferent, ImportantChanges):
         free_disk_space(self._writable, self._files)
 
     def compact(self) -> None:
-        """Give the disk space of what was deleted or replaced back: tombstones, index snapshots and free pages.
+        """Give the disk space of what was deleted or replaced back: in index snapshots, tombstones, and the catalog.
 
-        Raises BusyError, StorageError.
+        Searches go on meanwhile; writers wait while the catalog is written anew. That needs free disk space for a copy,
+        and as much again while the copy takes the catalog's place.
+
+        Raises BusyError, StorageError (where it lacks that space, too), after which nothing is lost but the space.
         """
-        from engine.spaces.deletion import free_disk_space
+        from engine.catalog.copies import write_anew
+        from engine.spaces.deletion import forget_old_snapshots, free_disk_space
 
+        forget_old_snapshots(self._files)
         self._versions().compact()
         with self._writable.write() as tx:
             tx.purge()
-        free_disk_space(self._writable, self._files)
+        free_disk_space(self._catalog, self._files)
+        with self._folder.writing():
+            write_anew(self._folder.database)
+        self._catalog.truncate_log()
 
     # -- searching
 

@@ -172,6 +172,10 @@ class Catalog:
                 if not self._database.shrink():
                     break
             checkpoint()
+        self.truncate_log()
+
+    def truncate_log(self) -> None:
+        """Empty the log of what was written; not while it is being read. Raises BusyError and StorageError."""
         self._database.truncate_log()
 
     def close(self) -> None:

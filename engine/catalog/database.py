@@ -29,7 +29,7 @@ _PRAGMAS = (
 _PAGE_SIZE = "PRAGMA page_size=16384"
 """Of a new database only: rows of 2 kB leave less of a large page unused."""
 _INCREMENTAL = 2
-_IN_PIECES = f"PRAGMA auto_vacuum={_INCREMENTAL}"
+IN_PIECES = f"PRAGMA auto_vacuum={_INCREMENTAL}"
 """Lets space be given back in pieces; of a new database, or from the next VACUUM on."""
 _PAGES_AT_ONCE = 512
 """Pages given back in one step: 8 MB, a few hundredths of a second."""
@@ -102,7 +102,7 @@ class Database:
             return False  # others do so by themselves
         with self._alone() as connection:
             if _number(connection, "auto_vacuum") != _INCREMENTAL:
-                connection.exec_driver_sql(_IN_PIECES)
+                connection.exec_driver_sql(IN_PIECES)
                 connection.exec_driver_sql("VACUUM")
                 return False
             driver = cast(sqlite3.Connection, connection.connection.driver_connection)
@@ -225,7 +225,7 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     if connection.execute("PRAGMA page_count").fetchone() == (0,):
         connection.execute(_PAGE_SIZE)
-        connection.execute(_IN_PIECES)
+        connection.execute(IN_PIECES)
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from engine.catalog.file_errors import file_errors
+from engine.catalog.leftovers import PART, remove_leftovers
 from engine.catalog.lock import WriterLock
 from engine.errors import NotFoundError
 
@@ -61,9 +62,13 @@ class CollectionFolder:
         return sum(map(_size, self.path.rglob("*")))
 
     def open_catalog(self) -> "Catalog":
-        """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be."""
+        """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be.
+
+        Copies of it that processes left which were killed are removed.
+        """
         from engine.catalog.catalog import Catalog  # listing collections needs no database
 
+        remove_leftovers(self.path, f"{PART}*")
         return Catalog(self._url(), self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+PART = ".crossview-copy-"
+"""Begins the names of copies of databases that are not finished."""
+
 
 @contextmanager
 def at_work(folder: Path) -> Iterator[None]:
