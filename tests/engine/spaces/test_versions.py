@@ -1,15 +1,19 @@
 """Versions: what is in memory answers without the catalog, follows it, and stays what it was for who holds it."""
 
+import gc
 import math
 import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from engine.catalog import item_pages
 from engine.collection import Collection
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
@@ -172,10 +176,53 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items):
     assert len(items._versions().current().filters._passing) <= 32
 
 
+def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):
+    """Else what is kept would become less with every reading, and nothing in the end."""
+    monkeypatch.setattr(item_pages, "MOST_ITEMS", 40)
+    items.search(request(k=40))
+    pages = items._versions().current().pages
+    with items._catalog.read() as tx:
+        ids = list(tx.items.keys())
+        for _ in range(3):
+            pages.read(tx, ids)
+    assert len(pages.known(ids)) == 40
+
+
+def test_filters_keep_no_index_that_is_not_searched_any_more(items):
+    """Neither that of a generation that another one has replaced, nor a version before a change."""
+    items.train(Recipe(spec="pca", views=("v",)))
+    asked = request(filter=Filter(labels=("even",)))
+    for change in (lambda: items.train(Recipe(spec="pca", views=("v",))), lambda: items.delete_items(["item/010"])):
+        items.search(asked)
+        (covered,) = items._versions().current().space("").indexes.values()
+        index = weakref.ref(covered.index)
+        del covered
+        change()
+        items.search(request())
+        items._versions().close()
+        gc.collect()
+        assert index() is None
+
+
+def test_first_searches_at_once_have_one_reader(items, monkeypatch):
+    """One that was made beside it would load everything again, and its indexes would never be saved."""
+    items.close()
+    made, real, both = [], module.Versions.__init__, threading.Barrier(2)
+
+    def slowly(self, *arguments):
+        made.append(self)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        real(self, *arguments)
+
+    monkeypatch.setattr(module.Versions, "__init__", slowly)
+    with Home(items._folder.path.parent).open("line") as other, ThreadPoolExecutor(2) as threads:
+        assert len({str(found) for found in threads.map(other.search, [request()] * 2)}) == 1
+    assert len(made) == 1
+
+
 def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkeypatch):
     """With room for a few, and for none."""
-    from engine.catalog import item_pages
-
     expected = items.search(request(k=40))
     monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 8)
     for most in (8, 0):
