@@ -385,7 +385,9 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.training.evaluator import evaluated
 
         with self._read() as tx:
-            return evaluated(tx, [self._loaded.get(tx, name) for name in request.spaces or ("",)], request, progress)
+            spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
+            measure = evaluated(tx, spaces, request, progress)
+        return measure()
 
     @property
     def questions(self) -> "Questions":
