@@ -16,6 +16,7 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.description import RAW
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
+from engine.catalog.given import one_or_several
 from engine.catalog.writing import delete_items
 from engine.changes.important_changes import ImportantChanges
 from engine.errors import CrossviewError
@@ -46,8 +47,8 @@ class Collection(SameOrDifferent, ImportantChanges):
     >>> import crossview
     >>> from crossview import Query, SearchRequest
     >>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
-    ...     query = Query("color", image=Path("rose.jpg").read_bytes())
-    ...     (found,) = flowers.search(SearchRequest([query], targets=["sift"], k=5))
+    ...     query = Query("color", image=Path("rose.jpg"))
+    ...     (found,) = flowers.search(SearchRequest([query], targets="sift", k=5))
     ...     print([(hit.key, hit.distance) for hit in found.hits])
     """
 
@@ -61,8 +62,11 @@ class Collection(SameOrDifferent, ImportantChanges):
         self._beginning = threading.Lock()
 
     def close(self) -> None:
-        """Save the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        if self._reader is not None:
+        """Save the indexes for the next opening and close the catalog.
+
+        What is asked of the collection afterwards raises NotReadyError.
+        """
+        if self._reader is not None and not self._closed:
             self._reader.close()
             if self.is_alive():
                 with suppress(CrossviewError):
@@ -146,7 +150,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
-        return put_vectors(self._writable, view, keys, rows)
+        return put_vectors(self._writable, view, one_or_several(keys), rows)
 
     def add_view(self, spec: str) -> ViewInfo:
         """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
@@ -174,14 +178,14 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.ingest.fitting import fit_views
         from engine.ingest.texts import place_texts
 
-        fit_views(self._writable, images, views or (), refit, seed, workers, self._pictures)
+        fit_views(self._writable, images, one_or_several(views or ()), refit, seed, workers, self._pictures)
         place_texts(self._writable)
         return self.views()
 
     def delete_items(self, keys: Sequence[str]) -> int:
         """Delete items by key, those that exist; return how many."""
         with self._writable.write() as tx:
-            return delete_items(tx, keys)
+            return delete_items(tx, one_or_several(keys))
 
     # -- spaces
 
@@ -230,7 +234,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         made = space if name is None else check_space_name(name)
 
         def extended(tx: Transaction) -> "Callable[[], Space]":
-            return added_views(tx, stored_space(tx, space), made, tuple(views), progress)
+            return added_views(tx, stored_space(tx, space), made, one_or_several(views), progress)
 
         return self._add(made, activate, extended, request_id)
 
@@ -267,6 +271,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.deletion import delete_space, free_disk_space
 
+        self._check_open()
         with self._files.changing() as tx:
             delete_space(tx, space, generation)
         if generation is None:
@@ -280,6 +285,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.deletion import delete_view, free_disk_space
 
+        self._check_open()
         with self._files.changing() as tx:
             delete_view(tx, view)
         self._loaded.forget(RAW)
@@ -296,6 +302,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.catalog.copies import write_anew
         from engine.spaces.deletion import forget_old_snapshots, free_disk_space
 
+        self._check_open()
         forget_old_snapshots(self._files)
         self._versions().compact()
         with self._writable.write() as tx:
@@ -324,10 +331,12 @@ class Collection(SameOrDifferent, ImportantChanges):
         """Return what ``search`` does where all is in memory, and at most so many bytes to scan; else None, at once."""
         from engine.spaces.search import answer_at_hand
 
+        self._check_open()
         return None if self._reader is None else answer_at_hand(self._reader, self._loaded, request, most_bytes)
 
     def least_bytes(self, space: str = "") -> int:
         """Return the bytes of a space's smallest index in memory, of any state, 0 where none is: the least to scan."""
+        self._check_open()
         return 0 if self._reader is None else self._reader.least_bytes(space)
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
@@ -353,7 +362,9 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         check_queries(queries)
         return self._versions().answered(
-            space, no_targets(queries), lambda version, one: embed(version, one.space, self._loaded, queries, targets)
+            space,
+            no_targets(queries),
+            lambda version, one: embed(version, one.space, self._loaded, queries, one_or_several(targets)),
         )
 
     def embed_items(
@@ -397,6 +408,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         return Questions(self._writable, self._versions)
 
     def _versions(self) -> "Versions":
+        self._check_open()
         self._folder.check_alive()
         with self._beginning:
             if self._reader is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.catalog.checks import check_seed
+from engine.catalog.given import let_one_be_several
 from engine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class EvaluationRequest:
     """Measure how well distances tell these pairs, the same from different ones, in place of retrieval by labels."""
 
     def __post_init__(self) -> None:
+        let_one_be_several(self, "spaces", "targets", "databases")
         if len(set(self.spaces)) < len(self.spaces):
             raise InvalidInputError(f"name each space once, not {', '.join(self.spaces)}")
         self._check_databases()

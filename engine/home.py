@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import CollectionFolder, sync_folder
+from engine.catalog.given import one_or_several
 from engine.catalog.leftovers import at_work, remove_leftovers
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from engine.learners.cancellation import checkpoint
@@ -57,7 +58,7 @@ class Home:
         """
         self._check_new(name)
         with self._new_folder() as new:
-            _fill(CollectionFolder(new), name, views, description)
+            _fill(CollectionFolder(new), name, one_or_several(views), description)
             self._install(new, name)
         return self.open(name, pictures)
 

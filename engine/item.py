@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.catalog.given import Encoded, let_one_be_several
+
 Attributes = Mapping[str, Any]
 """JSON values by name."""
 
@@ -80,7 +82,8 @@ class NewItem:
 
     key: str
     _: KW_ONLY
-    image: bytes | None = None
+    image: Encoded = Encoded()
+    """An encoded picture: its bytes, or the path of its file, which is read at once."""
     rows: Mapping[str, NDArray[np.float32] | Sequence[float]] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
     labels: tuple[str, ...] | None = None
@@ -95,6 +98,9 @@ class NewItem:
     """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "labels")
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,9 @@ class ItemUpdate:
     """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "labels", "removed_attributes")
 
 
 @dataclass(frozen=True, kw_only=True)

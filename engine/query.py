@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.catalog.given import Encoded, let_one_be_several
 from engine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ class Query:
     view: str
     """The query view: how the input is described before it is projected."""
     _: KW_ONLY
-    image: bytes | None = None
-    """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
+    image: Encoded = Encoded()
+    """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF): its bytes, or the path of its file, which is read at once;
+    InvalidInputError where it cannot be."""
     vector: NDArray[np.float32] | Sequence[float] | None = None
     """A raw feature row of the query view, shape (d,)."""
     key: str | None = None
@@ -65,6 +67,9 @@ class Filter:
     key_prefix: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Top-level attributes that equal these JSON scalars."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "labels", "without_labels", "keys")
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.without_labels or self.keys or self.key_prefix or self.attributes)
@@ -109,6 +114,9 @@ class SearchRequest:
 
     probabilities: bool = False
     """Whether hits carry how probable it is that they and the query are the same."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "targets", "hold")
 
     @property
     def listing(self) -> bool:
@@ -228,6 +236,9 @@ class SuggestRequest:
     """Empty: the active space."""
     min_share: float = 0.5
     """A label is suggested if its share is at least this: by default, if it is at least as probably right as wrong."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "targets")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.given import let_one_be_several
 from engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class Recipe:
     rerank: int = 0
     """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none. Only of a pipeline
     that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "views")
 
     def space_name(self) -> str:
         """Return the name of a space that is given none: its last learner's."""
