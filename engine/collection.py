@@ -16,14 +16,13 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.description import RAW
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
-from engine.catalog.given import one_or_several
 from engine.catalog.writing import delete_items
 from engine.changes.important_changes import ImportantChanges
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
-from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
+from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture, one_or_several
 from engine.progress import Progress
 from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe

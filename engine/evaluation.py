@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.catalog.checks import check_seed
-from engine.catalog.given import let_one_be_several
 from engine.errors import InvalidInputError
+from engine.item import let_one_be_several
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import CollectionFolder, sync_folder
-from engine.catalog.given import one_or_several
 from engine.catalog.leftovers import at_work, remove_leftovers
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from engine.item import one_or_several
 from engine.learners.cancellation import checkpoint
 from engine.progress import Progress
 from features.pictures import IN_PROCESS, Pictures

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.given import Encoded, let_one_be_several
 from engine.errors import InvalidInputError
+from engine.item import Encoded, let_one_be_several
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.given import let_one_be_several
+from engine.item import let_one_be_several
 from engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from typing import Any, Self
 
 import grpc
 
-from engine.catalog.given import one_or_several
 from engine.changes.request import Changes, ChangesRequest
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
 from engine.query import (
     EVERY_ITEM,
     Embedding,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from engine.catalog.given import one_or_several
+from engine.item import one_or_several
 from server.connection import Connection
 from server.names import collection_name, parse_collection
 from server.pb.crossview.v1 import collections_pb2 as pb

@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.given import one_or_several
 from engine.changes.request import Changes, ChangesRequest
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
@@ -24,6 +23,7 @@ from engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    one_or_several,
 )
 from engine.progress import Progress
 from engine.query import (

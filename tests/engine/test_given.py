@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from drawn import draw, encode
 
-from engine.catalog.given import one_or_several
 from engine.collection import Collection
 from engine.errors import InvalidInputError
 from engine.evaluation import EvaluationRequest
 from engine.home import Home
-from engine.item import ItemUpdate, NewItem
+from engine.item import ItemUpdate, NewItem, one_or_several
 from engine.query import Filter, Query, SearchRequest, SuggestRequest
 from engine.recipe import Recipe
 
