@@ -36,10 +36,9 @@ class Covered:
     unsaved: int = 0
     """Changes since its snapshot."""
 
-    @property
-    def worth_saving(self) -> bool:
-        """Whether much has changed since its snapshot."""
-        return self.unsaved > _WORTH_SAVING * len(self.index)
+    def is_due(self, everything: bool = False) -> bool:
+        """Return whether much has changed since its snapshot, or with ``everything`` whether anything has."""
+        return self.unsaved > (0 if everything else _WORTH_SAVING * len(self.index))
 
 
 @dataclass(frozen=True)

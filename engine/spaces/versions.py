@@ -154,12 +154,14 @@ class Versions:
 
     def _save(self, space: IndexedSpace, everything: bool = False) -> None:
         """Write snapshots of a space's indexes that changed much, or of all that changed, one after another."""
+        if not any(one.is_due(everything) for one in space.indexes.values()):
+            return
         try:
             with self.files.writing():
                 for target, given in space.indexes.items():
                     known = self._known(space)  # somebody may have been faster
                     covered = given if known is None else known.indexes.get(target, given)
-                    if covered.worth_saving or (everything and covered.unsaved > 0):
+                    if covered.is_due(everything):
                         self._save_index(space.holding({target: covered}), target)
         except (OSError, BusyError) as error:
             self._save_after = time.monotonic() + _UNTIL_NEXT_SAVE
@@ -269,7 +271,7 @@ class Versions:
         if time.monotonic() < self._save_after:
             return None
         for space in version.spaces.values():
-            if any(one.worth_saving and one.unsaved >= _FEWEST_SAVED for one in space.indexes.values()):
+            if any(one.is_due() and one.unsaved >= _FEWEST_SAVED for one in space.indexes.values()):
                 return partial(self._save, space)
         return None
 

@@ -14,6 +14,7 @@ from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from engine.spaces import versions
+from engine.spaces.snapshot_files import SnapshotFiles
 from index.flat import FlatIndex
 
 DIM = 4
@@ -152,3 +153,16 @@ def test_a_refused_commit_leaves_the_former_snapshot(home: Home, line: Collectio
     assert os.listdir(line._folder.indexes) == before
     line.close()
     check_files(home, caplog)
+
+
+def test_who_has_nothing_to_save_takes_no_lock(home: Home, line: Collection, monkeypatch):
+    """A collection on a file system that cannot be written is searched and closed without a word."""
+    assert nearest(line, 7) == "item/007"
+    line.close()
+
+    def refused(_files) -> None:
+        pytest.fail("it holds the lock of those who write snapshots")
+
+    monkeypatch.setattr(SnapshotFiles, "writing", refused)
+    with home.open("line") as later:
+        assert nearest(later, 7) == "item/007"
