@@ -3,6 +3,7 @@
 What decodes pictures, learns or searches is imported where it is used, so that a collection is described in a moment.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,12 +22,13 @@ from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
-from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture
+from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture, one_or_several
 from engine.progress import Progress
 from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
+from engine.spaces.snapshot_files import SnapshotFiles
 from engine.training.same_or_different import SameOrDifferent
 from features.pictures import IN_PROCESS, Pictures
 
@@ -44,8 +46,8 @@ class Collection(SameOrDifferent, ImportantChanges):
     >>> import crossview
     >>> from crossview import Query, SearchRequest
     >>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
-    ...     query = Query("color", image=Path("rose.jpg").read_bytes())
-    ...     (found,) = flowers.search(SearchRequest([query], targets=["sift"], k=5))
+    ...     query = Query("color", image=Path("rose.jpg"))
+    ...     (found,) = flowers.search(SearchRequest([query], targets="sift", k=5))
     ...     print([(hit.key, hit.distance) for hit in found.hits])
     """
 
@@ -53,11 +55,17 @@ class Collection(SameOrDifferent, ImportantChanges):
         super().__init__(folder)
         self._pictures = pictures
         self._loaded = LoadedSpaces(self._catalog, pictures)
+        self._files = SnapshotFiles(self._catalog, folder)
+        self._files.remove_unnamed()
         self._reader: Versions | None = None
+        self._beginning = threading.Lock()
 
     def close(self) -> None:
-        """Save the indexes for the next opening and close the catalog; the collection must not be used afterwards."""
-        if self._reader is not None:
+        """Save the indexes for the next opening and close the catalog.
+
+        What is asked of the collection afterwards raises NotReadyError.
+        """
+        if self._reader is not None and not self._closed:
             self._reader.close()
             if self.is_alive():
                 with suppress(CrossviewError):
@@ -150,7 +158,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
-        return put_vectors(self._writable, view, keys, rows)
+        return put_vectors(self._writable, view, one_or_several(keys), rows)
 
     def add_view(self, spec: str) -> ViewInfo:
         """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
@@ -178,14 +186,14 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.ingest.fitting import fit_views
         from engine.ingest.texts import place_texts
 
-        fit_views(self._writable, images, views or (), refit, seed, workers, self._pictures)
+        fit_views(self._writable, images, one_or_several(views or ()), refit, seed, workers, self._pictures)
         place_texts(self._writable)
         return self.views()
 
     def delete_items(self, keys: Sequence[str]) -> int:
         """Delete items by key, those that exist; return how many."""
         with self._writable.write() as tx:
-            return delete_items(tx, keys)
+            return delete_items(tx, one_or_several(keys))
 
     # -- spaces
 
@@ -236,7 +244,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         made = space if name is None else check_space_name(name)
 
         def extended(tx: Transaction) -> "Callable[[], Space]":
-            return added_views(tx, stored_space(tx, space), made, tuple(views), progress)
+            return added_views(tx, stored_space(tx, space), made, one_or_several(views), progress)
 
         return self._add(made, activate, extended, request_id)
 
@@ -273,11 +281,12 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.deletion import delete_space, free_disk_space
 
-        with self._writable.write() as tx:
+        self._check_open()
+        with self._files.changing() as tx:
             delete_space(tx, space, generation)
         if generation is None:
             self._loaded.forget(space)
-        free_disk_space(self._writable, self._folder.indexes)
+        free_disk_space(self._writable, self._files)
 
     def delete_view(self, view: str) -> None:
         """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
@@ -286,22 +295,32 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.deletion import delete_view, free_disk_space
 
-        with self._writable.write() as tx:
+        self._check_open()
+        with self._files.changing() as tx:
             delete_view(tx, view)
         self._loaded.forget(RAW)
-        free_disk_space(self._writable, self._folder.indexes)
+        free_disk_space(self._writable, self._files)
 
     def compact(self) -> None:
-        """Give the disk space of what was deleted or replaced back: tombstones, index snapshots and free pages.
+        """Give the disk space of what was deleted or replaced back: in index snapshots, tombstones, and the catalog.
 
-        Raises BusyError, StorageError.
+        Searches go on meanwhile; writers wait while the catalog is written anew. That needs free disk space for a copy,
+        and as much again while the copy takes the catalog's place.
+
+        Raises BusyError, StorageError (where it lacks that space, too), after which nothing is lost but the space.
         """
-        from engine.spaces.deletion import free_disk_space
+        from engine.catalog.copies import write_anew
+        from engine.spaces.deletion import forget_old_snapshots, free_disk_space
 
+        self._check_open()
+        forget_old_snapshots(self._files)
         self._versions().compact()
         with self._writable.write() as tx:
             tx.purge()
-        free_disk_space(self._writable, self._folder.indexes)
+        free_disk_space(self._catalog, self._files)
+        with self._folder.writing():
+            write_anew(self._folder.database)
+        self._catalog.truncate_log()
 
     # -- searching
 
@@ -332,12 +351,14 @@ class Collection(SameOrDifferent, ImportantChanges):
         """
         from engine.spaces.search import answer_at_hand
 
+        self._check_open()
         if self._reader is None:
             return None
         return answer_at_hand(self._reader, self._loaded, request, most_bytes, most_hits)
 
     def least_bytes(self, space: str = "") -> int:
         """Return the bytes of a space's smallest index in memory, of any state, 0 where none is: the least to scan."""
+        self._check_open()
         return 0 if self._reader is None else self._reader.least_bytes(space)
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
@@ -363,7 +384,9 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         check_queries(queries)
         return self._versions().answered(
-            space, no_targets(queries), lambda version, one: embed(version, one.space, self._loaded, queries, targets)
+            space,
+            no_targets(queries),
+            lambda version, one: embed(version, one.space, self._loaded, queries, one_or_several(targets)),
         )
 
     def embed_items(
@@ -395,7 +418,9 @@ class Collection(SameOrDifferent, ImportantChanges):
         from engine.training.evaluator import evaluated
 
         with self._read() as tx:
-            return evaluated(tx, [self._loaded.get(tx, name) for name in request.spaces or ("",)], request, progress)
+            spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
+            measure = evaluated(tx, spaces, request, progress)
+        return measure()
 
     @property
     def questions(self) -> "Questions":
@@ -405,12 +430,14 @@ class Collection(SameOrDifferent, ImportantChanges):
         return Questions(self._writable, self._versions)
 
     def _versions(self) -> "Versions":
+        self._check_open()
         self._folder.check_alive()
-        if self._reader is None:
-            from engine.spaces.versions import Versions
+        with self._beginning:
+            if self._reader is None:
+                from engine.spaces.versions import Versions
 
-            self._reader = Versions(self._catalog, self._folder.indexes, self._loaded)
-        return self._reader
+                self._reader = Versions(self._catalog, self._files, self._loaded)
+            return self._reader
 
     def _add(
         self,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.checks import check_seed
 from engine.errors import InvalidInputError
+from engine.item import let_one_be_several
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -69,6 +70,7 @@ class EvaluationRequest:
     """Measure how well distances tell these pairs, the same from different ones, in place of retrieval by labels."""
 
     def __post_init__(self) -> None:
+        let_one_be_several(self, "spaces", "targets", "databases")
         if len(set(self.spaces)) < len(self.spaces):
             raise InvalidInputError(f"name each space once, not {', '.join(self.spaces)}")
         self._check_databases()

@@ -13,6 +13,7 @@ from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import CollectionFolder, sync_folder
 from engine.catalog.leftovers import at_work, remove_leftovers
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from engine.item import one_or_several
 from engine.learners.cancellation import checkpoint
 from engine.progress import Progress
 from features.pictures import IN_PROCESS, Pictures
@@ -58,7 +59,7 @@ class Home:
         """
         self._check_new(name)
         with self._new_folder() as new:
-            _fill(CollectionFolder(new), name, views, description)
+            _fill(CollectionFolder(new), name, one_or_several(views), description)
             self._install(new, name)
         return self.open(name, pictures)
 

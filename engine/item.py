@@ -1,13 +1,16 @@
-"""Items: what users search for."""
+"""Items: what users search for; and the forms in which programs give pictures and names."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.errors import InvalidInputError
 
 Attributes = Mapping[str, Any]
 """JSON values by name."""
@@ -16,6 +19,59 @@ Attributes = Mapping[str, Any]
 def content_hash(data: bytes) -> str:
     """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def encoded(given: object) -> bytes:
+    """Return the bytes of an encoded picture that is given by these, or by the path of its file.
+
+    Raises InvalidInputError for a file that cannot be read, and for anything else.
+    """
+    if isinstance(given, bytes | bytearray | memoryview):
+        return bytes(given)
+    if not isinstance(given, str | PathLike):
+        raise InvalidInputError(
+            f"a picture is given by the path of its file or by the bytes of that, not by {type(given).__name__}"
+        )
+    path = Path(given)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(
+            f"the picture {path} cannot be read ({error.strerror}): name a file, or give its bytes"
+        ) from error
+
+
+class Encoded:
+    """A field of a dataclass: the bytes of an encoded picture, or None. A path in their place is read at once."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> None: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> bytes | None: ...
+
+    def __get__(self, instance: object | None, owner: type) -> bytes | None:
+        return None if instance is None else vars(instance)[self._name]  # the class gives the default
+
+    def __set__(self, instance: object, given: bytes | str | PathLike[str] | None) -> None:
+        vars(instance)[self._name] = None if given is None else encoded(given)
+
+
+def one_or_several(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names; a string is one, and not as many as it has letters."""
+    if isinstance(given, str):
+        return (given,) if given else ()
+    return tuple(given)
+
+
+def let_one_be_several(request: object, *names: str) -> None:
+    """Let a string in fields of a frozen dataclass stand for one name."""
+    for name in names:
+        if isinstance(given := getattr(request, name), str):
+            object.__setattr__(request, name, one_or_several(given))
 
 
 class Picture(NamedTuple):
@@ -86,7 +142,8 @@ class NewItem:
 
     key: str
     _: KW_ONLY
-    image: bytes | None = None
+    image: Encoded = Encoded()
+    """An encoded picture: its bytes, or the path of its file, which is read at once."""
     rows: Mapping[str, NDArray[np.float32] | Sequence[float]] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
     labels: tuple[str, ...] | None = None
@@ -101,6 +158,9 @@ class NewItem:
     """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "labels")
 
 
 @dataclass(frozen=True)
@@ -120,6 +180,9 @@ class ItemUpdate:
     """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "labels", "removed_attributes")
 
 
 @dataclass(frozen=True, kw_only=True)

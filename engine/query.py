@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
+from engine.item import Encoded, let_one_be_several
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -40,8 +41,9 @@ class Query:
     view: str
     """The query view: how the input is described before it is projected."""
     _: KW_ONLY
-    image: bytes | None = None
-    """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
+    image: Encoded = Encoded()
+    """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF): its bytes, or the path of its file, which is read at once;
+    InvalidInputError where it cannot be."""
     vector: NDArray[np.float32] | Sequence[float] | None = None
     """A raw feature row of the query view, shape (d,)."""
     key: str | None = None
@@ -71,6 +73,9 @@ class Filter:
     key_prefix: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Top-level attributes that equal these JSON scalars."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "labels", "without_labels", "keys")
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.without_labels or self.keys or self.key_prefix or self.attributes)
@@ -118,6 +123,9 @@ class SearchRequest:
     base_rate: float | None = None
     """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1.
     None: that of the threshold, which is the labels' as a rule."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "targets", "hold")
 
     @property
     def listing(self) -> bool:
@@ -241,6 +249,9 @@ class SuggestRequest:
     """Empty: the active space."""
     min_share: float = 0.5
     """A label is suggested if its share is at least this: by default, if it is at least as probably right as wrong."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "targets")
 
 
 @dataclass(frozen=True)

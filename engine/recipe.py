@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from engine.item import let_one_be_several
 from engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Recipe:
     that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
 
     def __post_init__(self) -> None:
+        let_one_be_several(self, "views")
         if self.spec == DEFAULT and not _ORDERINGS.isdisjoint(self.settings):
             object.__setattr__(self, "spec", OF_ORDERINGS)
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 import grpc
 
 from engine.changes.request import Changes, ChangesRequest
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
 from engine.query import (
     EVERY_ITEM,
     Embedding,
@@ -132,7 +132,7 @@ class AsyncCollection:
     async def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""
         request = search_pb2.EmbedRequest(
-            collection=self._resource, queries=map(from_query, queries), targets=targets, space=space
+            collection=self._resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
         return to_embeddings(await self._client.call(self._client.searches, "Embed", request))
 
@@ -174,7 +174,7 @@ class AsyncCollection:
 
     async def delete_items(self, keys: Sequence[str]) -> int:
         """Deletes those that exist, and returns how many."""
-        request = pb.DeleteItemsRequest(parent=self._resource, keys=keys)
+        request = pb.DeleteItemsRequest(parent=self._resource, keys=one_or_several(keys))
         return int((await self._client.call(self._client.collections, "DeleteItems", request)).deleted)
 
     def _message(self, request: SearchRequest) -> search_pb2.SearchRequest:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+from engine.item import one_or_several
 from server.connection import Connection
 from server.names import collection_name, parse_collection
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -29,7 +30,7 @@ class Client(Connection):
 
     def create(self, name: str, views: Sequence[str] = (), description: str = "") -> "RemoteCollection":
         """A new, empty collection; without views it has color, sift and gist."""
-        request = pb.CreateCollectionRequest(collection_id=name, views=views, description=description)
+        request = pb.CreateCollectionRequest(collection_id=name, views=one_or_several(views), description=description)
         self.call(self.collections.CreateCollection, request)
         return RemoteCollection(self, name)
 

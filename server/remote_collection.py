@@ -23,6 +23,7 @@ from engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    one_or_several,
 )
 from engine.progress import Progress
 from engine.query import (
@@ -176,7 +177,7 @@ class RemoteCollection:
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Gives items rows of a view, in changes below the message limit."""
         reports = []
-        for batch in batches(zip(keys, rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
+        for batch in batches(zip(one_or_several(keys), rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
             request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
             request.rows.extend(from_row(row) for _, row in batch)
             reports.append(to_report(self.connection.call(self._stub.PutVectors, request)))
@@ -199,7 +200,7 @@ class RemoteCollection:
         """Fits views from a sample of pictures or the items' texts; ``workers`` is the server's own choice."""
 
         def requests() -> Iterator[pb.FitViewsRequest]:
-            yield pb.FitViewsRequest(parent=self.resource, views=views or (), seed=seed, refit=refit)
+            yield pb.FitViewsRequest(parent=self.resource, views=one_or_several(views or ()), seed=seed, refit=refit)
             for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
                 yield pb.FitViewsRequest(pictures=batch)
 
@@ -257,7 +258,7 @@ class RemoteCollection:
 
     def delete_items(self, keys: Sequence[str]) -> int:
         """Deletes those that exist, and returns how many."""
-        request = pb.DeleteItemsRequest(parent=self.resource, keys=keys)
+        request = pb.DeleteItemsRequest(parent=self.resource, keys=one_or_several(keys))
         return self.connection.call(self._stub.DeleteItems, request).deleted
 
     def thumbnail(self, key: str) -> bytes:
@@ -289,7 +290,7 @@ class RemoteCollection:
         request_id: str = "",
     ) -> SpaceInfo:
         """Adds views to a trained space, in which the others stay as they are."""
-        request = from_extension(self.name, space, views, name, activate)
+        request = from_extension(self.name, space, one_or_several(views), name, activate)
         return to_space(self._carried_out(self._stub.ExtendSpace, request, progress, request_id))
 
     def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
@@ -355,7 +356,7 @@ class RemoteCollection:
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""
         request = search_pb2.EmbedRequest(
-            collection=self.resource, queries=map(from_query, queries), targets=targets, space=space
+            collection=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
         return to_embeddings(self.connection.call(self.connection.searches.Embed, request))
 

@@ -15,6 +15,7 @@ from engine.catalog.item_writer import ItemWriter
 from engine.catalog.items import Items
 from engine.catalog.roots import Roots
 from engine.catalog.rows import Rows
+from engine.catalog.snapshots import Snapshots
 from engine.catalog.spaces import Spaces
 from engine.catalog.views import ViewRecord, Views
 from engine.learners.cancellation import checkpoint
@@ -62,6 +63,7 @@ class Transaction:
         self.item_writer = ItemWriter(connection)
         self.roots = Roots(connection)
         self.rows = Rows(connection)
+        self.snapshots = Snapshots(connection)
         self.spaces = Spaces(connection)
         self.views = Views(connection)
 
@@ -99,7 +101,7 @@ class Transaction:
 
         A follower that is further behind finds that in ``head``, and begins anew.
         """
-        passed = self.spaces.least_snapshot()
+        passed = self.snapshots.least_sequence()
         sequence = self.sequence() if passed is None else passed
         removed = self.items.purge(sequence)
         if removed:
@@ -170,6 +172,10 @@ class Catalog:
                 if not self._database.shrink():
                     break
             checkpoint()
+        self.truncate_log()
+
+    def truncate_log(self) -> None:
+        """Empty the log of what was written; not while it is being read. Raises BusyError and StorageError."""
         self._database.truncate_log()
 
     def close(self) -> None:

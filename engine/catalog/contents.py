@@ -11,7 +11,7 @@ from engine.catalog.description import collection_info, find_space_info, space_i
 from engine.catalog.extractors import view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter, item_id, with_views
-from engine.errors import InvalidInputError, NotFoundError
+from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import CollectionInfo, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, Item
 from engine.query import EVERY_ITEM, Filter
@@ -24,12 +24,14 @@ _SHOWN = 3
 class Contents:
     """The contents of the collection in a folder; a context manager.
 
-    Every method raises NotFoundError once the collection has been deleted, and StorageError.
+    Every method raises NotFoundError once the collection has been deleted, NotReadyError once it was closed, and
+    StorageError.
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
         self._folder = folder
         self._catalog = folder.open_catalog()
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -38,7 +40,8 @@ class Contents:
         self.close()
 
     def close(self) -> None:
-        """Close the catalog; the collection must not be used afterwards."""
+        """Close the catalog; what is asked of the collection afterwards raises NotReadyError."""
+        self._closed = True
         self._catalog.close()
 
     @property
@@ -118,12 +121,19 @@ class Contents:
 
     @property
     def _writable(self) -> Catalog:
-        """The catalog, to be changed; NotFoundError once the collection has been deleted."""
+        """The catalog, to be changed."""
+        self._check_open()
         self._folder.check_alive()
         return self._catalog
 
+    def _check_open(self) -> None:
+        """Raise NotReadyError once the collection was closed."""
+        if self._closed:
+            raise NotReadyError(f"collection {self.name!r} is closed: open it again")
+
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
+        self._check_open()
         self._folder.check_alive()
         with self._catalog.read() as tx:
             yield tx

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import sqlite3
 import uuid
 import zlib
@@ -10,10 +11,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.catalog.database import storage_errors
+from engine.catalog.database import IN_PIECES, storage_errors
 from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import sync_folder
-from engine.catalog.leftovers import at_work, remove_leftovers
+from engine.catalog.leftovers import PART, at_work, remove_leftovers
 from engine.errors import AlreadyExistsError, InvalidInputError, StorageError
 from engine.learners.cancellation import checkpoint
 
@@ -23,7 +24,8 @@ _MAGIC = b"SQLite format 3\x00"
 _SEAL = b"\ncrossview copy, CRC-32 "
 """Begins the end of a copy, behind the pages of the database, where SQLite does not look."""
 _SEAL_LENGTH = len(_SEAL) + 9
-_PART = ".crossview-copy-"
+_WORTH_WRITING = 0.95
+"""Share of a database that may be left of it for it to be written anew."""
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Progress = Callable[[int, int], None]
@@ -86,6 +88,35 @@ def like_pages_of(one: Path, other: Path) -> None:
                 database.execute("VACUUM")
 
 
+def write_anew(path: Path) -> None:
+    """Write a database anew, without the room of what was deleted, unless that would gain next to nothing.
+
+    The caller sees to it that nobody else writes it; others read meanwhile. It needs free disk space for a copy, and as
+    much again while that takes the database's place. Raises StorageError, after which the database is as it was.
+    """
+    with temporary(path.parent) as part:
+        with storage_errors(), closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as database:
+            (size,) = database.execute(
+                "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            ).fetchone()
+            _check_room(path, size)
+            database.execute(IN_PIECES)
+            database.execute("VACUUM INTO ?", (str(part),))
+        if (left := part.stat().st_size) <= _WORTH_WRITING * size:
+            _check_room(path, left)
+            copy_database(part, path)
+
+
+def _check_room(path: Path, needed: int) -> None:
+    """Raise StorageError unless so many bytes are free beside a file."""
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise StorageError(
+            f"{path} was not written anew and is as it was: that needs {needed / 1e6:,.1f} MB of free disk space, and "
+            f"{free / 1e6:,.1f} MB are free: free some space and try again"
+        )
+
+
 def check_database(path: Path) -> None:
     """Raise InvalidInputError unless a file is a catalog without damage.
 
@@ -146,8 +177,8 @@ def temporary(folder: Path) -> Iterator[Path]:
 
     What others that were killed left in the folder is removed, too.
     """
-    remove_leftovers(folder, f"{_PART}*")
-    part = folder / f"{_PART}{uuid.uuid4().hex}"
+    remove_leftovers(folder, f"{PART}*")
+    part = folder / f"{PART}{uuid.uuid4().hex}"
     try:
         with at_work(folder):
             yield part

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, file_errors
 from engine.catalog.schema import metadata
-from engine.errors import BusyError, StorageError
+from engine.errors import BusyError, NotReadyError, StorageError
 
 HEAD = "0006"
 """The schema version that this code reads and writes (the newest migration)."""
@@ -29,7 +29,7 @@ _PRAGMAS = (
 _PAGE_SIZE = "PRAGMA page_size=16384"
 """Of a new database only: rows of 2 kB leave less of a large page unused."""
 _INCREMENTAL = 2
-_IN_PIECES = f"PRAGMA auto_vacuum={_INCREMENTAL}"
+IN_PIECES = f"PRAGMA auto_vacuum={_INCREMENTAL}"
 """Lets space be given back in pieces; of a new database, or from the next VACUUM on."""
 _PAGES_AT_ONCE = 512
 """Pages given back in one step: 8 MB, a few hundredths of a second."""
@@ -50,24 +50,27 @@ class Database:
     """
 
     def __init__(self, url: str | sa.URL, new: bool = False) -> None:
+        self._watching = threading.Lock()
+        self._watch: Any = None
+        self._closed = False
         with storage_errors():
             self._engine = sa.create_engine(_readable(sa.make_url(url)))
             if self._engine.dialect.name == "sqlite":
                 sa.event.listen(self._engine, "connect", _configure_sqlite)
                 sa.event.listen(self._engine, "begin", _begin_sqlite)
             self._migrate(new)
-        self._watching = threading.Lock()
-        self._watch: Any = None
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one consistent state and changes nothing."""
+        self._check_open()
         with storage_errors(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """Open a transaction that is durable when the block ends, and undone if it raises."""
+        self._check_open()
         with (
             storage_errors(),
             self._engine.connect().execution_options(**{_WRITE: True}) as connection,
@@ -80,6 +83,7 @@ class Database:
 
         It is asked for by a connection of its own, which never writes, in a few microseconds.
         """
+        self._check_open()
         if self._engine.dialect.name != "sqlite":
             return None
         try:
@@ -102,7 +106,7 @@ class Database:
             return False  # others do so by themselves
         with self._alone() as connection:
             if _number(connection, "auto_vacuum") != _INCREMENTAL:
-                connection.exec_driver_sql(_IN_PIECES)
+                connection.exec_driver_sql(IN_PIECES)
                 connection.exec_driver_sql("VACUUM")
                 return False
             driver = cast(sqlite3.Connection, connection.connection.driver_connection)
@@ -125,16 +129,22 @@ class Database:
     @contextmanager
     def _alone(self) -> Iterator[sa.Connection]:
         """Open a connection without a transaction, for what no transaction may hold."""
+        self._check_open()
         with storage_errors(), self._engine.connect().execution_options(**{_ALONE: True}) as connection:
             yield connection
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; what is asked for then raises NotReadyError."""
+        self._closed = True
         with self._watching:
             if self._watch is not None:
                 self._watch.close()
                 self._watch = None
         self._engine.dispose()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise NotReadyError("the collection is closed: open it again, and close it when nothing needs it any more")
 
     def _migrate(self, new: bool) -> None:
         with self._engine.connect() as connection:
@@ -225,7 +235,7 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     if connection.execute("PRAGMA page_count").fetchone() == (0,):
         connection.execute(_PAGE_SIZE)
-        connection.execute(_IN_PIECES)
+        connection.execute(IN_PIECES)
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from engine.catalog.file_errors import file_errors
-from engine.catalog.leftovers import remove_leftovers
+from engine.catalog.leftovers import PART, remove_leftovers
 from engine.catalog.lock import WriterLock
 from engine.errors import NotFoundError
 
@@ -28,6 +28,8 @@ class CollectionFolder:
         self.indexes = path / "indexes"
         """Where the index snapshots lie, once there are any."""
         self.writer = WriterLock(path / "lock")
+        self.saver = WriterLock(path / "snapshots.lock")
+        """Held by the one who writes index snapshots."""
         self.database = path / "catalog.db"
         """The catalog's file."""
         self._inode = self._current_inode()
@@ -62,11 +64,11 @@ class CollectionFolder:
     def open_catalog(self) -> "Catalog":
         """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be.
 
-        What processes that were killed left of snapshots is removed.
+        Copies of it that processes left which were killed are removed.
         """
         from engine.catalog.catalog import Catalog  # listing collections needs no database
 
-        remove_leftovers(self.indexes, ".*.idx.*")
+        remove_leftovers(self.path, f"{PART}*")
         return Catalog(self._url(), self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":

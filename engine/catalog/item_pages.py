@@ -1,6 +1,7 @@
 """What hits show of items, by id, in memory: read when it is first needed, and kept in pages."""
 
 import json
+import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -58,6 +59,7 @@ class ItemPages:
     def __init__(self, pages: Mapping[int, Page] | None = None, held: int = 0) -> None:
         self._pages = dict(pages or {})
         self._held = held
+        self._changing = threading.Lock()
 
     def known(self, ids: Iterable[int]) -> dict[int, Shown]:
         """Return those of some items that have been read."""
@@ -73,17 +75,20 @@ class ItemPages:
         firsts = {item // READ_AT_ONCE * READ_AT_ONCE for item in ids}
         wanted = [item for first in sorted(firsts) for item in range(first, first + READ_AT_ONCE)]
         found = {item: Shown(*columns) for item, columns in tx.items.shown(wanted).items()}
-        for number in {item // ITEMS_A_PAGE for item in found}:  # a page may be shared with a later state: it is copied
-            of_page = {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
-            self._pages[number] = {**self._pages.get(number, {}), **of_page}
-        self._held += len(found)
-        while self._held > MOST_ITEMS and self._pages:
-            self._held -= len(self._pages.pop(next(iter(self._pages)), ()))
+        with self._changing:
+            for number in {item // ITEMS_A_PAGE for item in found}:  # a page may be shared with a later state
+                page = self._pages.get(number, {})
+                copied = page | {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
+                self._pages[number] = copied
+                self._held += len(copied) - len(page)
+            while self._held > MOST_ITEMS and self._pages:
+                self._held -= len(self._pages.pop(next(iter(self._pages))))
         return found
 
     def after(self, changes: Changes) -> "ItemPages":
         """Return the pages of the state that these changes lead to, without the items that changed."""
-        pages, copied, held = dict(self._pages), set[int](), self._held
+        with self._changing:
+            pages, copied, held = dict(self._pages), set[int](), self._held
         for item in (*changes.live, *changes.deleted):
             number = item // ITEMS_A_PAGE
             if item not in pages.get(number, ()):

@@ -100,7 +100,8 @@ class Items:
     def with_equal_keys(self) -> list[list[str]]:
         """Return the keys that differ in their Unicode form only, for every key of several."""
         others = self.in_other_forms()
-        forms = self._connection.scalars(sa.select(items.c.key).where(_live, items.c.key.in_(set(map(normal, others)))))
+        found = sa.select(items.c.key).where(_live, items.c.key.in_(_listed(set(map(normal, others)))))
+        forms = self._connection.scalars(found)
         return [one for one in _grouped((normal(key), key) for key in (*forms, *others)) if len(one) > 1]
 
     def in_other_forms(self) -> list[str]:
@@ -244,6 +245,7 @@ class Items:
 
 
 _live = items.c.deleted.is_(False)
+_KEYS = items.c.key, items.c.normal_key
 _attributes_as_text = sa.type_coerce(items.c.attributes, sa.Text())
 _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_id == items.c.id).scalar_subquery()
 _opening = sa.func.substr(items.c.text, sa.literal_column("1"), sa.literal_column(str(TEXT_SHOWN)))
@@ -270,7 +272,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
 
 
 def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
-    """SQL of a filter; its lists are expected to be short, as a person or a program would name them."""
+    """SQL of a filter."""
     conditions: list[sa.ColumnElement[bool]] = [_live]
     if chosen.labels:
         conditions.append(items.c.id.in_(_labelled(chosen.labels)))
@@ -278,7 +280,8 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
         conditions.append(items.c.id.not_in(_labelled(chosen.without_labels)))
     if chosen.keys:
         forms = sorted({form for key in chosen.keys for form in (key, normal(key))})
-        conditions.append(sa.or_(items.c.key.in_(forms), items.c.normal_key.in_(forms)))
+        found = [sa.select(items.c.id).where(_live, column.in_(_listed(forms))) for column in _KEYS]
+        conditions.append(items.c.id.in_(sa.union(*found)))  # with "or" every item would be read
     if chosen.key_prefix:
         conditions.append(_begins(chosen.key_prefix))
     for name, value in chosen.attributes.items():
@@ -289,12 +292,16 @@ def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
 def _begins(prefix: str) -> "sa.ColumnElement[bool]":
     """Return the condition that a key, in any form, begins so. No LIKE: to SQLite's, A and a are equal."""
     forms = sorted({prefix, normal(prefix)})
-    columns = (items.c.key, items.c.normal_key)
-    return sa.or_(*(sa.func.substr(column, 1, len(form)) == form for column in columns for form in forms))
+    return sa.or_(*(sa.func.substr(column, 1, len(form)) == form for column in _KEYS for form in forms))
 
 
 def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
-    return sa.select(labels.c.item_id).where(labels.c.label.in_(names))
+    return sa.select(labels.c.item_id).where(labels.c.label.in_(_listed(names)))
+
+
+def _listed(values: Iterable[str]) -> "sa.Select[tuple[str]]":
+    """Return values as one parameter, however many they are: SQLite takes 32,766 in a statement."""
+    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 def _each_attribute() -> "sa.TableValuedAlias":

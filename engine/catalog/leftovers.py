@@ -3,9 +3,12 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+PART = ".crossview-copy-"
+"""Begins the names of copies of databases that are not finished."""
 
 
 @contextmanager
@@ -20,18 +23,23 @@ def at_work(folder: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path, *patterns: str) -> None:
-    """Remove what has a name of one of the patterns, unless anybody is at work in the folder.
+    """Remove what has a name of one of the patterns, unless anybody is at work in the folder."""
+    remove_unless_at_work(folder, lambda: [path for pattern in patterns for path in folder.glob(pattern)])
 
-    What cannot be removed only takes room.
+
+def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) -> None:
+    """Remove what is chosen of a folder while nobody is at work there; nothing where anybody is.
+
+    Names in it are never given again. What cannot be removed only takes room.
     """
     descriptor = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return
     try:
-        found = [path for pattern in patterns for path in folder.glob(pattern)]
+        found = list(chosen())
     finally:
         os.close(descriptor)
-    for path in found:  # their names are never given again, so whoever is at work by now has others
+    for path in found:  # whoever is at work by now has other names
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

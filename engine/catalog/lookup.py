@@ -12,6 +12,8 @@ from engine.query import Filter
 
 MAX_NAMES = 10_000
 """Labels, or keys, that a filter may name."""
+MAX_ATTRIBUTES = 100
+"""Attributes that it may name; SQLite takes conditions that are 1,000 deep."""
 
 
 def item_id(tx: Transaction, key: str) -> int:
@@ -69,4 +71,6 @@ def check_filter(chosen: Filter) -> Filter:
         check_characters(text, "a label or key of a filter", MAX_LABEL)
     if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > MAX_NAMES:
         raise InvalidInputError(f"a filter names at most {MAX_NAMES:,} labels or keys")
+    if len(chosen.attributes) > MAX_ATTRIBUTES:
+        raise InvalidInputError(f"a filter names at most {MAX_ATTRIBUTES} attributes, not {len(chosen.attributes):,}")
     return chosen

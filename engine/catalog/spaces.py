@@ -65,27 +65,6 @@ class Spaces:
         query = sa.select(generations.c.state).where(generations.c.space == space)
         return bytes(self._connection.execute(query.where(generations.c.generation == generation)).scalar_one())
 
-    def snapshot(self, space: str, generation: int, target: str) -> str:
-        """Return the token of the snapshot of a target's index that belongs to this catalog; "" for none."""
-        return self._connection.scalar(sa.select(snapshots.c.token).where(*_snapshot(space, generation, target))) or ""
-
-    def least_snapshot(self) -> int | None:
-        """Return the least sequence number that a snapshot of this catalog covers; None where there is none."""
-        least = self._connection.scalar(sa.select(sa.func.min(snapshots.c.sequence)))
-        return None if least is None else int(least)
-
-    def put_snapshot(self, space: str, generation: int, target: str, token: str, sequence: int) -> None:
-        """Take note of a snapshot that was written, in place of an earlier one and of those of generations gone.
-
-        The raw views have no generations here: of them only those of this one stay.
-        """
-        self._connection.execute(sa.delete(snapshots).where(*_snapshot(space, generation, target)))
-        kept = sa.select(generations.c.generation).where(generations.c.space == space)
-        gone = (snapshots.c.generation != generation) & snapshots.c.generation.not_in(kept)
-        self._connection.execute(sa.delete(snapshots).where(snapshots.c.space == space, gone))
-        new = {"space": space, "generation": generation, "target": target, "token": token, "sequence": sequence}
-        self._connection.execute(sa.insert(snapshots).values(new))
-
     def thresholds(self, space: str, generation: int) -> tuple[Threshold, ...]:
         """Return the thresholds of a generation, in the order of views and targets.
 
@@ -136,7 +115,3 @@ def _tuple(value: Any) -> Any:
 
 def _thresholds(space: str, generation: int) -> tuple["sa.ColumnElement[bool]", ...]:
     return thresholds.c.space == space, thresholds.c.generation == generation
-
-
-def _snapshot(space: str, generation: int, target: str) -> tuple["sa.ColumnElement[bool]", ...]:
-    return snapshots.c.space == space, snapshots.c.generation == generation, snapshots.c.target == target

@@ -1,7 +1,8 @@
 """Finding the important changes of a series: learning what matters, deciding, and saying why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,23 @@ QUESTIONS = 20
 """Pairs that are proposed for labels."""
 
 
-def find_changes(tx: Transaction, request: ChangesRequest) -> Changes:
-    """Return the changes of the successive versions of a collection, and which are important.
+def find_changes(tx: Transaction, request: ChangesRequest) -> Callable[[], Changes]:
+    """Read the successive versions of a collection, and return what finds their changes, and which are important.
 
-    Without ``learned`` the metric and the threshold are learned from all versions, and from labels if there are any.
+    It reads nothing more of the catalog: the transaction need not be open by then. Without ``learned`` the metric and
+    the threshold are learned from all versions, and from labels if there are any.
 
     Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
     """
     request.check()
-    learned = request.learned
-    series = read_series(tx, request.view or (learned.view if learned else ""))
+    series = read_series(tx, request.view or (request.learned.view if request.learned else ""))
     start = series.position(request.after) if request.after else 0
-    compared = _Compared.of(series, series.rows(tx, start), start, request)
+    return partial(_found, request, series, series.rows(tx, start), start)
+
+
+def _found(request: ChangesRequest, series: Series, rows: NDArray[np.float32], start: int) -> Changes:
+    learned = request.learned
+    compared = _Compared.of(series, rows, start, request)
     period = request.period or series.line.usual_period()
     notes = list(series.notes)
     if learned is None:

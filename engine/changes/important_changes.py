@@ -19,4 +19,5 @@ class ImportantChanges(Contents):
         from engine.changes.finding import find_changes
 
         with self._read() as tx:
-            return find_changes(tx, request)
+            find = find_changes(tx, request)
+        return find()

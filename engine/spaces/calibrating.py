@@ -1,5 +1,7 @@
 """Calibration of a space's distances: pairs of items that are the same or not set the threshold of a target."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +10,7 @@ from engine.catalog.description import RAW
 from engine.errors import NotReadyError
 from engine.info import Threshold
 from engine.query import CalibrationRequest
-from engine.spaces.item_pairs import ItemPairs, base_rate, distances, labelled_pairs, stated_pairs
+from engine.spaces.item_pairs import ItemPairs, PairRows, base_rate, labelled_pairs, stated_pairs
 from engine.spaces.search import target_of
 from engine.spaces.space import Space
 from engine.spaces.target import Target
@@ -17,29 +19,47 @@ from engine.spaces.thresholds import error_rate, fitted, wrong_by_others
 HALVES = "either kind counts as one half, and the error rate is that of pairs none of whose items set their threshold"
 
 
-def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Threshold, bytes]:
-    """Return the threshold that pairs set, and the fingerprints of these; see ``Collection.calibrate``."""
+Calibrate = Callable[[], tuple[Threshold, bytes]]
+"""Returns the threshold that pairs set, and the fingerprints of these; it reads nothing."""
+
+
+def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> Calibrate:
+    """Read the pairs that set a threshold, and return what sets it; see ``Collection.calibrate``."""
     view, target = request.view, calibrated_target(tx, space, request)
     if request.pairs is None:
         pairs = labelled_pairs(tx, space, view, target)
     else:
         pairs = stated_pairs(tx, view, target, request.pairs)
-    found = distances(tx, space, view, target, pairs)
-    return threshold_of(tx, (view, target), pairs, found, _protocol(tx, space, pairs))
+    compared, keys = PairRows.of(tx, view, target.view, pairs), tx.items.keys()
+    protocol, rate = _protocol(space, pairs, keys), base_rate(tx, view, target)
+    return lambda: threshold_of((view, target), pairs, compared.distances(space, target), protocol, keys, rate)
 
 
 def calibrated_target(tx: Transaction, space: Space, request: CalibrationRequest) -> Target:
     """Return the target that is calibrated; errors as those of ``Space.targets_for``."""
     space.check_revisions(tx.views.all())
+    return chosen_target(space, request)
+
+
+def chosen_target(space: Space, request: CalibrationRequest) -> Target:
+    """Return the target that a request chooses of a space, which may have been fitted again."""
     if request.target:
         return space.targets_for(request.view, [request.target])[0]
     return target_of(space, request.view, "")
 
 
 def threshold_of(
-    tx: Transaction, place: tuple[str, Target], pairs: ItemPairs, found: NDArray[np.float64], protocol: str
+    place: tuple[str, Target],
+    pairs: ItemPairs,
+    found: NDArray[np.float64],
+    protocol: str,
+    keys: Mapping[int, str],
+    labelled_rate: float,
 ) -> tuple[Threshold, bytes]:
-    """Return the threshold of a view and target that distances, (n,), of pairs set, and fingerprints of these."""
+    """Return the threshold of a view and target that distances, (n,), of pairs set, and fingerprints of these.
+
+    ``labelled_rate`` is the share of all pairs of labelled items that share a label, 0 where no labels tell.
+    """
     cut = fitted(found, pairs.similar)
     rate, standard_error = error_rate(wrong_by_others(found, pairs.similar, pairs.items), pairs.similar)
     similar = int(pairs.similar.sum())
@@ -55,9 +75,9 @@ def threshold_of(
         dissimilar=len(pairs) - similar,
         protocol=protocol,
         created=now(),
-        base_rate=base_rate(tx, *place) or similar / len(pairs),
+        base_rate=labelled_rate or similar / len(pairs),
     )
-    return threshold, b"".join(pairs.fingerprints(tx.items.keys()))
+    return threshold, b"".join(pairs.fingerprints(keys))
 
 
 def put_threshold(tx: Transaction, space: Space, threshold: Threshold, pairs: bytes) -> None:
@@ -71,9 +91,9 @@ def put_threshold(tx: Transaction, space: Space, threshold: Threshold, pairs: by
     tx.next_sequence()
 
 
-def _protocol(tx: Transaction, space: Space, pairs: ItemPairs) -> str:
+def _protocol(space: Space, pairs: ItemPairs, keys: Mapping[int, str]) -> str:
     """Return what a threshold was calibrated on, in a sentence."""
-    similar, keys = int(pairs.similar.sum()), tx.items.keys()
+    similar = int(pairs.similar.sum())
     trained = np.array([keys[item] in space.training_keys for item in np.unique(pairs.items).tolist()], bool)
     named = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)
     share = f", {int(named.sum())} of them of items that the space was trained on" if named.any() else ""

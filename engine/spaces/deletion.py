@@ -1,18 +1,14 @@
-"""Deleting spaces, generations of them, and views: what may be deleted, and which snapshots are left over."""
+"""Deleting spaces, generations of them, and views: what may be deleted, and the disk space of it."""
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from contextlib import suppress
-from pathlib import Path
 
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space, raw_generation
 from engine.catalog.extractors import find_view
 from engine.catalog.joined import part_names
-from engine.catalog.spaces import Generation
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
-from engine.spaces.indexed import snapshot_name
+from engine.spaces.snapshot_files import SnapshotFiles
 
 _log = logging.getLogger(__name__)
 
@@ -83,38 +79,21 @@ def delete_view(tx: Transaction, name: str) -> None:
     tx.next_sequence()
 
 
-def current_snapshots(tx: Transaction) -> set[str]:
-    """Return the file names of the snapshots that a generation or a view of the catalog may have."""
-    views = tx.views.all()
-    trained = {
-        snapshot_name(one.space, one.generation, target)
-        for one in tx.spaces.generations()
-        for target in one.summary["targets"]
-    }
-    return trained | {snapshot_name(RAW, raw_generation(views), view.name) for view in views}
-
-
-def remove_snapshots(folder: Path, keep: Collection[str]) -> None:
-    """Remove the index snapshots of a folder but those to keep; OSError if the file system refuses."""
-    for path in folder.glob("*.idx"):
-        if path.name not in keep:
-            path.unlink(missing_ok=True)
-
-
-def remove_generation_snapshots(folder: Path, space: str, gone: Iterable[Generation]) -> None:
-    """Remove the index snapshots of generations that were deleted; one that cannot be only takes room."""
-    for one in gone:
-        for target in one.summary["targets"]:
-            with suppress(OSError):
-                (folder / snapshot_name(space, one.generation, target)).unlink(missing_ok=True)
-
-
-def free_disk_space(catalog: Catalog, indexes: Path) -> None:
+def free_disk_space(catalog: Catalog, files: SnapshotFiles) -> None:
     """Return the disk space of what was deleted to the file system; where that fails, only the space is lost."""
     try:
-        with catalog.read() as tx:
-            keep = current_snapshots(tx)
-        remove_snapshots(indexes, keep)
+        forget_old_snapshots(files)
+        files.remove_unnamed()
         catalog.shrink()
     except (CrossviewError, OSError) as error:
         _log.warning("deleted, but its disk space could not be given back: %s", error)
+
+
+def forget_old_snapshots(files: SnapshotFiles) -> None:
+    """Remove the snapshots of generations and views that are gone."""
+    with files.changing() as tx:
+        views = tx.views.all()
+        trained = {
+            (one.space, one.generation, target) for one in tx.spaces.generations() for target in one.summary["targets"]
+        }
+        tx.snapshots.keep(trained | {(RAW, raw_generation(views), view.name) for view in views})

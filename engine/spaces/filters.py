@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,8 @@ class _Passing:
 
     sequence: int
     ids: Ids
-    selections: dict[Any, tuple[Index, Selection]] = field(default_factory=dict)
-    """By the index's place, for the indexes of the same state."""
+    selections: WeakKeyDictionary[Index, Selection] = field(default_factory=WeakKeyDictionary)
+    """By index, as long as anybody else has it: what is not searched any more is not kept for its filters."""
 
 
 class Filters:
@@ -48,19 +48,17 @@ class Filters:
         return self._of(chosen, sequence, read).ids
 
     def selection(
-        self,
-        chosen: Filter,
-        sequence: int,
-        read: Callable[[], AbstractContextManager[Transaction]],
-        place: Any,
-        index: Index,
+        self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]], index: Index
     ) -> Selection:
-        """Return what passes a filter among the vectors of an index, which is known by its ``place``."""
+        """Return what passes a filter among the vectors of an index of the same state."""
         passing = self._of(chosen, sequence, read)
-        held = passing.selections.get(place)
-        if held is None or held[0] is not index:
-            held = passing.selections[place] = index, index.selection(passing.ids)
-        return held[1]
+        with self._lock:
+            held = passing.selections.get(index)
+        if held is None:
+            held = index.selection(passing.ids)
+            with self._lock:
+                passing.selections[index] = held
+        return held
 
     def _of(self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> _Passing:
         key = _key(chosen)

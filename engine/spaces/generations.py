@@ -11,7 +11,6 @@ from engine.catalog.views import ViewRecord
 from engine.errors import NotFoundError, NotReadyError
 from engine.info import SpaceInfo
 from engine.learners.cancellation import uncancellable
-from engine.spaces.deletion import remove_generation_snapshots
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.space import Space
 from engine.spaces.versions import Versions
@@ -45,9 +44,9 @@ def add_generation(
     with catalog.read() as tx:
         _check_views(tx, fitted, views)
         built = IndexedSpace(fitted, (), tx.head().history).built(tx)
-    with catalog.write() as tx:
+    with versions.files.changing() as tx:
         _check_views(tx, fitted, views)
-        made, gone = _store(tx, replace(fitted, request_id=request_id))
+        made = _store(tx, replace(fitted, request_id=request_id))
         # Only now are the number and the identity known that its snapshots are stored under.
         space = replace(built, space=made, identity=(made.generation, tx.sequence()))
         used = activate is not False
@@ -57,7 +56,6 @@ def add_generation(
             tx.activate(name)
         info = find_space_info(tx, name)
     with uncancellable():
-        remove_generation_snapshots(versions.indexes, name, gone)
         versions.take(space, in_use=used)
     return info
 
@@ -80,8 +78,8 @@ def _check_views(tx: Transaction, space: Space, seen: Sequence[ViewRecord]) -> N
             )
 
 
-def _store(tx: Transaction, fitted: Space) -> tuple[Space, list[Generation]]:
-    """Store a space as the next generation of its name; return it with its number, and the generations deleted."""
+def _store(tx: Transaction, fitted: Space) -> Space:
+    """Store a space as the next generation of its name, delete what is not kept, and return it with its number."""
     name, earlier = fitted.name, tx.spaces.generations(fitted.name)
     number = max([one.generation for one in earlier], default=0) + 1
     answering = tx.spaces.in_use().get(name)
@@ -93,7 +91,7 @@ def _store(tx: Transaction, fitted: Space) -> tuple[Space, list[Generation]]:
     # The number of the change tells this training from any other, also from one that is deleted by then.
     new = Generation(space=name, generation=number, created=now(), sequence=tx.next_sequence(), summary=made.summary())
     tx.spaces.add(new, made.to_state())
-    return made, gone
+    return made
 
 
 def _note(gone: Sequence[Generation]) -> tuple[str, ...]:

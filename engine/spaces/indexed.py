@@ -4,17 +4,18 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
 from engine.catalog.catalog import Head, Transaction
+from engine.catalog.description import RAW, raw_generation, raw_identity
 from engine.catalog.items import Changes
 from engine.catalog.joined import joined_view
-from engine.catalog.leftovers import at_work
-from engine.errors import StorageError
+from engine.catalog.snapshots import Place, Snapshot
+from engine.errors import NotFoundError
 from engine.learners.cancellation import checkpoint
-from engine.spaces.space import Space
+from engine.spaces.snapshot_files import SnapshotFiles
+from engine.spaces.space import Space, raw_space
 from engine.spaces.target import Target
 from index.base import Index
 from index.snapshot import SnapshotError
@@ -35,10 +36,9 @@ class Covered:
     unsaved: int = 0
     """Changes since its snapshot."""
 
-    @property
-    def worth_saving(self) -> bool:
-        """Whether much has changed since its snapshot."""
-        return self.unsaved > _WORTH_SAVING * len(self.index)
+    def is_due(self, everything: bool = False) -> bool:
+        """Return whether much has changed since its snapshot, or with ``everything`` whether anything has."""
+        return self.unsaved > (0 if everything else _WORTH_SAVING * len(self.index))
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class IndexedSpace:
     """A space and the indexes of those of its targets that have been searched.
 
     The indexes are derived: a snapshot per target and generation covers the catalog up to a sequence number, later
-    changes are replayed, and a snapshot that is missing, damaged or of another identity is built again.
+    changes are replayed, and an index whose snapshot is missing, damaged or of another identity is built again.
     """
 
     space: Space
@@ -79,16 +79,19 @@ class IndexedSpace:
                 indexes[target] = Covered(index, sequence, unsaved)
         return replace(self, indexes=indexes)
 
-    def with_target(self, tx: Transaction, folder: Path, target: Target) -> "IndexedSpace":
-        """Return the space with a target's index in the state that a transaction sees, from its snapshot if it can be
-        used."""
-        sequence = tx.sequence()
-        covered = self._stored(tx, folder, target)
-        if covered.sequence < sequence:
+    def with_target(self, tx: Transaction, target: Target, stored: Covered | None) -> "IndexedSpace":
+        """Return the space with a target's index in the state that a transaction sees: a stored one, brought up to it,
+        or a new one."""
+        head = tx.head()
+        if stored is not None and stored.sequence < head.purged:
+            _log.warning("rebuilding an index: the snapshot of %s in %s covers too little", target, self.space.name)
+            stored = None
+        covered = stored or Covered(self.space.empty_index(target), -1)
+        if covered.sequence < head.sequence:
             self.space.check_revisions(tx.views.all())
             changes = tx.items.changed_since(covered.sequence)
             made = replayed(tx, self.space, target.view, {target: covered.index}, changes)
-            covered = Covered(made[target], sequence, len(changes.live) + len(changes.deleted))
+            covered = Covered(made[target], head.sequence, len(changes.live) + len(changes.deleted))
         return self.holding({target: covered})
 
     def built(self, tx: Transaction) -> "IndexedSpace":
@@ -110,45 +113,47 @@ class IndexedSpace:
         held = [(target, self.indexes[target], count) for target, count in changes.items() if target in self.indexes]
         return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
 
-    def save(self, folder: Path, target: Target, token: str) -> None:
-        """Write the snapshot of a target's index; StorageError if the disk refuses.
+    def place(self, target: Target) -> Place:
+        """Return what the catalog knows the snapshot of a target's index by."""
+        return self.space.name, self.space.generation, str(target)
 
-        It is worth nothing until the catalog knows its token.
-        """
+    def save(self, files: SnapshotFiles, target: Target) -> Snapshot:
+        """Write a snapshot of a target's index, and return what the catalog is to take note of; OSError."""
         covered = self.indexes[target]
-        try:
-            folder.mkdir(exist_ok=True)
-            meta = {"sequence": covered.sequence, "identity": self.identity, "token": token}
-            with at_work(folder):
-                covered.index.save(self._path(folder, target), meta)
-        except OSError as error:
-            raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
+        made, path = files.new(self.place(target), covered.sequence)
+        covered.index.save(path, {"sequence": made.sequence, "identity": self.identity, "token": made.token})
+        return made
 
-    def _path(self, folder: Path, target: Target) -> Path:
-        return folder / snapshot_name(self.space.name, self.space.generation, str(target))
-
-    def _stored(self, tx: Transaction, folder: Path, target: Target) -> Covered:
-        """Return the index of a snapshot, or an empty one that covers nothing."""
-        empty, path = self.space.empty_index(target), self._path(folder, target)
+    def stored(self, files: SnapshotFiles, target: Target) -> Covered | None:
+        """Return the index of a target's snapshot; None where there is none that can be used."""
+        empty = self.space.empty_index(target)
         try:
-            index, meta = type(empty).load(path)
-            token = tx.spaces.snapshot(self.space.name, self.space.generation, str(target))
-            same = tuple(meta.get("identity", ())) == self.identity and meta.get("token") == token
-            if not token or not same or index.dim != empty.dim:
-                raise SnapshotError(f"{path} is not what this catalog has written last")
-            if meta["sequence"] < tx.head().purged:
-                raise SnapshotError(f"{path} covers too little")
-            return Covered(index, int(meta["sequence"]))
-        except FileNotFoundError:
-            pass
+            found = files.load(self.place(target), type(empty).load)
+            if found is None:
+                return None
+            named, (index, meta) = found
+            written = (tuple(meta.get("identity", ())), meta.get("token"), meta.get("sequence"), index.dim)
+            if written != (self.identity, named.token, named.sequence, empty.dim):
+                raise SnapshotError(f"{named.file_name} is not what this catalog has written")
+            return Covered(index, named.sequence)
         except (SnapshotError, OSError) as error:
             _log.warning("rebuilding an index: %s", error)
-        return Covered(empty, -1)
+            return None
 
 
-def snapshot_name(space: str, generation: int, target: str) -> str:
-    """Return the file name of a target's snapshot."""
-    return f"{space}-{generation}-{target}.idx"
+def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpace:
+    """Return a generation of a space, in use or not, without an index.
+
+    Raises NotFoundError where there is none, NotReadyError where its learner is of an earlier kind.
+    """
+    views, history = tx.views.all(), tx.head().history
+    if name == RAW and generation == raw_generation(views):
+        return IndexedSpace(raw_space(views), raw_identity(views), history)
+    for one in tx.spaces.generations(name):
+        if one.generation == generation:
+            space = Space.from_state(name, generation, tx.spaces.state(name, generation))
+            return IndexedSpace(space, (generation, one.sequence), history)
+    raise NotFoundError(f"space {name!r} has no generation {generation}")
 
 
 def replayed(

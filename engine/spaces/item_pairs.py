@@ -53,14 +53,32 @@ class ItemPairs:
         return [blake2b(name.encode(), digest_size=FINGERPRINT).digest() for name in named]
 
 
-def distances(tx: Transaction, space: Space, view: str, target: Target, pairs: ItemPairs) -> NDArray[np.float64]:
-    """Return the distance of every pair, (n,): of the row of a view of its first item to the second in the target."""
-    found = [
-        joined_view(tx, name).rows(tx, np.unique(column).tolist())
-        for name, column in ((view, pairs.items[:, 0]), (target.view, pairs.items[:, 1]))
-    ]
-    places = np.stack([np.searchsorted(one.ids, column) for one, column in zip(found, pairs.items.T, strict=True)], 1)
-    return pair_distances(space, target, (view, found[0].rows), found[1].rows, places)
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """Pairs of items with the rows that they are compared by."""
+
+    pairs: ItemPairs
+    view: str
+    """The view that the first item of a pair is described by."""
+    first: NDArray[np.float32]
+    second: NDArray[np.float32]
+    places: NDArray[np.int64]
+    """(n, 2) positions of each pair in either."""
+
+    @classmethod
+    def of(cls, tx: Transaction, view: str, target_view: str, pairs: ItemPairs) -> "PairRows":
+        """Read the rows of pairs: of a view those of the first items, of another one those of the second."""
+        columns = pairs.items.T
+        first, second = (
+            joined_view(tx, name).rows(tx, np.unique(column).tolist())
+            for name, column in zip((view, target_view), columns, strict=True)
+        )
+        places = [np.searchsorted(one.ids, column) for one, column in zip((first, second), columns, strict=True)]
+        return cls(pairs, view, first.rows, second.rows, np.stack(places, 1))
+
+    def distances(self, space: Space, target: Target) -> NDArray[np.float64]:
+        """Return the distance of every pair, (n,): of the row of its first item to the second in the target."""
+        return pair_distances(space, target, (self.view, self.first), self.second, self.places)
 
 
 def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparisons) -> ItemPairs:

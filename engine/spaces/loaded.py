@@ -11,6 +11,7 @@ from engine.catalog.description import RAW, no_space, raw_identity
 from engine.catalog.extractors import load_extractor
 from engine.catalog.views import ViewRecord
 from engine.errors import InvalidInputError
+from engine.spaces.locks import Locks, held
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class LoadedSpaces:
 
     def __init__(self, catalog: Catalog, pictures: Pictures = IN_PROCESS) -> None:
         self._catalog, self.pictures = catalog, pictures
-        self._loading = threading.Lock()
+        self._loading = Locks()
+        self._changing = threading.Lock()
         self._history = ""
         self._spaces: dict[str, tuple[Identity, Space]] = {}
         self._extractors: dict[tuple[int, int], Extractor] = {}
@@ -42,15 +44,17 @@ class LoadedSpaces:
         from engine.spaces.space import raw_space
 
         self.of_history(tx.head().history)
-        with self._loading:
-            if name not in self._spaces or self._spaces[name][0] != identity:
+        spaces = self._spaces  # those of this history, whatever is restored while one is loaded
+        with held(self._loading.of(name)):
+            known = spaces.get(name)
+            if known is None or known[0] != identity:
                 space = raw_space(tx.views.all()) if name == RAW else stored_space(tx, name)
-                self._spaces[name] = identity, space
-            return self._spaces[name][1]
+                known = spaces[name] = identity, space
+            return known[1]
 
     def of_history(self, history: str) -> None:
         """Let go of everything that is of another history: there the same numbers may stand for something else."""
-        with self._loading:
+        with self._changing:
             if history != self._history:
                 self._history, self._spaces, self._extractors = history, {}, {}
 
@@ -60,11 +64,13 @@ class LoadedSpaces:
 
     def extractor(self, view: ViewRecord) -> "Extractor":
         """Return the extractor of a view at a revision."""
-        revision = (view.id, view.revision)
-        if revision not in self._extractors:
-            with self._catalog.read() as tx:
-                self._extractors[revision] = load_extractor(tx, view)
-        return self._extractors[revision]
+        revision, extractors = (view.id, view.revision), self._extractors
+        if revision not in extractors:
+            with held(self._loading.of(revision)):
+                if revision not in extractors:
+                    with self._catalog.read() as tx:
+                        extractors[revision] = load_extractor(tx, view)
+        return extractors[revision]
 
 
 def stored_space(tx: Transaction, name: str) -> "Space":

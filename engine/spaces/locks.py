@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 from engine.learners.cancellation import checkpoint
@@ -34,3 +34,14 @@ def held(lock: threading.Lock) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+class Locks:
+    """Locks by name, each made when it is first needed: who loads one thing keeps nobody from another."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Hashable, threading.Lock] = {}
+
+    def of(self, name: Hashable) -> threading.Lock:
+        """Return the lock of a name."""
+        return self._locks.setdefault(name, threading.Lock())

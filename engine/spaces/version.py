@@ -142,8 +142,7 @@ class Version:
 
     def selection(self, only: Filter, space: IndexedSpace, target: Target) -> Selection:
         """Return what passes a filter of the vectors of a target."""
-        place = (space.space.name, space.identity, target)
-        return self.filters.selection(only, self.sequence, self.read, place, space.indexes[target].index)
+        return self.filters.selection(only, self.sequence, self.read, space.indexes[target].index)
 
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return what hits show of items."""

@@ -1,28 +1,28 @@
 """The versions of an open collection: the current one, and how the next is made of it."""
 
 import logging
-import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, raw_identity
 from engine.catalog.item_pages import ItemPages
 from engine.catalog.items import Changes
-from engine.errors import BusyError, CrossviewError, StorageError
+from engine.catalog.snapshots import Snapshot
+from engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
 from engine.learners.cancellation import checkpoint
 from engine.spaces.filters import Filters
-from engine.spaces.indexed import Covered, IndexedSpace
+from engine.spaces.indexed import Covered, IndexedSpace, stored_generation
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
-from engine.spaces.locks import held
+from engine.spaces.locks import Locks, held
 from engine.spaces.reading_ahead import ReadingAhead
 from engine.spaces.remembered import Remembered
+from engine.spaces.snapshot_files import SnapshotFiles
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version, Views
@@ -45,11 +45,11 @@ class Versions:
     Methods may be called from several threads.
     """
 
-    def __init__(self, catalog: Catalog, indexes: Path, spaces: LoadedSpaces) -> None:
-        self._catalog, self.indexes, self._spaces = catalog, indexes, spaces
+    def __init__(self, catalog: Catalog, files: SnapshotFiles, spaces: LoadedSpaces) -> None:
+        self._catalog, self.files, self._spaces = catalog, files, spaces
         self._latest: tuple[int | None, Version] | None = None
         self._changing = threading.Lock()
-        self._loading = threading.Lock()
+        self._loading = Locks()
         self._upkeep: threading.Thread | None = None
         self._save_after = 0.0
         self._ahead = ReadingAhead(self.current)
@@ -88,29 +88,30 @@ class Versions:
         was fitted again since its training, and what answering raises.
 
         What is not in memory is read of the version's own state, also where others write all the time: where the
-        catalog has changed, the transaction that makes the next version stays open for the answer.
+        catalog has changed, the transaction that makes the next version stays open for the answer. A space or an index
+        that is not in memory is loaded first, which may take long; other searches go on meanwhile.
         """
         checkpoint()
         self._ahead.begin()
-        if (unchanged := self._unchanged()) is not None:
+        unchanged = self._unchanged()
+        if unchanged is not None and (space := _ready(unchanged, name, targets_of)) is not None:
             with suppress(StaleError):
-                return answer(*self._prepared(unchanged, name, targets_of))
-        with self._held_version() as version:
-            return answer(version, self._space_of(version, name, targets_of))
+                return answer(unchanged, space)
+        while True:
+            with self._held_version() as version:
+                if (space := _ready(version, name, targets_of)) is not None:
+                    return answer(version, space)
+            with suppress(StaleError):  # it is another space by now
+                self._load(name, targets_of)
+            checkpoint()
 
-    def _prepared(self, version: Version, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace]:
-        """Return a version, or a later one, and a space of it with the indexes of some targets.
-
-        What is not in memory is loaded, which may take long; other searches go on meanwhile. Raises what ``answered``
-        does, and StaleError where the catalog changes too fast.
-        """
-        space = version.space(name) or self._loaded_space(version, name)
-        lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
-        if not lacking and version.space(name) is space:
-            return version, space
-        with held(self._loading):
-            found = {target: self._index(space, target) for target in lacking}
-        return self._with(replace(space, indexes=found))
+    def _load(self, name: str, targets_of: TargetsOf) -> None:
+        """Load what the current version lacks of a space, by default the active one, and of indexes of its targets."""
+        name = name or self.current().default_space
+        with held(self._loading.of(name)):
+            space = self.current().space(name) or self._loaded_space(name)  # somebody may have been faster
+            lacking = [target for target in targets_of(self.current(), space.space) if target not in space.indexes]
+            self._with(replace(space, indexes={target: self._index(space, target) for target in lacking}))
 
     def take(self, space: IndexedSpace, in_use: bool) -> None:
         """Take over a generation that was just stored, with its indexes, and write their snapshots.
@@ -131,7 +132,7 @@ class Versions:
             self._save(space)
 
     def compact(self) -> None:
-        """Leave no dead rows in the indexes that are in memory, and write all their snapshots anew."""
+        """Leave no dead rows in the indexes that are in memory, nor in any snapshot, one after another."""
         for space in self.current().spaces.values():
             whole = {
                 target: replace(covered, index=covered.index.compacted())
@@ -142,6 +143,9 @@ class Versions:
                 self._with(replace(space, indexes=whole))
         for space in self.current().spaces.values():
             self._save(space, everything=True)
+        for snapshot in self.files.all():
+            checkpoint()
+            self._renew(snapshot)
 
     def close(self) -> None:
         """Wait for what goes on in the background."""
@@ -150,32 +154,61 @@ class Versions:
             self._upkeep.join()
 
     def _save(self, space: IndexedSpace, everything: bool = False) -> None:
-        due = [target for target, one in space.indexes.items() if one.worth_saving or (everything and one.unsaved > 0)]
-        tokens = {target: secrets.token_hex(8) for target in due}
+        """Write snapshots of a space's indexes that changed much, or of all that changed, one after another."""
+        if not any(one.is_due(everything) for one in space.indexes.values()):
+            return
         try:
-            for target, token in tokens.items():
-                space.save(self.indexes, target, token)
-            if tokens:
-                self._note(space, tokens)
-        except (StorageError, BusyError) as error:
+            with self.files.writing():
+                for target, given in space.indexes.items():
+                    known = self._known(space)  # somebody may have been faster
+                    covered = given if known is None else known.indexes.get(target, given)
+                    if covered.is_due(everything):
+                        self._save_index(space.holding({target: covered}), target)
+        except (OSError, BusyError) as error:
             self._save_after = time.monotonic() + _UNTIL_NEXT_SAVE
-            _log.warning("%s", error)
+            _log.warning("an index snapshot was not written, so the index may have to be built again: %s", error)
 
-    def _note(self, space: IndexedSpace, tokens: Mapping[Target, str]) -> None:
-        """Take note of snapshots in the catalog, unless the space is another one by now."""
-        name, generation = space.space.name, space.space.generation
-        with self._catalog.write() as tx:
+    def _save_index(self, space: IndexedSpace, target: Target) -> None:
+        """Write the snapshot of an index and let the catalog name it, unless the space is another one by now."""
+        covered = space.indexes[target]
+        written = space.save(self.files, target)
+        with self.files.changing(written) as tx:
             if _exists(tx, space):
-                for target, token in tokens.items():
-                    tx.spaces.put_snapshot(name, generation, str(target), token, space.indexes[target].sequence)
-                tx.purge()
+                tx.snapshots.put(written)
+            tx.purge()
         with held(self._changing):
-            if self._latest is not None:
+            known = self._known(space)
+            if self._latest is not None and known is not None:
+                saved = known.saved({target: covered.unsaved})
                 version = self._latest[1]
-                known = version.spaces.get(name)
-                if known is not None and known.history == space.history and known.identity == space.identity:
-                    saved = known.saved({target: space.indexes[target].unsaved for target in tokens})
-                    self._latest = None, replace(version, spaces={**version.spaces, name: saved})
+                self._latest = None, replace(version, spaces={**version.spaces, space.space.name: saved})
+
+    def _known(self, space: IndexedSpace) -> IndexedSpace | None:
+        """Return a space as it is in the latest version; None where that has none, or another one of the name."""
+        known = None if self._latest is None else self._latest[1].spaces.get(space.space.name)
+        same = known is not None and (known.history, known.identity) == (space.history, space.identity)
+        return known if same else None
+
+    def _renew(self, snapshot: Snapshot) -> None:
+        """Write a snapshot anew if its index has changed since; let the catalog forget it where it cannot be used."""
+        with self._catalog.read() as tx:
+            if snapshot.sequence == tx.sequence():
+                return
+        try:
+            with self._catalog.read() as tx:
+                space = stored_generation(tx, snapshot.space, snapshot.generation)
+            target = next(one for one in space.space.targets if str(one) == snapshot.target)
+            stored = space.stored(self.files, target)
+            with self._catalog.read() as tx:
+                if stored is None:
+                    raise NotReadyError(f"{snapshot.file_name} cannot be used")
+                space = space.with_target(tx, target, stored)
+        except (NotReadyError, NotFoundError):
+            with self.files.changing() as tx:
+                if tx.snapshots.get(snapshot.place) == snapshot:
+                    tx.snapshots.delete(snapshot.place)
+        else:
+            self._save(space, everything=True)
 
     @contextmanager
     def _held_version(self) -> Iterator[Version]:
@@ -187,35 +220,18 @@ class Versions:
                 version = self._made(counter, tx)
             yield replace(version, transaction=tx)
 
-    def _space_of(self, version: Version, name: str, targets_of: TargetsOf) -> IndexedSpace:
-        """Return a space of a version that is held, with the indexes of some targets."""
-        space = version.space(name) or self._loaded_space(version, name)
-        lacking = [target for target in targets_of(version, space.space) if target not in space.indexes]
-        if lacking:
-            with held(self._loading), version.read() as tx:
-                for target in lacking:
-                    space = space.with_target(tx, self.indexes, target)
-        if lacking or version.space(name) is None:
-            with suppress(StaleError):
-                self._with(replace(space, indexes={target: space.indexes[target] for target in lacking}))
-        return space
-
-    def _loaded_space(self, version: Version, name: str) -> IndexedSpace:
-        name = name or version.default_space
-        identity = version.identity(name)
-        with held(self._loading), version.read() as tx:
-            return IndexedSpace(self._spaces.get(tx, name), identity, version.history)
+    def _loaded_space(self, name: str) -> IndexedSpace:
+        with self._catalog.read() as tx:
+            space, identity = self._spaces.get(tx, name), space_identity(tx, name)
+            return IndexedSpace(space, identity or (), tx.head().history)
 
     def _index(self, space: IndexedSpace, target: Target) -> Covered:
         """Return a target's index, at the state that the catalog is in; StaleError where the space is another one."""
-        known = self.current().spaces.get(space.space.name)
-        same = known is not None and (known.history, known.identity) == (space.history, space.identity)
-        if known is not None and same and target in known.indexes:
-            return known.indexes[target]  # somebody was faster
+        stored = space.stored(self.files, target)  # before the transaction, which is to see all that it covers
         with self._catalog.read() as tx:
             if tx.head().history != space.history or space_identity(tx, space.space.name) != space.identity:
                 raise StaleError
-            return space.with_target(tx, self.indexes, target).indexes[target]
+            return space.with_target(tx, target, stored).indexes[target]
 
     def _with(self, space: IndexedSpace) -> tuple[Version, IndexedSpace]:
         """Return the next version, which has a space with its indexes, too."""
@@ -256,7 +272,7 @@ class Versions:
         if time.monotonic() < self._save_after:
             return None
         for space in version.spaces.values():
-            if any(one.worth_saving and one.unsaved >= _FEWEST_SAVED for one in space.indexes.values()):
+            if any(one.is_due() and one.unsaved >= _FEWEST_SAVED for one in space.indexes.values()):
                 return partial(self._save, space)
         return None
 
@@ -274,6 +290,14 @@ class Versions:
             StaleError, CrossviewError
         ):  # the space is gone, or the catalog cannot be read: the next one will
             self._with(replace(space, indexes={target: compacted}))
+
+
+def _ready(version: Version, name: str, targets_of: TargetsOf) -> IndexedSpace | None:
+    """Return a space of a version, by default the active one, if it is in memory with the indexes of some targets."""
+    space = version.space(name)
+    if space is None or any(target not in space.indexes for target in targets_of(version, space.space)):
+        return None
+    return space
 
 
 def _exists(tx: Transaction, space: IndexedSpace) -> bool:

@@ -1,7 +1,7 @@
 """Agreement: how well the distances of spaces agree with comparisons that people made; it needs no labels."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,11 @@ _VALUES_AT_ONCE = 1 << 22
 _INDEPENDENT = "standard errors take them as independent"
 
 
-def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Evaluation:
-    """Measure spaces by comparisons of items, as described by their rows of a view; see ``Collection.evaluate``."""
+def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Callable[[], Evaluation]:
+    """Return what measures spaces by comparisons of items, as their rows of a view describe them.
+
+    See ``Collection.evaluate``; what is returned reads nothing more.
+    """
     began = time.monotonic()
     known = tx.items.ids_of(given.keys)
     given.check()
@@ -39,28 +42,34 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
     sets = given.of(keys).sets
     for one, stated in zip(sets, given.sets, strict=True):
         _check(one, len(stated.comparisons), view)
-    by_metric = _by_metric(sets)
     labels = tx.items.labels(ids)
     classes = [class_of(labels.get(item, ())) for item in ids]
     raw = found.rows[[places[item] for item in ids]]
-    measured: dict[str, Figures] = {
-        space.name: {
-            ("", view, metric, None): _agreement(space, view, raw, classes, one) for metric, one in by_metric.items()
+    codebook = codebooks(tx, {view}, set(keys), "compared items")
+
+    def measure() -> Evaluation:
+        by_metric = _by_metric(sets)
+        measured: dict[str, Figures] = {
+            space.name: {
+                ("", view, metric, None): _agreement(space, view, raw, classes, one)
+                for metric, one in by_metric.items()
+            }
+            for space in spaces
         }
-        for space in spaces
-    }
-    overlaps = tuple(overlap_of(space, sets, keys) for space in spaces)
-    protocols = [_protocol(one, len(stated.comparisons), view) for one, stated in zip(sets, given.sets, strict=True)]
-    return Evaluation(
-        rows=rows(view, measured),
-        queries=0,
-        protocol="; ".join(filter(None, [*protocols, unknown, _INDEPENDENT, *map(overlap_sentence, overlaps)])),
-        codebook=codebooks(tx, {view}, set(keys), "compared items"),
-        seconds=time.monotonic() - began,
-        differences=differences(view, measured),
-        overlaps=overlaps,
-        comparisons=sum(map(len, sets)),
-    )
+        overlaps = tuple(overlap_of(space, sets, keys) for space in spaces)
+        stated = [_protocol(one, len(all_.comparisons), view) for one, all_ in zip(sets, given.sets, strict=True)]
+        return Evaluation(
+            rows=rows(view, measured),
+            queries=0,
+            protocol="; ".join(filter(None, [*stated, unknown, _INDEPENDENT, *map(overlap_sentence, overlaps)])),
+            codebook=codebook,
+            seconds=time.monotonic() - began,
+            differences=differences(view, measured),
+            overlaps=overlaps,
+            comparisons=sum(map(len, sets)),
+        )
+
+    return measure
 
 
 def _check(comparisons: Comparisons, count: int, view: str) -> None:

@@ -14,8 +14,9 @@ from engine.recipe import FOLDS
 from engine.spaces import calibrating
 from engine.spaces.item_pairs import (
     ItemPairs,
+    PairRows,
+    base_rate,
     check_kinds,
-    distances,
     drawn_pairs,
     having_both,
     labels_for,
@@ -25,41 +26,50 @@ from engine.spaces.space import Space
 from engine.spaces.target import Target
 from engine.training.examples import Examples, examples
 from engine.training.groups import fold_groups, groups_of
-from engine.training.refitting import refitted
+from engine.training.refitting import refitting
 from engine.training.supervision import with_supervision
 
 
 def calibrated(
     tx: Transaction, space: Space, request: CalibrationRequest, progress: Progress | None = None
-) -> tuple[Threshold, bytes]:
-    """Return the threshold that pairs set, and the fingerprints of these; see ``Collection.calibrate``."""
+) -> calibrating.Calibrate:
+    """Read the pairs that set a threshold, and return what sets it; see ``Collection.calibrate``.
+
+    It reads nothing more: the transaction need not be open by then.
+    """
     if not request.refit:
         return calibrating.calibrated(tx, space, request)
     if not space.spec:
         raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
     target = calibrating.calibrated_target(tx, space, request)
     items, fold_of = _divided(tx, space, request)
-    found, pairs = [], []
-    for fold in range(FOLDS):
-        if progress is not None:
-            progress("refitting", fold, FOLDS)
-        of_fold = _pairs(tx, request, target, items.ids[fold_of == fold], fold)
-        if not len(of_fold):
-            continue
-        without = items.take(fold_of != fold)
-        trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
-        learned = with_supervision(trained, space.pairs, space.constraints)
-        again = replace(space, pipeline=refitted(tx, space, learned))
-        of_again = calibrating.calibrated_target(tx, again, request)  # it may be wider or narrower
-        found.append(distances(tx, again, request.view, of_again, of_fold))
-        pairs.append(of_fold)
-    if not pairs:
+    pairs = [_pairs(tx, request, target, items.ids[fold_of == fold], fold) for fold in range(FOLDS)]
+    if not any(map(len, pairs)):
         raise NotReadyError(f"none of the pairs has both items in one of {FOLDS} folds: leave the refit out")
+    compared = [PairRows.of(tx, request.view, target.view, of_fold) for of_fold in pairs]
     joined = ItemPairs(
         np.concatenate([one.items for one in pairs]), np.concatenate([one.similar for one in pairs]), pairs[0].what
     )
     protocol = _protocol(check_kinds(joined), request)
-    return calibrating.threshold_of(tx, (request.view, target), joined, np.concatenate(found), protocol)
+    refit, keys = refitting(tx, space), tx.items.keys()
+    rate = base_rate(tx, request.view, target)
+
+    def calibrate() -> tuple[Threshold, bytes]:
+        found = []
+        for fold, of_fold in enumerate(compared):
+            if progress is not None:
+                progress("refitting", fold, FOLDS)
+            if not len(of_fold.pairs):
+                continue
+            without = items.take(fold_of != fold)
+            trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
+            again = replace(space, pipeline=refit(with_supervision(trained, space.pairs, space.constraints)))
+            # The target may be wider or narrower.
+            found.append(of_fold.distances(again, calibrating.chosen_target(again, request)))
+        distances = np.concatenate(found)
+        return calibrating.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
+
+    return calibrate
 
 
 def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Examples, NDArray[np.intp]]:

@@ -1,11 +1,12 @@
 """Evaluation: how well spaces retrieve what is relevant to queries that they were not trained on."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.errors import NotFoundError, NotReadyError
@@ -20,7 +21,7 @@ from engine.training.duplicates import duplicates, sentence
 from engine.training.estimate import Figures, differences, over_splits, rows
 from engine.training.examples import Examples, examples
 from engine.training.groups import groups_of
-from engine.training.refitting import refitted
+from engine.training.refitting import Refit, refitting
 from engine.training.retrieval import Trial, What, figures
 from engine.training.supervision import count_constraints, with_supervision
 from engine.training.targets import NO_LABEL, notion_of, target_views
@@ -42,6 +43,8 @@ class _Plan:
     """Those with any of these views."""
     divisions: Divisions
     what: What
+    refits: Mapping[str, Refit]
+    """By space, how those learn again that are to be fitted anew for every division."""
     note: str
     """Why held-out items are no database, or votes are not measured by a taxonomy; "" as a rule."""
 
@@ -50,11 +53,20 @@ class _Plan:
         """The views to find items in, of all spaces."""
         return list(dict.fromkeys(chain.from_iterable(self.targets.values())))
 
+    @property
+    def asked(self) -> list[NDArray[np.int64]]:
+        """The ids of the queries of each division that have the query view."""
+        able = self.items.ids_in(self.view)
+        return [np.intersect1d(one.queries, able, assume_unique=True) for one in self.divisions.parts]
+
 
 def evaluated(
     tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
-) -> Evaluation:
-    """Measure spaces by pairs, comparisons or retrieval, as is asked; see ``Collection.evaluate``."""
+) -> Callable[[], Evaluation]:
+    """Read what spaces are to be measured on, and return what measures them; see ``Collection.evaluate``.
+
+    It reads nothing more: the transaction need not be open by then.
+    """
     if request.pairs is not None:
         return verify(tx, spaces, request, request.pairs)
     if request.constraints is not None:
@@ -64,32 +76,43 @@ def evaluated(
 
 def evaluate(
     tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
-) -> Evaluation:
-    """Measure retrieval by spaces on the same queries and databases."""
+) -> Callable[[], Evaluation]:
+    """Return what measures retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
     plan = _planned(tx, spaces, request)
-    measured: dict[str, Figures] = {}
+    keys = set(plan.items.of_ids(np.concatenate(plan.asked)).keys)
+    codebook = codebooks(tx, {request.view, *plan.target_views}, keys)
     notes = [f"{space.name} answers within a view only" for space in spaces if space not in plan.spaces]
+
+    def measure() -> Evaluation:
+        return replace(_evaluated(plan, notes, codebook, len(spaces) > 1, progress), seconds=time.monotonic() - began)
+
+    return measure
+
+
+def _evaluated(
+    plan: _Plan, given: Sequence[str], codebook: str, several: bool, progress: Progress | None
+) -> Evaluation:
+    measured: dict[str, Figures] = {}
+    notes = list(given)
     for space in plan.spaces:
-        measured[space.name], learned_from = _measured(tx, space, plan, request.refit, progress)
-        prefix = f"{space.name}: " if len(spaces) > 1 else ""
+        measured[space.name], learned_from = _measured(space, plan, progress)
+        prefix = f"{space.name}: " if several else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.what), learned_from) if note]
     repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
-    able = plan.items.ids_in(request.view)
-    asked = [np.intersect1d(one.queries, able, assume_unique=True) for one in plan.divisions.parts]
     sentences = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
     if plan.what.notion:
         sentences.append(_notion_note(plan))
     if plan.items.groups is not None and plan.what.by == LABELS:
         sentences.append("no query finds an item of its own group")
     return Evaluation(
-        rows=rows(request.view, measured),
-        queries=round(float(np.mean([len(one) for one in asked]))),
+        rows=rows(plan.view, measured),
+        queries=round(float(np.mean([len(one) for one in plan.asked]))),
         databases={name: _count(plan, name, plan.target_views) for name in plan.what.databases},
         protocol="; ".join(part for part in (*sentences, plan.note, repeated, *notes) if part),
-        codebook=codebooks(tx, {request.view, *plan.target_views}, set(plan.items.of_ids(np.concatenate(asked)).keys)),
-        seconds=time.monotonic() - began,
-        differences=differences(request.view, measured),
+        codebook=codebook,
+        seconds=0.0,
+        differences=differences(plan.view, measured),
     )
 
 
@@ -129,6 +152,10 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
                 check_database(database, items, division, (request.view, target), by)
     taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
     what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion, taxonomy)
+    refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
+    for space in compared:
+        if space.name not in refits:
+            space.check_revisions(tx.views.all())
     return _Plan(
         view=request.view,
         spaces=compared,
@@ -137,34 +164,31 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         items=found,
         divisions=divisions,
         what=what,
+        refits=refits,
         note="; ".join(filter(None, (note, no_taxonomy))),
     )
 
 
-def _measured(
-    tx: Transaction, space: Space, plan: _Plan, refit: bool, progress: Progress | None
-) -> tuple[Figures, str]:
+def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Figures, str]:
     """Return the figures of a space, and what it was learned from where that was comparisons."""
     splits, note = [], ""
-    if not (refit and space.spec):
-        space.check_revisions(tx.views.all())
     for division in plan.divisions.parts:
-        trial, note = _trial(tx, space, plan, division, refit)
+        trial, note = _trial(space, plan, division)
         by_target = [figures(trial, plan.view, target, plan.what, progress) for target in plan.targets[space.name]]
         splits.append({key: one for found in by_target for key, one in found.items()})
     return over_splits(splits, plan.divisions.overlap()), note if len(splits) == 1 else ""
 
 
-def _trial(tx: Transaction, space: Space, plan: _Plan, division: Division, refit: bool) -> tuple[Trial, str]:
+def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
     everything = plan.items.seen_in(*plan.views[space.name])
     pipeline, counts = space.pipeline, space.constraint_counts
-    if refit and space.spec:
+    if space.name in plan.refits:
         held_out = everything.of_ids(division.held_out)
         # Labels are not all that is learned from where comparisons were given.
         known = everything.of_ids(division.trained) if space.constraints is None else everything.without(held_out)
         training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
-        pipeline = refitted(tx, space, training)
+        pipeline = plan.refits[space.name](training)
     return Trial(space, pipeline, everything, division), "" if counts is None else counts.sentence()
 
 

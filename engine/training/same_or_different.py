@@ -34,7 +34,8 @@ class SameOrDifferent(Contents):
 
         with self._read() as tx:
             space = self._loaded.get(tx, request.space)
-            threshold, pairs = calibrated(tx, space, request, progress)
+            calibrate = calibrated(tx, space, request, progress)
+        threshold, pairs = calibrate()
         with self._writable.write() as tx:
             put_threshold(tx, space, threshold, pairs)
         return threshold

@@ -1,7 +1,8 @@
 """Verification: how well the distances of spaces tell pairs of the same from pairs of different items."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from engine.errors import InvalidInputError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import Threshold
 from engine.learners.comparisons import Comparisons
-from engine.spaces.item_pairs import FINGERPRINT, ItemPairs, check_kinds, distances, stated_pairs
+from engine.spaces.item_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
 from engine.spaces.search import target_of
 from engine.spaces.space import Space
 from engine.spaces.target import Target
@@ -25,10 +26,13 @@ FALSE_ACCEPT_RATES = (0.1, 0.01)
 Values = NDArray[np.float64]
 
 
-def verify(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, given: ItemComparisons) -> Evaluation:
-    """Measure spaces by pairs, those none of whose items any space was trained on; see ``Collection.evaluate``.
+def verify(
+    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, given: ItemComparisons
+) -> Callable[[], Evaluation]:
+    """Return what measures spaces by pairs, those none of whose items any space was trained on.
 
-    By all pairs where those would be of one kind, which the protocol says.
+    By all pairs where those would be of one kind, which the protocol says. See ``Collection.evaluate``; what is
+    returned reads nothing more.
     """
     began, view, keys = time.monotonic(), request.view, tx.items.keys()
     for space in spaces:
@@ -36,33 +40,41 @@ def verify(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest,
     targets = [_target(space, request) for space in spaces]
     if len({target.view for target in targets}) > 1:
         raise InvalidInputError("the spaces have targets of that name in several views: name one in full")
-    pairs = stated_pairs(tx, view, targets[0], given)
-    pairs, note = _unseen(pairs, spaces, keys)
-    measured: dict[str, Figures] = {}
-    notes = []
-    for space, target in zip(spaces, targets, strict=True):
-        found = distances(tx, space, view, target, pairs)
-        figures = _figures(found, pairs.similar)
-        correct, sentence = _correct(tx, space, (view, str(target)), pairs, found)
-        if correct is not None:
-            figures = {"accuracy": correct, **figures}
-        notes.append(f"{space.name}: {sentence}")
-        name = request.targets[0] if request.targets else target.view
-        measured[space.name] = {("", name, metric, None): one for metric, one in figures.items()}
-    ids = np.unique(pairs.items)
-    named = sorted(keys[item] for item in ids.tolist())
-    comparisons = _comparisons(pairs, keys, named)
-    overlaps = tuple(overlap_of(space, [comparisons], named) for space in spaces)
-    return Evaluation(
-        rows=rows(view, measured),
-        queries=0,
-        protocol="; ".join([_protocol(pairs, note), *notes, *map(overlap_sentence, overlaps)]),
-        codebook=codebooks(tx, {view, targets[0].view}, set(named), "compared items"),
-        seconds=time.monotonic() - began,
-        differences=differences(view, measured),
-        overlaps=overlaps,
-        comparisons=len(pairs),
-    )
+    pairs, note = _unseen(stated_pairs(tx, view, targets[0], given), spaces, keys)
+    compared = PairRows.of(tx, view, targets[0].view, pairs)
+    named = sorted(keys[item] for item in np.unique(pairs.items).tolist())
+    judges = [
+        (space, target, _Calibrated.of(tx, space, (view, str(target)), pairs, keys))
+        for space, target in zip(spaces, targets, strict=True)
+    ]
+    codebook = codebooks(tx, {view, targets[0].view}, set(named), "compared items")
+
+    def measure() -> Evaluation:
+        measured: dict[str, Figures] = {}
+        notes = []
+        for space, target, calibrated in judges:
+            found = compared.distances(space, target)
+            figures = _figures(found, pairs.similar)
+            correct, sentence = calibrated.correct(found)
+            if correct is not None:
+                figures = {"accuracy": correct, **figures}
+            notes.append(f"{space.name}: {sentence}")
+            name = request.targets[0] if request.targets else target.view
+            measured[space.name] = {("", name, metric, None): one for metric, one in figures.items()}
+        comparisons = _comparisons(pairs, keys, named)
+        overlaps = tuple(overlap_of(space, [comparisons], named) for space in spaces)
+        return Evaluation(
+            rows=rows(view, measured),
+            queries=0,
+            protocol="; ".join([_protocol(pairs, note), *notes, *map(overlap_sentence, overlaps)]),
+            codebook=codebook,
+            seconds=time.monotonic() - began,
+            differences=differences(view, measured),
+            overlaps=overlaps,
+            comparisons=len(pairs),
+        )
+
+    return measure
 
 
 def equal_error_rate(similar: Values, others: Values) -> float:
@@ -127,34 +139,45 @@ class _TrueAcceptRate:
         return true_accept_rate(similar, others, self._rate)
 
 
-def _correct(
-    tx: Transaction, space: Space, place: tuple[str, str], pairs: ItemPairs, found: Values
-) -> tuple[Estimate | None, str]:
-    """Return how many pairs the threshold of a view and target is right on, and what it is, in a sentence.
+class _Calibrated(NamedTuple):
+    """The threshold of a view and target of a space, where it has one, and which pairs have set it."""
 
-    Pairs that set it do not count.
-    """
-    generation = space.own_generation(place[0])
-    known: Sequence[Threshold] = [
-        one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place
-    ]
-    if not known:
+    pairs: ItemPairs
+    threshold: Threshold | None
+    set_it: NDArray[np.bool_]
+    """(n,)"""
+    command: str
+    """The command that calibrates it."""
+
+    @classmethod
+    def of(
+        cls, tx: Transaction, space: Space, place: tuple[str, str], pairs: ItemPairs, keys: Mapping[int, str]
+    ) -> "_Calibrated":
+        generation = space.own_generation(place[0])
+        known = [one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place]
+        prints = tx.spaces.calibrating_pairs(space.name, generation, *place)
+        used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
+        set_it = np.array([one in used for one in pairs.fingerprints(keys)], bool)
         view, target = place
         option = "" if view == target else f" --target {target}"
-        return None, (
-            "it has no threshold: calibrate it with: "
-            f"crossview calibrate {tx.name()} --space {space.name} --view {view}{option}"
-        )
-    prints = tx.spaces.calibrating_pairs(space.name, generation, *place)
-    used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
-    set_it = np.array([one in used for one in pairs.fingerprints(tx.items.keys())], bool)
-    right = ((found <= known[0].distance) == pairs.similar).astype(np.float64)
-    count, sentence = int(set_it.sum()), f"accuracy is that at its threshold, {known[0].distance:.5g}"
-    if set_it.all():
-        return None, f"every pair has set its threshold, {known[0].distance:.5g}, so they do not tell its accuracy"
-    if count:
-        sentence += f", without the {count} pairs that set it"
-    return Estimate([Sample(np.where(set_it, np.nan, right))]), sentence
+        command = f"crossview calibrate {tx.name()} --space {space.name} --view {view}{option}"
+        return cls(pairs, known[0] if known else None, set_it, command)
+
+    def correct(self, found: Values) -> tuple[Estimate | None, str]:
+        """Return how many pairs at these distances, (n,), the threshold is right on, and what it is, in a sentence.
+
+        Pairs that set it do not count.
+        """
+        if self.threshold is None:
+            return None, f"it has no threshold: calibrate it with: {self.command}"
+        distance, count = self.threshold.distance, int(self.set_it.sum())
+        if self.set_it.all():
+            return None, f"every pair has set its threshold, {distance:.5g}, so they do not tell its accuracy"
+        right = ((found <= distance) == self.pairs.similar).astype(np.float64)
+        sentence = f"accuracy is that at its threshold, {distance:.5g}"
+        if count:
+            sentence += f", without the {count} pairs that set it"
+        return Estimate([Sample(np.where(self.set_it, np.nan, right))]), sentence
 
 
 def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], named: Sequence[str]) -> Comparisons:

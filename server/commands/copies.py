@@ -55,7 +55,11 @@ def restore(
 
 
 def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Give the disk space of what was deleted or replaced back; nothing that can be found is changed."""
+    """Give the disk space of what was deleted or replaced back; nothing that can be found is changed.
+
+    Searches go on meanwhile, and writers wait. The catalog is written anew, which needs free disk space of up to twice
+    its size; without it the catalog stays as it is.
+    """
     from engine.home import Home
 
     with Home(home).open(name) as collection:

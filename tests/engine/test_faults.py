@@ -30,8 +30,8 @@ POINTS = (
     "engine.catalog.rows:Rows.put",  # in the middle of it
     "engine.catalog.catalog:Transaction.purge",  # a snapshot is written and not yet known
     "index.snapshot:os.replace",  # or not yet in its place
-    "engine.spaces.versions:Versions._note",
-    "engine.spaces.deletion:remove_snapshots",
+    "engine.spaces.versions:Versions._save_index",
+    "engine.spaces.snapshot_files:remove_unless_at_work",
     "engine.spaces.indexed:replayed",
 )
 KILLS = int(os.environ.get("CROSSVIEW_KILLS", "15"))
@@ -209,15 +209,14 @@ def test_damaged_snapshots_are_built_again(home: Home, bad: Items):
         make(collection, ("train", None))
         found(collection, [bad], random)
     folder = home.path / "bad" / "indexes"
-    whole = {path: path.read_bytes() for path in folder.glob("*.idx")}
-    assert len(whole) >= 2
-    path, other = list(whole)[:2]
-    for place in np.linspace(0, len(whole[path]) - 1, 4).astype(int).tolist():
-        for content in (whole[path][:place], flipped(whole[path], place)):
-            path.write_bytes(content)
+    for share in np.linspace(0, 1, 4, endpoint=False).tolist():
+        for damage in (lambda content, place: content[:place], flipped):
+            path = next(folder.glob("raw-*.idx"))
+            content = path.read_bytes()
+            path.write_bytes(damage(content, int(share * len(content))))
             survived(home, [bad], random)
-            path.write_bytes(whole[path])
-    path.write_bytes(whole[other])
+    path, other = next(folder.glob("raw-*.idx")), next(folder.glob("other-*.idx"))
+    path.write_bytes(other.read_bytes())
     survived(home, [bad], random)
 
 

@@ -17,7 +17,8 @@ from engine.query import Query, SearchRequest
 
 REFUSALS: tuple[type[Exception], ...] = (StorageError, BusyError, InvalidInputError)
 _REMEDIES = ("try again", "see whether", "let this user", "use another", "restore it from", "free some space", "ulimit")
-_FILES = {"catalog.db", "catalog.db-wal", "catalog.db-shm", "lock", "lock.next", "indexes"}
+_LOCKS = {"lock", "lock.next", "snapshots.lock", "snapshots.lock.next"}
+_FILES = {"catalog.db", "catalog.db-wal", "catalog.db-shm", "indexes", *_LOCKS}
 
 
 def thirty(home: Home, name: str = "bad", seed: int = 0) -> Items:
@@ -63,7 +64,7 @@ def check_order(home: Home, name: str = "bad") -> None:
     folder = home.path / name
     assert {path.name for path in folder.iterdir()} <= _FILES
     assert [path.name for path in folder.glob("indexes/*") if path.name.startswith(".") or path.suffix != ".idx"] == []
-    for lock in ("lock", "lock.next"):
+    for lock in _LOCKS & {path.name for path in folder.iterdir()}:
         descriptor = os.open(folder / lock, os.O_RDWR)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(descriptor)

@@ -249,7 +249,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "add a view of texts with: crossview": (_no_text_view,),
     "label some with: crossview": (_no_labels,),
     "by labels or --pairs FILE.csv, with: crossview": (_no_threshold, _no_threshold_across),
-    "it has no threshold: calibrate it with: crossview": (_pairs_without_threshold,),
+    "crossview calibrate {} --space {} --view {}{}": (_pairs_without_threshold,),
     "ask for comparisons with: crossview": (_nobody_compared,),
     "nobody has compared such items": (_nothing_to_export,),
     "hint('compare', collection.name": (_no_answers,),

@@ -1,21 +1,26 @@
 """Versions: what is in memory answers without the catalog, follows it, and stays what it was for who holds it."""
 
+import gc
 import math
 import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from engine.catalog import item_pages
 from engine.collection import Collection
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
 from engine.item import ItemUpdate, NewItem
 from engine.query import Filter, Query, SearchRequest
 from engine.recipe import Recipe
-from engine.spaces import reading_ahead
+from engine.spaces import loaded, reading_ahead
 from engine.spaces import versions as module
 from engine.spaces.search import answer, targets_of
 
@@ -137,7 +142,8 @@ def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
     versions = items._versions()
-    version, space = versions._prepared(versions.current(), "", targets_of(asked.queries, ()))
+    version, space = versions.answered("", targets_of(asked.queries, ()), lambda *held: held)
+    version = replace(version, transaction=None)
     before = answer(version, space, items._loaded, asked)
     items.import_items(numbered(100, labels=("new",)))
     items.put_vectors("v", ["item/010"], row(30)[None])
@@ -171,10 +177,53 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items):
     assert len(items._versions().current().filters._passing) <= 32
 
 
+def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):
+    """Else what is kept would become less with every reading, and nothing in the end."""
+    monkeypatch.setattr(item_pages, "MOST_ITEMS", 40)
+    items.search(request(k=40))
+    pages = items._versions().current().pages
+    with items._catalog.read() as tx:
+        ids = list(tx.items.keys())
+        for _ in range(3):
+            pages.read(tx, ids)
+    assert len(pages.known(ids)) == 40
+
+
+def test_filters_keep_no_index_that_is_not_searched_any_more(items):
+    """Neither that of a generation that another one has replaced, nor a version before a change."""
+    items.train(Recipe(spec="pca", views=("v",)))
+    asked = request(filter=Filter(labels=("even",)))
+    for change in (lambda: items.train(Recipe(spec="pca", views=("v",))), lambda: items.delete_items(["item/010"])):
+        items.search(asked)
+        (covered,) = items._versions().current().space("").indexes.values()
+        index = weakref.ref(covered.index)
+        del covered
+        change()
+        items.search(request())
+        items._versions().close()
+        gc.collect()
+        assert index() is None
+
+
+def test_first_searches_at_once_have_one_reader(items, monkeypatch):
+    """One that was made beside it would load everything again, and its indexes would never be saved."""
+    items.close()
+    made, real, both = [], module.Versions.__init__, threading.Barrier(2)
+
+    def slowly(self, *arguments):
+        made.append(self)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        real(self, *arguments)
+
+    monkeypatch.setattr(module.Versions, "__init__", slowly)
+    with Home(items._folder.path.parent).open("line") as other, ThreadPoolExecutor(2) as threads:
+        assert len({str(found) for found in threads.map(other.search, [request()] * 2)}) == 1
+    assert len(made) == 1
+
+
 def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkeypatch):
     """With room for a few, and for none."""
-    from engine.catalog import item_pages
-
     expected = items.search(request(k=40))
     monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 8)
     for most in (8, 0):
@@ -286,7 +335,7 @@ def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monk
     monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
     tried = []
 
-    def refused(self, folder, target, token):
+    def refused(self, files, target):
         tried.append(target)
         raise StorageError("no space left on the device")
 
@@ -298,27 +347,31 @@ def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monk
     assert len(tried) == 1
 
 
-def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch):
-    """Whoever asks for what is in memory does not wait for what is not."""
-    items.train(Recipe(spec="pca", views=("v",)), activate=False)
-    inside, leave = threading.Event(), threading.Event()
-    load = module.IndexedSpace.with_target
+@pytest.mark.parametrize(("holder", "name"), [(loaded, "stored_space"), (module.IndexedSpace, "with_target")])
+def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch, holder, name):
+    """Whoever asks for what is in memory does not wait for what is not, also after a write, nor for another space."""
+    for spec in ("pca", "standardize"):
+        items.train(Recipe(spec=spec, views=("v",)), activate=False)
+    inside, leave, first = threading.Event(), threading.Event(), threading.Lock()
+    load = getattr(holder, name)
 
-    def slow(self, *arguments):
-        inside.set()
-        assert leave.wait(60)
-        return load(self, *arguments)
+    def slowly(*arguments):
+        if first.acquire(blocking=False):
+            inside.set()
+            assert leave.wait(60)
+        return load(*arguments)
 
     items.close()
     with Home(items._folder.path.parent).open("line") as other:
         expected = other.search(request())
-        monkeypatch.setattr(module.IndexedSpace, "with_target", slow)
+        monkeypatch.setattr(holder, name, slowly)
         thread = threading.Thread(target=other.search, args=(request(space="pca"),))
         thread.start()
         assert inside.wait(60)
         assert other.search(request()) == expected
         other.import_items(numbered(200))
         assert keys(other.search(request(200, k=1))) == ["item/200"]
+        assert keys(other.search(request(200, k=1, space="standardize"))) == ["item/200"]
         leave.set()
         thread.join()
         assert keys(other.search(request(200, k=1, space="pca"))) == ["item/200"]

@@ -1,0 +1,146 @@
+"""Compaction: what was deleted takes no room any more, whoever reads meanwhile, and a refusal changes nothing."""
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+from once import Once
+
+from engine.catalog import copies
+from engine.collection import Collection
+from engine.errors import StorageError
+from engine.home import Home
+from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
+
+COUNT, DIM = 2_000, 50
+KEYS = [f"item/{number:04}" for number in range(COUNT)]
+ROWS = np.random.default_rng(0).normal(size=(COUNT, DIM)).astype(np.float32)
+Usage = namedtuple("Usage", "total used free")
+
+
+def half_deleted(home: Home) -> Collection:
+    """Every second item is deleted after all were searched: each page of the catalog is half empty."""
+    with home.create("half", [f"v=vectors:dim={DIM}"]) as made:
+        made.put_vectors("v", KEYS, ROWS)
+        for _ in range(2):
+            made.train(Recipe(spec="standardize", views=("v",)))
+        assert nearest(made, 0) == nearest(made, 0, "raw") == KEYS[0]
+    with home.open("half") as made:
+        made.delete_items(KEYS[::2])
+    return made
+
+
+@pytest.fixture
+def half(home: Home, once: Once) -> Path:
+    """The folder of a collection that nobody has open."""
+    with once.copy(home, half_deleted) as made:
+        return made._folder.path
+
+
+def nearest(collection: Collection, number: int, space: str = "") -> str:
+    (found,) = collection.search(SearchRequest([Query("v", vector=ROWS[number])], k=1, space=space))
+    return found.hits[0].key
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """The bytes of the catalog and of the snapshots, by the names of the files without what is random in them."""
+    found = {"catalog": (folder / "catalog.db").stat().st_size}
+    return found | {path.name.rpartition("-")[0]: path.stat().st_size for path in folder.glob("indexes/*")}
+
+
+def check(home: Home) -> None:
+    with home.open("half") as later:
+        assert later.count() == COUNT // 2
+        for space in ("", "raw"):
+            assert nearest(later, 1, space) == KEYS[1]
+            assert nearest(later, 0, space) != KEYS[0]
+
+
+def test_no_index_need_be_in_memory(home: Home, half: Path):
+    """Snapshots of the views, of the generation that answers and of an earlier one; rows, and items' tombstones."""
+    before = sizes(half)
+    assert before.keys() == {"catalog", "raw-1-v", "standardize-1-v", "standardize-2-v"}
+    with home.open("half") as collection:
+        collection.compact()
+        with collection._catalog.read() as tx:
+            assert tx.items.changed_since(-1).deleted == []
+    after = sizes(half)
+    assert {name: round(after[name] / size, 1) for name, size in before.items() if name != "catalog"} == {
+        "raw-1-v": 0.5,
+        "standardize-1-v": 0.5,
+        "standardize-2-v": 0.5,
+    }
+    assert after["catalog"] < 0.75 * before["catalog"]
+    check(home)
+
+
+def test_a_snapshot_that_cannot_be_used_is_removed(home: Home, half: Path):
+    """It is not built for the compaction."""
+    path = next(half.glob("indexes/raw-1-v-*"))
+    path.write_bytes(path.read_bytes()[:100])
+    with home.open("half") as collection:
+        collection.compact()
+    assert sizes(half).keys() == {"catalog", "standardize-1-v", "standardize-2-v"}
+    check(home)
+
+
+def test_who_reads_meanwhile_is_answered_as_before(home: Home, half: Path):
+    """And has the space given back by the next compaction, where it cannot be now."""
+    with home.open("half") as reader, home.open("half") as collection:
+        assert nearest(reader, 1) == KEYS[1]
+        with reader._catalog.read() as tx:
+            deleted = tx.items.changed_since(-1).deleted
+            collection.compact()
+            assert tx.items.changed_since(-1).deleted == deleted != []
+        assert nearest(reader, 1) == nearest(reader, 1, "raw") == KEYS[1]
+        collection.compact()
+        assert collection.info().bytes_on_disk < 1.2 * sum(sizes(half).values())
+    check(home)
+
+
+@pytest.mark.parametrize("free", [[0], [1 << 30, 0]])
+def test_without_room_the_catalog_stays_as_it_is(home: Home, half: Path, monkeypatch, free: list[int]):
+    """Neither for the copy nor, later, for it to take the catalog's place; the message says how much it takes."""
+    monkeypatch.setattr(copies.shutil, "disk_usage", lambda _: Usage(1 << 30, 1 << 30, free.pop(0)))
+    before = sizes(half)["catalog"]
+    with home.open("half") as collection, pytest.raises(StorageError, match=r"needs \d\.\d MB of free .* free some"):
+        collection.compact()
+    assert sizes(half)["catalog"] > 0.8 * before
+    assert not list(half.glob(".*"))
+    check(home)
+
+
+def test_a_copy_that_fails_leaves_the_catalog_as_it_was(home: Home, half: Path, monkeypatch):
+    """In the middle of taking its place."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(copies, "checkpoint", full)
+    with home.open("half") as collection, pytest.raises(StorageError, match="disk is full"):
+        collection.compact()
+    assert not list(half.glob(".*"))
+    monkeypatch.undo()
+    check(home)
+    with home.open("half") as collection:
+        collection.compact()
+    check(home)
+
+
+def test_a_catalog_without_waste_is_not_written_anew(home: Home, half: Path, monkeypatch):
+    """No writer waits for it."""
+    with home.open("half") as collection:
+        collection.compact()
+        written = []
+        monkeypatch.setattr(copies, "copy_database", lambda *_: written.append(1))
+        collection.compact()
+    assert written == []
+
+
+def test_what_a_compaction_that_was_killed_left_is_removed_by_the_next_opening(home: Home, half: Path):
+    shutil.copy(half / "catalog.db", half / ".crossview-copy-1234")
+    home.open("half").close()
+    assert not list(half.glob(".*"))

@@ -1,0 +1,92 @@
+"""What programs give in more than one form: pictures by their files, and one name in place of several."""
+
+import dataclasses
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn import draw, encode
+
+from engine.collection import Collection
+from engine.errors import InvalidInputError
+from engine.evaluation import EvaluationRequest
+from engine.home import Home
+from engine.item import ItemUpdate, NewItem, one_or_several
+from engine.query import Filter, Query, SearchRequest, SuggestRequest
+from engine.recipe import Recipe
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "red.png"
+    path.write_bytes(encode(draw("red", 1)))
+    return path
+
+
+@pytest.mark.parametrize("form", [Path, str, lambda path: path.read_bytes(), lambda path: bytearray(path.read_bytes())])
+def test_a_picture_is_given_by_its_bytes_or_its_file(file: Path, form):
+    """Of a query and of a new item; the file is read at once."""
+    for given in (Query("color", image=form(file)), NewItem("red", image=form(file))):
+        assert given.image == file.read_bytes()
+        for same in (dataclasses.replace(given), pickle.loads(pickle.dumps(given))):  # noqa: S301 - its own bytes
+            assert same == given
+
+
+def test_without_a_picture_there_is_none():
+    assert Query("color").image is None
+    assert NewItem("a").image is None
+    assert Query("color", key="a").inputs() == ("key",)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Path("nowhere.jpg"), r"the picture nowhere.jpg cannot be read \(No such file or directory\): name a file"),
+        (Path("/"), "the picture / cannot be read"),
+        (np.zeros((2, 2, 3), np.uint8), "by the path of its file or by the bytes of that, not by ndarray"),
+        (7, "not by int"),
+    ],
+)
+def test_what_is_no_picture_is_refused_by_name(given, words):
+    for kind in (Query, NewItem):
+        with pytest.raises(InvalidInputError, match=words):
+            kind("a", image=given)
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed", "fields"),
+    [
+        (SearchRequest, {"queries": ()}, ("targets", "hold")),
+        (SuggestRequest, {"queries": ()}, ("targets",)),
+        (Filter, {}, ("labels", "without_labels", "keys")),
+        (EvaluationRequest, {"view": "v"}, ("spaces", "targets")),
+        (Recipe, {}, ("views",)),
+        (NewItem, {"key": "a"}, ("labels",)),
+        (ItemUpdate, {"key": "a"}, ("labels", "removed_attributes")),
+    ],
+)
+def test_one_name_stands_for_itself_and_not_for_its_letters(kind, needed, fields):
+    """Nor is a name that is empty one."""
+    assert kind(**needed, **dict.fromkeys(fields, "sift")) == kind(**needed, **dict.fromkeys(fields, ("sift",)))
+    assert kind(**needed, **dict.fromkeys(fields, "")) == kind(**needed, **dict.fromkeys(fields, ()))
+
+
+def test_methods_take_one_name_too(home: Home):
+    """A deletion of one key does not delete items that are called as its letters."""
+    with home.create("one", "v=vectors:dim=2") as made:
+        made.put_vectors("v", "ab", np.ones((1, 2)))
+        made.put_vectors("v", ["a", "b"], np.ones((2, 2)))
+        assert made.delete_items("ab") == 1
+        assert [item.key for item in made.items()] == ["a", "b"]
+        assert [found.target for found in made.embed([Query("v", key="a")], targets="v")] == ["v"]
+    assert one_or_several(iter("ab")) == ("a", "b")
+
+
+def test_a_picture_by_its_file_finds_what_its_bytes_find(collection: Collection, file: Path):
+    """With one target, which is a name."""
+    found = [
+        collection.search(SearchRequest([Query("color", image=one)], targets="color", space="raw"))
+        for one in (file, file.read_bytes())
+    ]
+    assert found[0] == found[1] != []

@@ -1,0 +1,103 @@
+"""Long work reads first and computes then: no transaction is open meanwhile, so that the log can be reset."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from engine.changes import finding
+from engine.changes.request import ChangesRequest
+from engine.collection import Collection
+from engine.comparisons import ItemComparisons
+from engine.evaluation import EvaluationRequest
+from engine.home import Home
+from engine.item import ItemUpdate
+from engine.learners.comparisons import Comparisons
+from engine.query import CalibrationRequest
+from engine.recipe import Recipe
+from engine.spaces import calibrating
+from engine.training import agreement, calibration, evaluator, trainer, verification
+
+KEYS = [f"{number:02}" for number in range(24)]
+
+
+@pytest.fixture
+def rows(home: Home):
+    """Items on a line in three classes, and a space that learned from half of them."""
+    values = np.random.default_rng(0).normal(size=(len(KEYS), 3)).astype(np.float32)
+    with home.create("rows", ["v=vectors:dim=3"]) as made:
+        made.put_vectors("v", KEYS, values + np.arange(len(KEYS), dtype=np.float32)[:, None] % 3)
+        made.update_items([ItemUpdate(key, labels=(str(number % 3),)) for number, key in enumerate(KEYS)])
+        made.train(Recipe(spec="lda", views=("v",), holdout=0.5))
+        yield made
+
+
+def pairs() -> ItemComparisons:
+    positions = np.array([[number, (number + step) % len(KEYS)] for number in range(24) for step in (1, 3)])
+    return ItemComparisons(tuple(KEYS), Comparisons(positions, similar=np.arange(len(positions)) % 2 == 0))
+
+
+WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
+    "evaluation": (evaluator, "figures", lambda made: made.evaluate(EvaluationRequest(view="v"))),
+    "refit": (evaluator, "figures", lambda made: made.evaluate(EvaluationRequest(view="v", refit=True))),
+    "comparisons": (
+        agreement,
+        "area_under_curve",
+        lambda made: made.evaluate(EvaluationRequest(view="v", constraints=pairs())),
+    ),
+    "pairs": (
+        verification,
+        "area_under_curve",
+        lambda made: made.evaluate(EvaluationRequest(view="v", pairs=pairs())),
+    ),
+    "calibration": (calibrating, "fitted", lambda made: made.calibrate(CalibrationRequest(view="v"))),
+    "calibration by refits": (
+        calibration,
+        "with_supervision",
+        lambda made: made.calibrate(CalibrationRequest(view="v", refit=True)),
+    ),
+    "training": (trainer, "learn", lambda made: made.train(Recipe(spec="pca", views=("v",)))),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_the_log_can_be_reset_while_something_is_computed(rows: Collection, monkeypatch, name: str):
+    """What computes has read everything before."""
+    module, step, work = WORK[name]
+    real, busy = getattr(module, step), []
+
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
+        busy.append(reset_log(rows))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, step, meanwhile)
+    work(rows)
+    assert busy
+    assert not any(busy)
+
+
+def test_the_log_can_be_reset_while_changes_are_learned(collection: Collection, monkeypatch):
+    """Of pictures, which are versions of a page."""
+    real, busy = finding.region_distances, []
+
+    def meanwhile(*arguments: Any) -> Any:
+        busy.append(reset_log(collection))
+        return real(*arguments)
+
+    monkeypatch.setattr(finding, "region_distances", meanwhile)
+    collection.add_view("regions=gist:grid=2:size=32")
+    root = next(iter({item.source.rpartition("/")[0].rpartition("/")[0] for item in collection.items()}))
+    collection.index([root])
+    collection.changes(ChangesRequest(view="regions"))
+    assert busy
+    assert not any(busy)
+
+
+def reset_log(collection: Collection) -> bool:
+    """Try to; return whether somebody reads."""
+    engine = collection._catalog._database._engine
+    with engine.connect().execution_options(crossview_alone=True) as connection:
+        connection.exec_driver_sql("PRAGMA busy_timeout=0")
+        return bool(connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()[0])
