@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 def view_info(record: ViewRecord) -> ViewInfo:
     """Return the description of a view."""
-    fields = {name: value for name, value in vars(record).items() if name != "id"}
+    fields = {name: value for name, value in vars(record).items() if name not in ("id", "history")}
     return ViewInfo(**fields, fitted=record.revision > 0)
 
 
