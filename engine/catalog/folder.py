@@ -10,10 +10,13 @@ from urllib.parse import quote
 from engine.catalog.file_errors import file_errors
 from engine.catalog.leftovers import remove_leftovers
 from engine.catalog.lock import WriterLock
+from engine.catalog.private import check_no_links, make_file
 from engine.errors import NotFoundError
 
 if TYPE_CHECKING:
     from engine.catalog.catalog import Catalog
+
+_HALF_SNAPSHOT = r"\..+\.idx\.[a-z0-9_]{8}"
 
 
 class CollectionFolder:
@@ -59,6 +62,11 @@ class CollectionFolder:
         """Return the bytes of all files."""
         return sum(map(_size, self.path.rglob("*")))
 
+    def check(self) -> None:
+        """Raise StorageError where a link is among the files: whoever follows it writes outside the folder."""
+        for folder in (self.path.resolve(), self.indexes):  # the folder itself may be elsewhere
+            check_no_links(folder)
+
     def open_catalog(self) -> "Catalog":
         """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be.
 
@@ -66,13 +74,16 @@ class CollectionFolder:
         """
         from engine.catalog.catalog import Catalog  # listing collections needs no database
 
-        remove_leftovers(self.indexes, ".*.idx.*")
+        self.check()
+        remove_leftovers(self.indexes, _HALF_SNAPSHOT)
         return Catalog(self._url(), self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
         """Create the catalog of a new, empty collection, which nobody else knows yet; StorageError where that fails."""
         from engine.catalog.catalog import Catalog
 
+        with file_errors():
+            make_file(self.database)
         return Catalog.create(self._url(), name, description)
 
     def _url(self) -> str:

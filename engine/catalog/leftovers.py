@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,8 +20,8 @@ def at_work(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def remove_leftovers(folder: Path, *patterns: str) -> None:
-    """Remove what has a name of one of the patterns, unless anybody is at work in the folder.
+def remove_leftovers(folder: Path, name: str) -> None:
+    """Remove what has a whole name that a regular expression describes, unless anybody is at work in the folder.
 
     What cannot be removed only takes room.
     """
@@ -28,11 +29,11 @@ def remove_leftovers(folder: Path, *patterns: str) -> None:
     if descriptor is None:
         return
     try:
-        found = [path for pattern in patterns for path in folder.glob(pattern)]
+        found = [path for path in folder.iterdir() if re.fullmatch(name, path.name)]
     finally:
         os.close(descriptor)
     for path in found:  # their names are never given again, so whoever is at work by now has others
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             with suppress(OSError):
@@ -42,7 +43,7 @@ def remove_leftovers(folder: Path, *patterns: str) -> None:
 def _locked(folder: Path, how: int) -> int | None:
     """Return a descriptor that holds a lock on a folder; None where that cannot be had."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -12,6 +12,7 @@ from engine.catalog.catalog import Head, Transaction
 from engine.catalog.items import Changes
 from engine.catalog.joined import joined_view
 from engine.catalog.leftovers import at_work
+from engine.catalog.private import make_folder
 from engine.errors import StorageError
 from engine.learners.cancellation import checkpoint
 from engine.spaces.space import Space
@@ -117,12 +118,12 @@ class IndexedSpace:
         """
         covered = self.indexes[target]
         try:
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
             meta = {"sequence": covered.sequence, "identity": self.identity, "token": token}
             with at_work(folder):
                 covered.index.save(self._path(folder, target), meta)
         except OSError as error:
-            raise StorageError(f"the index snapshot was not written ({error}); it will be rebuilt") from error
+            raise StorageError("the index snapshot was not written; it will be rebuilt", detail=error) from error
 
     def _path(self, folder: Path, target: Target) -> Path:
         return folder / snapshot_name(self.space.name, self.space.generation, str(target))
@@ -147,8 +148,8 @@ class IndexedSpace:
 
 
 def snapshot_name(space: str, generation: int, target: str) -> str:
-    """Return the file name of a target's snapshot."""
-    return f"{space}-{generation}-{target}.idx"
+    """Return the file name of a target's snapshot, whatever the names are made of: it leads out of no folder."""
+    return f"{space}-{generation}-{target}.idx".replace("%", "%25").replace("/", "%2F")
 
 
 def replayed(

@@ -68,6 +68,7 @@ class Jobs:
                 self._owner = Owner(self.records.folder)
                 lanes = [*[_LONG] * self._at_once, _QUICK]
                 self._slots = [Slot(self._home, self.records, self._owner, kinds, self._note_end) for kinds in lanes]
+            self._owner.stay()
             submitted = self.records.add(request, operation, self._owner.id)
             for slot in self._slots:
                 slot.wake()
