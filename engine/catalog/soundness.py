@@ -18,7 +18,10 @@ def check_sound(tx: Transaction) -> None:
     """Raise ValueError, which states what is wrong, unless every name, dimension and number can be a catalog's own."""
     if (count := tx.count_collections()) != 1:
         raise ValueError(f"it describes {count} collections")
-    views = tx.views.all()
+    head, views = tx.head(), tx.views.all()
+    numbers = (head.purged, tx.items.last_sequence(), *(one.sequence for one in tx.spaces.generations()))
+    if not all(0 <= number <= head.sequence for number in numbers):
+        raise ValueError(f"a change has a number above the last one, {head.sequence}")
     for view in views:
         _check_view(tx, view)
     try:

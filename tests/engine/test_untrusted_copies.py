@@ -131,6 +131,8 @@ REFUSED = {
     "generation": ("UPDATE spaces SET generation = 7 WHERE name = 'pca'", "there is no generation"),
     "reference": ("UPDATE labels SET item_id = 77 WHERE item_id = 1", "a row of labels belongs to none of items"),
     "nobody": ("DELETE FROM collection", "it describes 0 collections"),
+    "purged": ("UPDATE collection SET purged = 77777", "a change has a number above the last one"),
+    "changed": ("UPDATE items SET sequence = 77777 WHERE id = 3", "a change has a number above the last one"),
     "version": ("UPDATE alembic_version SET version_num = '9999'", "has schema version '9999'"),
     "column": ("ALTER TABLE items RENAME COLUMN text TO texts", "table items has no column text"),
     "summary": (
