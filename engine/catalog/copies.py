@@ -125,7 +125,7 @@ def opened_copy(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         database.close()
         raise InvalidInputError(f"{path} cannot be read: {error}") from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is no text
         database.close()
         raise damaged(path, str(error)) from None
     except BaseException:

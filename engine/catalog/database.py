@@ -53,7 +53,7 @@ class Database:
     """
 
     def __init__(self, url: str | sa.URL, new: bool = False) -> None:
-        with storage_errors():
+        with storage_errors(), _readable_schema():
             self._engine = sa.create_engine(_readable(sa.make_url(url)))
             if self._engine.dialect.name == "sqlite":
                 sa.event.listen(self._engine, "connect", _configure_sqlite)
@@ -213,6 +213,15 @@ def storage_errors() -> Iterator[None]:
         raise StorageError(_plain(text)) from error
     except sa.exc.TimeoutError as error:
         raise BusyError("too many threads read this collection at once; try again in a moment") from error
+
+
+@contextmanager
+def _readable_schema() -> Iterator[None]:
+    """Take a schema that SQLite cannot even quote in a message for damaged."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("malformed database schema") from error
 
 
 def _plain(text: str) -> str:

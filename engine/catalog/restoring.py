@@ -124,7 +124,7 @@ class Copy:
         """Raise InvalidInputError where SQLite or Python cannot make anything of what the file holds."""
         try:
             yield
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise damaged(self._path, str(error)) from None
 
 

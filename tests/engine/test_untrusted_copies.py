@@ -205,6 +205,16 @@ def test_packed_keys_are_in_order_or_refused_as_soon_as_they_are_not():
         unpacked_keys(packed_keys(keys)[:-9])
 
 
+def test_a_schema_that_is_no_text_is_damaged(home: Home, copy: Path, put_in_place: Path):
+    """SQLite quotes it in its message."""
+    for path in (copy, put_in_place):
+        change(path, "UPDATE sqlite_master SET sql = CAST(x'435245415445d2' AS TEXT) WHERE name = 'labels'")
+    with pytest.raises(InvalidInputError, match="is damaged: .*codec can't decode"):
+        home.restore("new", copy)
+    with pytest.raises(StorageError, match=r"the catalog is damaged \(malformed database schema"):
+        home.open("placed")
+
+
 def test_a_pipe_is_refused_at_once(home: Home, tmp_path: Path):
     """Whoever opened it would wait for somebody who writes into it."""
     os.mkfifo(tmp_path / "pipe")
@@ -223,6 +233,7 @@ class Tried(NamedTuple):
     why: str
     megabytes: int
     seconds: float
+    """Of the processor: other processes may be busy."""
 
 
 def tried(base: Path, root: Path, seeds: range) -> Iterator[Tried]:
@@ -233,12 +244,12 @@ def tried(base: Path, root: Path, seeds: range) -> Iterator[Tried]:
         shutil.copyfile(base, case)
         done = "; ".join(mutations.mutate(case, np.random.default_rng(seed)))
         reset_peak()
-        began = time.monotonic()
+        began = time.process_time()
         try:
             why = mutations.attempt(home, case)
         except BaseException as error:
             raise AssertionError(f"copy {seed} ({done}) was neither restored nor refused") from error
-        yield Tried(seed, done, why, peak(), time.monotonic() - began)
+        yield Tried(seed, done, why, peak(), time.process_time() - began)
         for path in root.glob("case.db*"):
             path.unlink()
         assert home.names() == []
