@@ -209,7 +209,7 @@ def test_a_schema_that_is_no_text_is_damaged(home: Home, copy: Path, put_in_plac
     """SQLite quotes it in its message."""
     for path in (copy, put_in_place):
         change(path, "UPDATE sqlite_master SET sql = CAST(x'435245415445d2' AS TEXT) WHERE name = 'labels'")
-    with pytest.raises(InvalidInputError, match="is damaged: .*codec can't decode"):
+    with pytest.raises(InvalidInputError, match=r"is damaged: .*codec can't decode"):
         home.restore("new", copy)
     with pytest.raises(StorageError, match=r"the catalog is damaged \(malformed database schema"):
         home.open("placed")
