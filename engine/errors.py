@@ -10,8 +10,8 @@ class CrossviewError(Exception):
     ``detail`` is for whoever runs the program: a path, a process or a command. A server writes it to its log only.
     """
 
-    def __init__(self, message: str = "", *, detail: object = None) -> None:
-        super().__init__(message)
+    def __init__(self, *args: object, detail: object = None) -> None:
+        super().__init__(*args)
         self.detail = detail
 
     @property

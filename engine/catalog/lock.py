@@ -53,8 +53,8 @@ class WriterLock:
                 yield
         except _TooLateError as late:
             raise BusyError(
-                f"others have been writing this collection for the {late.seconds:g} seconds that this call waited; try "
-                "again when they are done",
+                f"this collection is being written by another, and has been for the {late.seconds:g} seconds that this "
+                "call waited; try again when it is done",
                 detail=self._holder(),
             ) from None
 
