@@ -5,6 +5,7 @@ CROSSVIEW_COPIES says how many changed copies the long test restores, about thre
     CROSSVIEW_COPIES=5000 .venv/bin/python -m pytest -q -n 0 -s -m slow tests/engine/test_untrusted_copies.py
 """
 
+import gzip
 import json
 import os
 import shutil
@@ -29,6 +30,7 @@ from engine.query import Query, SearchRequest
 from engine.spaces.training_keys import packed_keys, unpacked_keys
 
 COPIES = int(os.environ.get("CROSSVIEW_COPIES", "200"))
+GOLDEN = Path(__file__).parent / "golden"
 MOST_MEGABYTES, MOST_SECONDS = 1024, 30
 QUERY = Query("v", vector=np.ones(6, np.float32))
 
@@ -213,6 +215,22 @@ def test_a_schema_that_is_no_text_is_damaged(home: Home, copy: Path, put_in_plac
         home.restore("new", copy)
     with pytest.raises(StorageError, match=r"the catalog is damaged \(malformed database schema"):
         home.open("placed")
+
+
+def test_a_copy_of_an_earlier_version_is_brought_up_to_date(home: Home, base: Path, tmp_path: Path):
+    """Its rows are written to tables of its own version first, then these are migrated."""
+    earlier = tmp_path / "earlier.db"
+    with closing(sqlite3.connect(earlier)) as database:
+        database.executescript(gzip.decompress((GOLDEN / "catalog-0002.sql.gz").read_bytes()).decode())
+    home.restore("plain", base).close()
+    with restored(home, earlier) as made:
+        assert made.count() == 11
+        assert made.item("photos/green/0.png").labels == ("leaf",)
+    tables = "SELECT name FROM sqlite_master WHERE type IN ('table', 'index') ORDER BY name"
+    with closing(sqlite3.connect(home.path / "new/catalog.db")) as new:
+        with closing(sqlite3.connect(home.path / "plain/catalog.db")) as plain:
+            assert new.execute(tables).fetchall() == plain.execute(tables).fetchall()
+        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
 
 
 def test_a_pipe_is_refused_at_once(home: Home, tmp_path: Path):
