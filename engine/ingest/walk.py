@@ -1,7 +1,6 @@
 """Walking folders for files to index."""
 
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -69,7 +68,7 @@ def walk(paths: Iterable[Path | str]) -> Walk:
 
 def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
     if not root.is_dir():
-        yield from _source(root.parent, root, skipped, named=True)
+        yield _source(root.parent, root, named=True)
         return
     for folder, folders, files in os.walk(root):
         shown = sorted(name for name in folders if not name.startswith("."))
@@ -82,22 +81,18 @@ def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
             if name.startswith("."):
                 skipped[HIDDEN] += 1
             elif suffix in SUFFIXES:
-                yield from _source(root, Path(folder) / name, skipped)
+                yield _source(root, Path(folder) / name)
             else:
                 skipped[_KIND_OF.get(suffix, "other files")] += 1
 
 
-def _source(root: Path, path: Path, skipped: Counter[str], named: bool = False) -> Iterator[SourceFile]:
-    """Yield a file, but no pipe or device: whoever opens one may wait for ever."""
+def _source(root: Path, path: Path, named: bool = False) -> SourceFile:
     try:
         found = path.stat()
         size, modified = found.st_size, found.st_mtime_ns
-        if not stat.S_ISREG(found.st_mode):
-            skipped["pipes and devices"] += 1
-            return
     except OSError:
         size, modified = -1, 0
-    yield SourceFile(
+    return SourceFile(
         root=root, relative=readable(path.relative_to(root)), path=path, size=size, modified_ns=modified, named=named
     )
 

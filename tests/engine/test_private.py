@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn import write_pictures
 
 from engine.collection import Collection
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
-from engine.item import IndexOptions, NewItem
+from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from engine.spaces.indexed import snapshot_name
@@ -109,17 +108,6 @@ def test_a_pipe_in_place_of_a_snapshot_is_no_snapshot(home: Home, one: Path):
     with home.open("one") as made:
         query = Query("v", vector=np.full(3, 3, np.float32))
         assert made.search(SearchRequest([query], k=1))[0].hits[0].key == "3"
-
-
-def test_a_pipe_among_pictures_is_left_out(home: Home, tmp_path: Path):
-    """Whoever opened it would wait for somebody who writes into it; named or found in a folder."""
-    write_pictures(tmp_path / "pictures", 1)
-    os.mkfifo(tmp_path / "pictures" / "pipe.png")
-    with home.create("drawn", ["color"]) as made:
-        report = made.index([tmp_path / "pictures"], IndexOptions(workers=1))
-        assert (report.added > 0, report.failures, report.skipped["pipes and devices"]) == (True, (), 1)
-        report = made.index([tmp_path / "pictures" / "pipe.png"], IndexOptions(workers=1))
-        assert (report.added, report.failures, report.skipped) == (0, (), {"pipes and devices": 1})
 
 
 def test_only_own_names_are_left_overs(home: Home, one: Path, tmp_path: Path):

@@ -78,7 +78,7 @@ def mutate(path: Path, random: np.random.Generator) -> list[str]:
             kind = _WAYS[random.integers(len(_WAYS))]
             try:
                 done.append(f"{kind.__name__[1:]}: {kind(database, random)}")
-            except sqlite3.Error as error:
+            except (sqlite3.Error, ValueError, TypeError) as error:  # of what was changed before
                 done.append(f"{kind.__name__[1:]}: not done ({error})")
     if random.random() < 0.1:
         data = bytearray(path.read_bytes())
