@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.catalog.description import RAW
+from engine.catalog.description import RAW, check_space_name
 from engine.catalog.extractors import add_view, view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.writing import delete_items
@@ -215,7 +215,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        from engine.training.trainer import check_space_name, training
+        from engine.training.trainer import training
 
         name = check_space_name(space or recipe.space_name())
         return self._add(name, activate, lambda tx: training(tx, name, recipe, progress), request_id)
@@ -239,7 +239,6 @@ class Collection(SameOrDifferent, ImportantChanges):
         StorageError.
         """
         from engine.training.extension import added_views
-        from engine.training.trainer import check_space_name
 
         made = space if name is None else check_space_name(name)
 

@@ -9,7 +9,22 @@ _SHOWN = 3
 
 
 class CrossviewError(Exception):
-    """Base of every error that a user can cause and mend."""
+    """Base of every error that a user can cause and mend.
+
+    ``detail`` is for whoever runs the program: a path, a process or a command. A server writes it to its log only.
+    """
+
+    def __init__(self, *args: object, detail: object = None) -> None:
+        super().__init__(*args)
+        self.detail = detail
+
+    @property
+    def message(self) -> str:
+        """The message without the detail."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return self.message if self.detail is None else f"{self.message} ({self.detail})"
 
 
 class NotFoundError(CrossviewError, LookupError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import CollectionFolder, sync_folder
 from engine.catalog.leftovers import at_work, remove_leftovers
+from engine.catalog.private import make_folder
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from engine.item import one_or_several
 from engine.learners.cancellation import checkpoint
@@ -73,13 +74,15 @@ class Home:
         from engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
 
         self.check_exists(name)
+        folder = CollectionFolder(self.path / name)
+        folder.check()
         target = Path(path).expanduser().absolute()
         if target.exists():
             raise AlreadyExistsError(f"{target} exists already: choose another name, or remove it first")
         if not target.parent.is_dir():
             raise InvalidInputError(f"the folder {target.parent} does not exist")
         with temporary(target.parent) as part:
-            copy_database(CollectionFolder(self.path / name).database, part, _counted("copying", progress))
+            copy_database(folder.database, part, _counted("copying", progress))
             finish_copy(part)
             place_copy(part, target)
         return target
@@ -92,25 +95,23 @@ class Home:
         Raises InvalidInputError for a file that is damaged or no copy, AlreadyExistsError without ``replace``,
         BusyError while somebody writes the collection, StorageError.
         """
-        from engine.catalog.copies import check_database, copy_database, like_pages_of
+        from engine.catalog.copies import copy_database, like_pages_of
+        from engine.catalog.restoring import Copy
 
-        source = Path(path).expanduser().absolute()
-        check_database(source)
-        exists = name in self.names()
-        if not exists or not replace:
-            self._check_new(name)
-        with self._new_folder() as new:
-            copy = CollectionFolder(new).database
-            copy_database(source, copy, _counted("reading the copy", progress))
-            with closing(CollectionFolder(new).open_catalog()) as catalog, catalog.write() as tx:
-                tx.rename(name)
-            if not exists:
-                self._install(new, name)
-                return self.open(name)
-            folder = CollectionFolder(self.path / name)
-            like_pages_of(folder.database, copy)
-            with folder.writing():
-                copy_database(copy, folder.database, _counted("restoring", progress))
+        with closing(Copy(Path(path).expanduser().absolute())) as source:
+            exists = name in self.names()
+            if not exists or not replace:
+                self._check_new(name)
+            with self._new_folder() as new:
+                copy = source.make_catalog(new, name, _counted("reading the copy", progress))
+                if not exists:
+                    self._install(new, name)
+                    return self.open(name)
+                folder = CollectionFolder(self.path / name)
+                folder.check()
+                like_pages_of(folder.database, copy)
+                with folder.writing():
+                    copy_database(copy, folder.database, _counted("restoring", progress))
         return self.open(name)
 
     def open(self, name: str, pictures: Pictures | None = None) -> "Collection":
@@ -120,7 +121,7 @@ class Home:
         processes that were killed left in the home is removed.
         """
         self.check_exists(name)
-        remove_leftovers(self.path, f"{_NEW}*", f"{_DELETED}*")
+        remove_leftovers(self.path, rf"({re.escape(_NEW)}|{re.escape(_DELETED)})[0-9a-f]{{32}}")
         from engine.collection import Collection  # listing collections needs no catalog
 
         return Collection(CollectionFolder(self.path / name), pictures or self._pictures)
@@ -131,6 +132,11 @@ class Home:
         Raises NotFoundError, BusyError while others write it for long, StorageError.
         """
         self.check_exists(name)
+        if (self.path / name).is_symlink():
+            raise InvalidInputError(
+                f"collection {name!r} is a link to a folder elsewhere: remove that folder and the link by hand",
+                detail=(self.path / name).readlink(),
+            )
         gone = self.path / f"{_DELETED}{uuid.uuid4().hex}"
         with at_work(self.path):
             with CollectionFolder(self.path / name).writing(), file_errors():
@@ -152,11 +158,11 @@ class Home:
         """Give the path of a new folder, which is removed again unless it was installed."""
         new = self.path / f"{_NEW}{uuid.uuid4().hex}"
         with file_errors():
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path, parents=True)
         with at_work(self.path):
             try:
                 with file_errors():
-                    new.mkdir()
+                    make_folder(new)
                 yield new
             finally:
                 shutil.rmtree(new, ignore_errors=True)
@@ -177,9 +183,9 @@ class Home:
         """Raise NotFoundError where no collection has the name; the message names the remedy."""
         names = self.names()
         if name not in names:
-            known = f"there are: {', '.join(names)}" if names else self.emptiness()
+            known = f"there are: {', '.join(names)}" if names else "there are none"
             remedy = f"; create the collection with: crossview create {name}" if _NAME.fullmatch(name) else ""
-            raise NotFoundError(f"no collection {name!r}; {known}{remedy}")
+            raise NotFoundError(f"no collection {name!r}; {known}{remedy}", detail=None if names else self.emptiness())
 
     def emptiness(self) -> str:
         """Return a sentence on a home without collections: whether there is a folder at all."""

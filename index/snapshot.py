@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 _MAGIC = b"crossview-index 2\n"
 _PIECE = 1 << 20
 """Bytes that are read and checked at a time, while they are in the processor's cache."""
+_MOST_HEADER = 1 << 20
+"""Bytes of the line of JSON."""
 _DIGITS = 8
 """Of a CRC-32 in hexadecimal. It finds accidental damage, four times as fast as a cryptographic checksum."""
 
@@ -83,19 +86,25 @@ def read_snapshot(path: Path, kind: str) -> Iterator[SnapshotReader]:
 
     Raises FileNotFoundError when there is none and SnapshotError when it cannot be trusted.
     """
-    with path.open("rb", buffering=0) as file:
+    with open(path, "rb", buffering=0, opener=_opener) as file:
         try:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SnapshotError("it is a pipe or a device")
             reader = SnapshotReader(file, _header(file, kind))
             yield reader
             reader.check()
-        except SnapshotError as error:
+        except (ValueError, KeyError, TypeError, MemoryError) as error:  # whatever a header of others may claim
             raise SnapshotError(f"{path} cannot be used: {error}") from error
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _header(file: BinaryIO, kind: str) -> dict[str, Any]:
     if file.readline(len(_MAGIC)) != _MAGIC:
         raise SnapshotError("it is not an index snapshot of this version")
-    checksum, line = file.read(_DIGITS), file.readline().removesuffix(b"\n")
+    checksum, line = file.read(_DIGITS), file.readline(_MOST_HEADER).removesuffix(b"\n")
     if _hexadecimal(zlib.crc32(line)) != checksum:
         raise SnapshotError("its header is damaged")
     header: dict[str, Any] = json.loads(line)

@@ -7,9 +7,11 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -49,6 +51,17 @@ def prepare_process(settings: ServerSettings) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if settings.log_requests:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
+
+
+@contextmanager
+def temporary_files() -> Iterator[None]:
+    """Puts this process's temporary files into a folder that goes at the end: ``os._exit`` removes none."""
+    with tempfile.TemporaryDirectory(prefix="cv-", ignore_cleanup_errors=True) as folder:
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
 
 
 @dataclass
@@ -131,13 +144,15 @@ def _serve(settings: ServerSettings, pipe: Connection) -> None:
     threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
 
     prepare_process(settings)
-    running = RunningServer(settings)
-    keep_garbage_apart()
-    pipe.send(running.address)
-    pipe.close()
-    while not stopping.wait(1.0):
-        pass
-    os._exit(0 if running.stop() else 1)  # a call that has not ended would keep the process alive
+    with temporary_files():
+        running = RunningServer(settings)
+        keep_garbage_apart()
+        pipe.send(running.address)
+        pipe.close()
+        while not stopping.wait(1.0):
+            pass
+        in_time = running.stop()
+    os._exit(0 if in_time else 1)  # a call that has not ended would keep the process alive
 
 
 def _stop_with_parent(stopping: threading.Event) -> None:

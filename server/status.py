@@ -146,17 +146,25 @@ class Refusal:
 
 
 def refusal(error: Exception) -> Refusal:
-    """Returns how a call ends with an error; one that no user can cause is logged, and told by its id only."""
+    """Returns how a call ends with an error; one that no user can cause is logged, and told by its id only.
+
+    So are the details of the others: paths, processes and commands.
+    """
     code = status_of(error)
     if code is None:
         error_id = uuid.uuid4().hex[:12]
         _log.error("error %s", error_id, exc_info=error)
         message = f"the server failed unexpectedly; its log explains error {error_id}"
         return Refusal(grpc.StatusCode.INTERNAL, message, ServerFaultError.__name__, None)
+    message = str(error)
+    if isinstance(error, errors.CrossviewError) and error.detail is not None:
+        message = error.message
     if code is grpc.StatusCode.INTERNAL:
         _log.error("%s", error, exc_info=error)
+    elif message != str(error):
+        _log.warning("%s", error)
     retry = _RETRY_BUSY if isinstance(error, errors.BusyError) else getattr(error, "retry_seconds", None)
-    return Refusal(code, _short(str(error)), _known_name(type(error)), retry)
+    return Refusal(code, _short(message), _known_name(type(error)), retry)
 
 
 def error_in(status: status_pb2.Status) -> Exception:

@@ -46,8 +46,8 @@ MAY_IMPORT = {
         *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
     },
     "server.jobs": {
-        *("server", "engine", "engine.training", "engine.catalog.file_errors", "features"),
-        *(CANCELLATION, "engine.learners.threads"),
+        *("server", "engine", "engine.training", "engine.catalog.file_errors", "engine.catalog.private"),
+        *(CANCELLATION, "engine.learners.threads", "features"),
     },
     "server.writing": {
         *("server", "engine", "engine.ingest", "features"),

@@ -75,6 +75,10 @@ class Transaction:
         """Return the collection's name."""
         return str(self._connection.scalar(sa.select(schema.collection.c.name)))
 
+    def count_collections(self) -> int:
+        """Return how many collections the catalog describes: one, unless it comes from elsewhere."""
+        return int(self._connection.scalar(sa.select(sa.func.count()).select_from(schema.collection)) or 0)
+
     def description(self) -> str:
         """Return the collection's description."""
         return str(self._connection.scalar(sa.select(schema.collection.c.description)))

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import sqlite3
+import stat
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,7 +15,9 @@ from typing import BinaryIO
 from engine.catalog.database import IN_PIECES, storage_errors
 from engine.catalog.file_errors import file_errors
 from engine.catalog.folder import sync_folder
-from engine.catalog.leftovers import PART, at_work, remove_leftovers
+from engine.catalog.foreign import foreign_object
+from engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
+from engine.catalog.private import make_file
 from engine.errors import AlreadyExistsError, InvalidInputError, StorageError
 from engine.learners.cancellation import checkpoint
 
@@ -26,6 +29,10 @@ _SEAL = b"\ncrossview copy, CRC-32 "
 _SEAL_LENGTH = len(_SEAL) + 9
 _WORTH_WRITING = 0.95
 """Share of a database that may be left of it for it to be written anew."""
+_UNTRUSTED = ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "ignore_check_constraints=ON")
+"""How a file of somebody else is opened: checks and functions that its schema names are not run."""
+_LEAST_LENGTH = 1 << 20
+"""Bytes that SQLite may need for its own texts."""
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Progress = Callable[[int, int], None]
@@ -69,7 +76,7 @@ def place_copy(part: Path, target: Path) -> None:
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+                make_file(target)
                 os.replace(part, target)
         except FileExistsError:
             raise AlreadyExistsError(f"{target} exists already: choose another name, or remove it first") from None
@@ -123,23 +130,55 @@ def check_database(path: Path) -> None:
     In a copy, every byte is checked; in the database of a collection, which has no checksum, how its pages hang
     together.
     """
+    opened_copy(path).close()
+
+
+def opened_copy(path: Path) -> sqlite3.Connection:
+    """Return a connection to a file that ``check_database`` finds sound; it sees one state of it, and runs nothing.
+
+    A value has no more bytes than the file. Raises InvalidInputError.
+    """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidInputError(f"{path} is no file: name a copy of a collection")
             _check_seal(path, file)
+            size = file.seek(0, os.SEEK_END)
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    database = _opened(path)
     try:
-        with closing(_opened(path)) as database:
-            (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise _damaged(path, found)
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _LEAST_LENGTH))
+        for pragma in _UNTRUSTED:
+            database.execute(f"PRAGMA {pragma}")
+        _check_opened(path, database)
     except sqlite3.OperationalError as error:
+        database.close()
         raise InvalidInputError(f"{path} cannot be read: {error}") from None
-    except sqlite3.DatabaseError as error:
-        raise _damaged(path, str(error)) from None
-    if not {"collection", "items", "views"} <= tables:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is no text
+        database.close()
+        raise damaged(path, str(error)) from None
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _check_opened(path: Path, database: sqlite3.Connection) -> None:
+    database.execute("BEGIN")
+    if found := foreign_object(database):
+        raise InvalidInputError(f"{path} has a {found}, which no copy of a collection has: use another copy")
+    (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if answer != "ok":
+        raise damaged(path, answer)
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not {"collection", "items", "views", "alembic_version"} <= tables:
         raise InvalidInputError(f"{path} is a database, but not of a collection: name a copy of one")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file, also a pipe that nobody writes into."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _check_seal(path: Path, file: BinaryIO) -> None:
@@ -152,9 +191,9 @@ def _check_seal(path: Path, file: BinaryIO) -> None:
     end = file.read()
     if end.startswith(_SEAL):
         if end != _seal(file, size - _SEAL_LENGTH):
-            raise _damaged(path, "its checksum does not match")
+            raise damaged(path, "its checksum does not match")
     elif size % (int.from_bytes(begins[16:18]) or 1):  # the size of a page, 1 for one that does not fit in here
-        raise _damaged(path, "its end is missing")
+        raise damaged(path, "its end is missing")
 
 
 def _seal(file: BinaryIO, size: int) -> bytes:
@@ -167,7 +206,8 @@ def _seal(file: BinaryIO, size: int) -> bytes:
     return b"%s%08x\n" % (_SEAL, checksum)
 
 
-def _damaged(path: Path, how: str) -> InvalidInputError:
+def damaged(path: Path, how: str) -> InvalidInputError:
+    """Return the error for a copy that is damaged in some way."""
     return InvalidInputError(f"{path} is damaged: {how}; use another copy")
 
 
@@ -177,10 +217,12 @@ def temporary(folder: Path) -> Iterator[Path]:
 
     What others that were killed left in the folder is removed, too.
     """
-    remove_leftovers(folder, f"{PART}*")
+    remove_leftovers(folder, PART_NAME)
     part = folder / f"{PART}{uuid.uuid4().hex}"
     try:
         with at_work(folder):
+            with file_errors():
+                make_file(part)
             yield part
     finally:
         for path in folder.glob(f"{part.name}*"):

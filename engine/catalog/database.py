@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, file_errors
+from engine.catalog.foreign import foreign_object
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, NotReadyError, StorageError
 
@@ -25,6 +26,8 @@ _PRAGMAS = (
     "synchronous=FULL",
     "foreign_keys=ON",
     "busy_timeout=10000",
+    "trusted_schema=OFF",
+    "cell_size_check=ON",
 )
 _PAGE_SIZE = "PRAGMA page_size=16384"
 """Of a new database only: rows of 2 kB leave less of a large page unused."""
@@ -46,18 +49,19 @@ _versions = sa.Table(
 class Database:
     """One catalog database: SQLite by path, or whatever SQLAlchemy reaches by URL; ``new`` where it is to be made.
 
-    Raises StorageError, also for one that is not new and has no tables: it is damaged.
+    Raises StorageError, also for one that is not new and has no tables, or has what runs by itself: it is damaged.
     """
 
     def __init__(self, url: str | sa.URL, new: bool = False) -> None:
         self._watching = threading.Lock()
         self._watch: Any = None
         self._closed = False
-        with storage_errors():
+        with storage_errors(), _readable_schema():
             self._engine = sa.create_engine(_readable(sa.make_url(url)))
             if self._engine.dialect.name == "sqlite":
                 sa.event.listen(self._engine, "connect", _configure_sqlite)
                 sa.event.listen(self._engine, "begin", _begin_sqlite)
+            self._check()
             self._migrate(new)
 
     @contextmanager
@@ -146,6 +150,15 @@ class Database:
         if self._closed:
             raise NotReadyError("the collection is closed: open it again, and close it when nothing needs it any more")
 
+    def _check(self) -> None:
+        """Raise StorageError for a database that somebody else has had their way with."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self._alone() as connection:
+            found = foreign_object(cast(sqlite3.Connection, connection.connection.driver_connection))
+        if found:
+            raise StorageError(f"the catalog has a {found}, which no collection has: restore it from a copy")
+
     def _migrate(self, new: bool) -> None:
         with self._engine.connect() as connection:
             version = _version(connection)
@@ -167,18 +180,34 @@ def make_tables(connection: sa.Connection) -> None:
     connection.execute(sa.insert(_versions).values(version_num=HEAD))
 
 
-def migrate(connection: sa.Connection, version: str) -> None:
-    """Bring the tables from a schema version, "" for none, to the newest; StorageError if they are newer."""
+def new_database(path: Path, version: str) -> None:
+    """Make the tables of a schema version in an empty file; StorageError."""
+    with storage_errors(), closing(sqlite3.connect(path)) as database:
+        _configure_sqlite(database, None)
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool)
+    with storage_errors(), engine.begin() as connection:
+        if version == HEAD:
+            make_tables(connection)
+        else:
+            migrate(connection, "", version)
+
+
+def known_versions() -> set[str]:
+    """Return the schema versions that this program reads."""
+    return {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}
+
+
+def migrate(connection: sa.Connection, version: str, target: str = "head") -> None:
+    """Bring the tables from a schema version, "" for none, to another; StorageError if they are newer than known."""
     from alembic import command
     from alembic.config import Config
 
-    known = {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}
-    if version and version not in known:
+    if version and version not in known_versions():
         raise StorageError(f"the catalog has schema version {version}, newer than this program's {HEAD}: upgrade it")
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, target)
 
 
 @contextmanager
@@ -194,6 +223,15 @@ def storage_errors() -> Iterator[None]:
         raise StorageError(_plain(text)) from error
     except sa.exc.TimeoutError as error:
         raise BusyError("too many threads read this collection at once; try again in a moment") from error
+
+
+@contextmanager
+def _readable_schema() -> Iterator[None]:
+    """Take a schema that SQLite cannot even quote in a message for damaged."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("malformed database schema") from error
 
 
 def _plain(text: str) -> str:

@@ -1,17 +1,29 @@
 """Descriptions of a collection and of its spaces, from the catalog alone: no learner is loaded for it."""
 
+import re
 from collections.abc import Sequence
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import view_info
 from engine.catalog.spaces import Generation
 from engine.catalog.views import ViewRecord
-from engine.errors import NotFoundError
+from engine.errors import InvalidInputError, NotFoundError
 from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
 from engine.query import EVERY_ITEM
 
 RAW = "raw"
 """The space that every collection has: the views themselves, after their own normalisation steps."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+
+
+def check_space_name(name: str) -> str:
+    """Return the name of a trained space; InvalidInputError if it cannot be one."""
+    if name == RAW or not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"{name!r} cannot name a space: use 1 to 63 of a-z, 0-9, '.', '-' and '_', and not {RAW!r}"
+        )
+    return name
 
 
 def raw_views(views: Sequence[ViewRecord]) -> list[ViewRecord]:

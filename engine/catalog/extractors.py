@@ -11,7 +11,7 @@ from typing import Any
 from engine.catalog import state
 from engine.catalog.catalog import Described, Transaction
 from engine.catalog.views import ViewRecord
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from engine.info import ViewInfo
 from features.base import Extractor, ImageExtractor, Input, TextExtractor
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 def view_info(record: ViewRecord) -> ViewInfo:
     """Return the description of a view."""
-    fields = {name: value for name, value in vars(record).items() if name != "id"}
+    fields = {name: value for name, value in vars(record).items() if name not in ("id", "history")}
     return ViewInfo(**fields, fitted=record.revision > 0)
 
 
@@ -50,9 +50,14 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
         made = extractor(second if named else first, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
-    if not _NAME.fullmatch(first):
-        raise InvalidInputError(f"{first!r} cannot name a view: use a-z, 0-9, '-' and '_', a letter first, at most 63")
-    return first, made
+    return check_view_name(first), made
+
+
+def check_view_name(name: str) -> str:
+    """Return the name of a view; InvalidInputError if it cannot be one."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInputError(f"{name!r} cannot name a view: use a-z, 0-9, '-' and '_', a letter first, at most 63")
+    return name
 
 
 def parse_value(text: str) -> Any:
@@ -146,7 +151,14 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     check_fitted(tx, view)
     made = stored_extractor(view.extractor, view.params)
     packed = tx.views.state(view, view.revision)
-    return made if packed is None else made.load_state(state.unpack(packed)["fitted"])
+    if packed is None and made.fitted:
+        return made
+    try:
+        return made.load_state(state.unpack(packed or b"")["fitted"])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise StorageError(
+            f"what view {view.name!r} was fitted to is damaged ({error}): fit it again, or restore the collection"
+        ) from error
 
 
 def image_extractors(tx: Transaction, names: Collection[str] | None = None) -> dict[str, ImageExtractor]:

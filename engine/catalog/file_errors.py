@@ -22,6 +22,7 @@ _REMEDIES = {
     errno.EEXIST: "a file is where a folder should be: use another path",
     errno.EMFILE: _OPEN_FILES,
     errno.ENFILE: _OPEN_FILES,
+    errno.ELOOP: "a link is where a file or folder of its own should be: put that there, or remove the link",
 }
 
 
@@ -37,5 +38,5 @@ def file_errors() -> Iterator[None]:
         # Libraries that decode files raise an OSError without a number.
         if error.errno in _REMEDIES or (type(error) is OSError and error.errno is not None):
             where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            raise StorageError(f"{_REMEDIES.get(error.errno, DISK_FAILS)} ({where})") from error
+            raise StorageError(_REMEDIES.get(error.errno, DISK_FAILS), detail=where) from error
         raise

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from engine.catalog.file_errors import file_errors
-from engine.catalog.leftovers import PART, remove_leftovers
+from engine.catalog.leftovers import PART_NAME, remove_leftovers
 from engine.catalog.lock import WriterLock
+from engine.catalog.private import check_no_links, make_file
 from engine.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class CollectionFolder:
         """Return the bytes of all files."""
         return sum(map(_size, self.path.rglob("*")))
 
+    def check(self) -> None:
+        """Raise StorageError where a link is among the files: whoever follows it writes outside the folder."""
+        for folder in (self.path.resolve(), self.indexes):  # the folder itself may be elsewhere
+            check_no_links(folder)
+
     def open_catalog(self) -> "Catalog":
         """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be.
 
@@ -68,13 +74,16 @@ class CollectionFolder:
         """
         from engine.catalog.catalog import Catalog  # listing collections needs no database
 
-        remove_leftovers(self.path, f"{PART}*")
+        self.check()
+        remove_leftovers(self.path, PART_NAME)
         return Catalog(self._url(), self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
         """Create the catalog of a new, empty collection, which nobody else knows yet; StorageError where that fails."""
         from engine.catalog.catalog import Catalog
 
+        with file_errors():
+            make_file(self.database)
         return Catalog.create(self._url(), name, description)
 
     def _url(self) -> str:

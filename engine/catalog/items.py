@@ -203,6 +203,10 @@ class Items:
         query = sa.select(sa.func.count()).select_from(items).where(*_conditions(chosen))
         return int(self._connection.scalar(query) or 0)
 
+    def last_sequence(self) -> int:
+        """Return the number of the last change of an item; 0 where there has been none."""
+        return int(self._connection.scalar(sa.select(sa.func.max(items.c.sequence))) or 0)
+
     def extent(self) -> tuple[int, int]:
         """Return how many live items there are, and the highest id that one has had; 0 where there is none."""
         count, last = self._connection.execute(sa.select(sa.func.count().filter(_live), sa.func.max(items.c.id))).one()

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 
 PART = ".crossview-copy-"
 """Begins the names of copies of databases that are not finished."""
+PART_NAME = rf"{re.escape(PART)}[0-9a-f]{{32}}(-journal|-wal|-shm)?"
 
 
 @contextmanager
@@ -22,9 +24,9 @@ def at_work(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def remove_leftovers(folder: Path, *patterns: str) -> None:
-    """Remove what has a name of one of the patterns, unless anybody is at work in the folder."""
-    remove_unless_at_work(folder, lambda: [path for pattern in patterns for path in folder.glob(pattern)])
+def remove_leftovers(folder: Path, name: str) -> None:
+    """Remove what has a whole name that a regular expression describes, unless anybody is at work in the folder."""
+    remove_unless_at_work(folder, lambda: [path for path in folder.iterdir() if re.fullmatch(name, path.name)])
 
 
 def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) -> None:
@@ -40,7 +42,7 @@ def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) ->
     finally:
         os.close(descriptor)
     for path in found:  # whoever is at work by now has other names
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             with suppress(OSError):
@@ -50,7 +52,7 @@ def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) ->
 def _locked(folder: Path, how: int) -> int | None:
     """Return a descriptor that holds a lock on a folder; None where that cannot be had."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from engine.catalog.file_errors import file_errors
+from engine.catalog.private import open_file
 from engine.errors import BusyError
 from engine.learners.cancellation import checkpoint
 
@@ -53,8 +53,9 @@ class WriterLock:
                 yield
         except _TooLateError as late:
             raise BusyError(
-                f"this collection is being written by {self._holder()}, and has been for the {late.seconds:g} seconds "
-                "that this call waited; try again when it is done"
+                f"this collection is being written by another, and has been for the {late.seconds:g} seconds that this "
+                "call waited; try again when it is done",
+                detail=self._holder(),
             ) from None
 
     @contextmanager
@@ -138,8 +139,7 @@ def _queue(path: Path) -> _Queue:
 @contextmanager
 def _file(path: Path) -> Iterator[int]:
     """Open a file that is locked, and made if need be; closing it gives up the lock."""
-    with file_errors():
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         yield descriptor
     finally:

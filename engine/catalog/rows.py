@@ -85,6 +85,11 @@ class Rows:
         query = sa.select(suspect_rows.c.item_id).where(suspect_rows.c.view_id == view.id)
         return list(self._connection.scalars(query))
 
+    def misfits(self, view: ViewRecord) -> bool:
+        """Return whether a current row has not the dimension of its view."""
+        wrong = self._current(view, rows.c.item_id).where(sa.func.length(rows.c.data) != 4 * view.dim)
+        return self._connection.execute(wrong.limit(1)).one_or_none() is not None
+
     def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
         """Remove the items' rows of a view, of every view by default."""
         statement = sa.delete(rows) if view is None else sa.delete(rows).where(rows.c.view_id == view.id)

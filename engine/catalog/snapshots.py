@@ -29,8 +29,9 @@ class Snapshot(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """The name of its file."""
-        return f"{self.space}-{self.generation}-{self.target}-{self.token}.idx"
+        """The name of its file, which leads out of no folder, whatever the names are made of."""
+        made = f"{self.space}-{self.generation}-{self.target}-{self.token}.idx"
+        return made.replace("%", "%25").replace("/", "%2F")
 
 
 class Snapshots:

@@ -13,6 +13,18 @@ import numpy as np
 
 _ARRAY = "__array__"
 _EARLIER_LIST = "@arrays"
+_DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    MemoryError,
+)
+"""What NumPy, zipfile and json raise for bytes that nobody has packed."""
 
 
 def pack(tree: Any) -> bytes:
@@ -29,12 +41,30 @@ def pack(tree: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Return the tree that ``pack`` was given; ValueError if the bytes are damaged."""
+    """Return the tree that ``pack`` was given; ValueError if the bytes are damaged, or would become many more."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as members:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            if sum(member.file_size for member in archive.zip.infolist()) > len(data):
+                raise ValueError("its arrays are larger than it")
+            members = _Members(archive)
             return _restore(json.loads(members["tree"].tobytes()), members)
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (*_DAMAGED, zipfile.BadZipFile) as error:
         raise ValueError(f"damaged state: {error}") from error
+
+
+class _Members(dict[str, np.ndarray[Any, Any]]):
+    """The arrays of an archive by name, each read once, however often the tree names it."""
+
+    def __init__(self, archive: Any) -> None:
+        super().__init__()
+        self._archive = archive
+
+    def __missing__(self, name: str) -> np.ndarray[Any, Any]:
+        array = self._archive[name]
+        if not isinstance(array, np.ndarray) or (array.size and not array.itemsize):
+            raise ValueError(f"{name} is no array")
+        self[name] = array
+        return array
 
 
 def _replace(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:

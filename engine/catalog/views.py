@@ -21,9 +21,12 @@ class ViewRecord:
     dim: int
     revision: int
     """The current revision of the fitted extractor; 0 until it is fitted."""
+    history: str
+    """The catalog's history, which a restored copy begins anew: ids and revisions of another one mean other things."""
 
 
-_COLUMNS = tuple(getattr(views.c, name) for name in ViewRecord.__dataclass_fields__)
+_HISTORY = sa.select(collection.c.history).scalar_subquery().label("history")
+_COLUMNS = tuple(views.c.get(name, _HISTORY) for name in ViewRecord.__dataclass_fields__)
 _ALL = sa.select(*_COLUMNS).order_by(views.c.id)
 """Made once, as is what else each new version of a collection reads: to make an expression takes longer than SQLite."""
 

@@ -43,9 +43,14 @@ def until_views_stay(work: Callable[[], Result]) -> Result:
 
 
 def check_views(tx: Transaction, seen: Iterable[ViewRecord]) -> None:
-    """Raise ViewsChangedError, which names the view, unless views are still as they were when their rows were made."""
-    now = {view.name: (view.id, view.revision) for view in tx.views.all()}
+    """Raise ViewsChangedError, which names the view, unless views are still as they were when their rows were made.
+
+    The ids of items that were read together with the views mean the same items, too.
+    """
+    now, history = {view.name: (view.id, view.revision) for view in tx.views.all()}, tx.head().history
     for view in seen:
+        if view.history != history:
+            raise ViewsChangedError(f"collection {tx.name()!r} was restored from a copy meanwhile: try again")
         if view.name not in now:
             raise ViewsChangedError(f"view {view.name!r} was deleted meanwhile: try again without it")
         if now[view.name] != (view.id, view.revision):
@@ -114,15 +119,17 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """Which of some keys exist, at a sequence of the collection."""
+    """Which of some keys exist, at a sequence of a history of the collection."""
 
     ids: Mapping[str, int]
     sequence: int
+    history: str
 
     @classmethod
     def of(cls, tx: Transaction, keys: Sequence[str]) -> "KnownKeys":
         """Return which of the keys exist now."""
-        return cls(tx.items.ids_of(keys), tx.sequence())
+        head = tx.head()
+        return cls(tx.items.ids_of(keys), head.sequence, head.history)
 
 
 def put_matrix(
@@ -134,7 +141,8 @@ def put_matrix(
     written, unless the view is as it was when the rows were checked.
     """
     check_views(tx, [view])
-    if known.sequence != tx.sequence():
+    head = tx.head()
+    if (known.sequence, known.history) != (head.sequence, head.history):
         known = KnownKeys.of(tx, keys)
     sequence = tx.next_sequence()
     new = [key for key in keys if key not in known.ids]

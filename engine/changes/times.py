@@ -18,7 +18,7 @@ _NAME = re.compile(
 )
 _CLOCK = re.compile(r"\d\d[-_:.h]\d\d(?:[-_:.m]\d\d)?")
 _SINCE_1970 = re.compile(r"[1-3]\d{9}(?:\d{3})?")  # seconds or milliseconds, from 2001 to 2096
-_PERIOD = re.compile(r"(?P<amount>\d+(?:\.\d+)?)\s*(?P<unit>steps?|min|m|h|d|w)")
+_PERIOD = re.compile(r"(?P<amount>\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?P<unit>steps?|min|m|h|d|w)")
 _UNITS = {"m": 1 / 60, "min": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
 _STEPS = ("step", "steps")
 _USUAL_STEPS = 4

@@ -166,8 +166,10 @@ def fit_view(
     fit = state.pack({"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind})
     with catalog.write() as tx:
         now = find_view(tx, view.name)
-        if now.id != view.id:
-            raise ViewsChangedError(f"view {view.name!r} was deleted and added again meanwhile: fit it again")
+        if (now.id, now.history) != (view.id, view.history):
+            raise ViewsChangedError(
+                f"view {view.name!r} was deleted and added again, or restored from a copy, meanwhile: fit it again"
+            )
         if now.revision == view.revision:
             tx.views.add_revision(view, fit)
             tx.next_sequence()

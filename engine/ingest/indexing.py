@@ -14,7 +14,7 @@ from engine.catalog.extractors import image_extractors, text_extractors
 from engine.catalog.item_writer import NewRecord
 from engine.catalog.items import Stored
 from engine.catalog.views import ViewRecord
-from engine.catalog.writing import put_records, until_views_stay
+from engine.catalog.writing import check_views, put_records, until_views_stay
 from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
 from engine.ingest.file_keys import moved_items
@@ -145,6 +145,7 @@ class _Run:
         """Write what is known without reading pictures."""
         for stamps in batches(self.plan.stamps.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
+                check_views(tx, self.plan.views)
                 tx.item_writer.refresh(dict(stamps))
         done = 0
         for batch in batches(self.plan.change.values(), _CHANGES_AT_ONCE):

@@ -210,6 +210,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise ValueError(f"this is the state of {state['learner']!r}, not of {cls.name!r}")
         learner = cls().set_params(**aliases.present_settings(cls.name, state["params"]))
         for key, value in aliases.present_attributes(cls.name, state["fitted"]).items():
+            if not key.endswith("_") or key.startswith("_"):
+                raise ValueError(f"{cls.name} learns no {key!r}")
             setattr(learner, key, value)
         return learner
 

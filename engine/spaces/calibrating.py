@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction, now
-from engine.catalog.description import RAW
 from engine.errors import NotReadyError
 from engine.info import Threshold
 from engine.query import CalibrationRequest
@@ -80,12 +79,23 @@ def threshold_of(
     return threshold, b"".join(pairs.fingerprints(keys))
 
 
-def put_threshold(tx: Transaction, space: Space, threshold: Threshold, pairs: bytes) -> None:
-    """Keep a threshold with a space; NotReadyError where this was deleted, or trained on other rows, meanwhile."""
+def training_of(tx: Transaction, space: Space) -> tuple[str, int | None]:
+    """Return what tells the training of a generation from any other that had, or gets, its name and number."""
+    made = {one.generation: one.sequence for one in tx.spaces.generations(space.name)}
+    return tx.head().history, made.get(space.generation)
+
+
+def put_threshold(
+    tx: Transaction, space: Space, threshold: Threshold, pairs: bytes, training: tuple[str, int | None]
+) -> None:
+    """Keep a threshold with a space whose ``training_of`` was read together with what the threshold is made of.
+
+    Raises NotReadyError where the space was deleted, trained on other rows, or restored meanwhile.
+    """
     space.check_revisions(tx.views.all())
-    if space.name != RAW and space.generation not in [one.generation for one in tx.spaces.generations(space.name)]:
+    if training_of(tx, space) != training:
         raise NotReadyError(
-            f"generation {space.generation} of space {space.name!r} was deleted meanwhile: calibrate another one"
+            f"generation {space.generation} of space {space.name!r} was deleted or restored meanwhile: calibrate again"
         )
     tx.spaces.put_threshold(space.name, space.own_generation(threshold.view), threshold, pairs)
     tx.next_sequence()

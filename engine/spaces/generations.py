@@ -62,7 +62,9 @@ def add_generation(
 
 def _check_views(tx: Transaction, space: Space, seen: Sequence[ViewRecord]) -> None:
     """Raise NotReadyError unless the views of a space are as they were when its training began."""
-    names = {part for view in space.views for part in part_names(view)}
+    names, history = {part for view in space.views for part in part_names(view)}, tx.head().history
+    if any(view.history != history for view in seen):
+        raise NotReadyError(f"the collection was restored while space {space.name!r} was trained: train it again")
     now = {view.name: view for view in tx.views.all()}
     for view in seen:
         if view.name not in names:

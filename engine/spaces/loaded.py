@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space, raw_identity
 from engine.catalog.extractors import load_extractor
+from engine.catalog.joined import joined_view
 from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError
+from engine.errors import CrossviewError, InvalidInputError, StorageError
 from engine.spaces.locks import Locks, held
 from features.pictures import IN_PROCESS, Pictures
 
@@ -82,7 +83,16 @@ def stored_space(tx: Transaction, name: str) -> "Space":
     number = tx.spaces.in_use().get(name)
     if number is None:
         raise no_space(tx, name)
-    return Space.from_state(name, number, tx.spaces.state(name, number))
+    try:
+        space = Space.from_state(name, number, tx.spaces.state(name, number))
+        space.check({view: joined_view(tx, view).dim for view in space.views})
+    except CrossviewError:
+        raise
+    except Exception as error:  # a state of somebody else can hold anything
+        raise StorageError(
+            f"generation {number} of space {name!r} is damaged ({error}): train it again, or activate another one"
+        ) from error
+    return space
 
 
 def space_identity(tx: Transaction, name: str) -> Identity | None:

@@ -1,5 +1,6 @@
 """Snapshot files: what indexes are kept in between openings, each named by the catalog once it is whole."""
 
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -9,10 +10,13 @@ from typing import TypeVar
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.leftovers import at_work, remove_unless_at_work
+from engine.catalog.private import make_folder
 from engine.catalog.snapshots import Place, Snapshot
 from engine.errors import CrossviewError
 
 Loaded = TypeVar("Loaded")
+_OWN = re.compile(r".+\.idx|\..+\.idx\.[a-z0-9_]{8}")
+"""Names of snapshots, also of those that are not whole yet; other files in the folder are somebody else's."""
 
 
 class SnapshotFiles:
@@ -33,7 +37,7 @@ class SnapshotFiles:
         then.
         """
         with self._saver.hold():
-            self._folder.mkdir(exist_ok=True)
+            make_folder(self._folder)
             try:
                 with at_work(self._folder):
                     yield
@@ -86,7 +90,7 @@ class SnapshotFiles:
             remove_unless_at_work(self._folder, self._unnamed)
 
     def _unnamed(self) -> list[Path]:
-        found = list(self._folder.iterdir())
+        found = [path for path in self._folder.iterdir() if _OWN.fullmatch(path.name)]
         names = {one.file_name for one in self.all()} if found else ()
         return [path for path in found if path.name not in names]
 

@@ -228,6 +228,15 @@ class Space(SpaceDescription):
             for target, columns in zip(targets, found, strict=True)
         }
 
+    def check(self, dims: Mapping[str, int]) -> None:
+        """Raise whatever is raised where the learners do not fit the dimension of each view, or each other."""
+        for view, dim in dims.items():
+            with np.errstate(all="ignore"):
+                found = self._vectors(view, np.ones((1, dim), np.float32), queries=True)
+            for target, made in found.items():
+                if len(self.empty_index(target).changed((), (1,), made)) != 1:
+                    raise ValueError(f"target {target} does not hold its vectors")
+
     def empty_index(self, target: Target) -> Index:
         """Return an index for the vectors of a target."""
         spec = self.index or suitable_index(self.binary, self.rerank)

@@ -29,15 +29,15 @@ class SameOrDifferent(Contents):
         Raises InvalidInputError (pairs of one kind only), NotFoundError (an item, a space), NotReadyError (no labels
         to go by), BusyError, StorageError.
         """
-        from engine.spaces.calibrating import put_threshold
+        from engine.spaces.calibrating import put_threshold, training_of
         from engine.training.calibration import calibrated
 
         with self._read() as tx:
             space = self._loaded.get(tx, request.space)
-            calibrate = calibrated(tx, space, request, progress)
+            calibrate, training = calibrated(tx, space, request, progress), training_of(tx, space)
         threshold, pairs = calibrate()
         with self._writable.write() as tx:
-            put_threshold(tx, space, threshold, pairs)
+            put_threshold(tx, space, threshold, pairs, training)
         return threshold
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:

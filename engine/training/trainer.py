@@ -1,6 +1,5 @@
 """Training: from items and a recipe to a fitted space, some items held out."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,7 +8,6 @@ import numpy as np
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import check_seed
-from engine.catalog.description import RAW
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError, few
 from engine.learners.chain import Chain
@@ -29,17 +27,6 @@ from engine.training.learning import learn, score_scales
 from engine.training.supervision import check_notions, count_constraints, of_items, with_answers, with_supervision
 from engine.training.taxonomy import check_taxonomy
 from engine.training.tuning import assemble, check_tried, tune
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
-
-
-def check_space_name(name: str) -> str:
-    """Return the name of a space; InvalidInputError if it cannot be one."""
-    if name == RAW or not _NAME.fullmatch(name):
-        raise InvalidInputError(
-            f"{name!r} cannot name a space: use 1 to 63 of a-z, 0-9, '.', '-' and '_', and not {RAW!r}"
-        )
-    return name
 
 
 def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | None = None) -> Callable[[], Space]:

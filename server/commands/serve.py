@@ -61,7 +61,7 @@ def serve(
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.
         os.environ.setdefault(name, "1")
-    from server.processes import Processes, prepare_process, start
+    from server.processes import prepare_process, temporary_files
 
     settings = ServerSettings(
         home=home,
@@ -84,7 +84,18 @@ def serve(
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    running = start(settings)
+    with temporary_files():
+        in_time = _until(stopping, settings)
+    if not in_time:
+        typer.echo("stopped during a call; every acknowledged change is kept", err=True)
+        os._exit(1)  # the thread of that call would keep the process alive
+
+
+def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
+    """Serves until an event; returns whether all calls ended in time."""
+    from server.processes import Processes, start
+
+    running, served = start(settings), Home(settings.home)
     if not served.names():
         typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
     typer.echo(f"crossview serves {served.path} on {running.address}")
@@ -92,9 +103,7 @@ def serve(
         if isinstance(running, Processes):
             running.replace_dead()
     typer.echo(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
-    if not running.stop():
-        typer.echo("stopped during a call; every acknowledged change is kept", err=True)
-        os._exit(1)  # the thread of that call would keep the process alive
+    return running.stop()
 
 
 def is_loopback(host: str) -> bool:

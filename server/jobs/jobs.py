@@ -70,6 +70,7 @@ class Jobs:
                 lanes = [*[_LONG] * self._at_once, _QUICK]
                 shared = self._home, self.records, self._owner, self.waiting.look, self._pictures
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
+            self._owner.stay()
             submitted = self.records.add(request, operation, self._owner.id)
             for slot in self._slots:
                 slot.wake()

@@ -7,28 +7,47 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.catalog.file_errors import file_errors
+from engine.catalog.private import make_folder, open_file
 
 
 class Owner:
-    """A server that owns jobs, from construction to ``close``. Its processes inherit the lock and hold it, too."""
+    """A server that owns jobs, from construction to ``close``. Its processes inherit the lock and hold it, too.
+
+    Raises StorageError.
+    """
 
     def __init__(self, folder: Path) -> None:
-        with file_errors():
-            folder.mkdir(parents=True, exist_ok=True)
-            while True:
-                self.id = uuid.uuid4().hex
-                self._path = _lock_of(folder, self.id)
-                self.descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-                fcntl.flock(self.descriptor, fcntl.LOCK_EX)
-                if self._path.exists():  # else somebody took it for that of a dead server before it was locked
-                    return
-                os.close(self.descriptor)
+        self.id = uuid.uuid4().hex
+        self._path = _lock_of(folder, self.id)
+        self._held: list[int] = []
+        self.stay()
+
+    @property
+    def descriptor(self) -> int:
+        """The lock that a new process is to hold."""
+        return self._held[-1]
+
+    def stay(self) -> None:
+        """Takes the lock in the folder as it is now, where the home was replaced by another one; StorageError."""
+        while not self._is_current():  # or somebody took it for that of a dead server before it was locked
+            with file_errors():
+                make_folder(self._path.parent, parents=True)
+            self._held.append(open_file(self._path, os.O_RDWR | os.O_CREAT))
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+
+    def _is_current(self) -> bool:
+        """Whether the lock that is held is the one that others find."""
+        try:
+            return bool(self._held) and os.path.samestat(os.fstat(self.descriptor), os.stat(self._path))
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
         """Gives up the lock; the owner has no processes and no jobs that have not ended."""
         with suppress(OSError):
             self._path.unlink()
-        os.close(self.descriptor)
+        for descriptor in self._held:
+            os.close(descriptor)
 
 
 def bury(folder: Path, owner: str) -> bool:

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any as Outcome
 from google.rpc.status_pb2 import Status
 
+from engine.catalog.private import check_no_links, make_file, make_folder
 from engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from server.errors import OverloadedError
 from server.jobs.operation import advance, begin, digest, end, metadata_of
@@ -58,6 +59,8 @@ class Records:
         self.folder = home / FOLDER
         self._path = self.folder / "jobs.db"
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        """Which file the connection is to; the home may have another one by now."""
         self._lock = threading.Lock()
 
     def add(self, request: SubmitJobRequest, operation: Operation, owner: str) -> tuple[Operation, bool]:
@@ -190,13 +193,15 @@ class Records:
         return found[0]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        if self._connection is None and not self._path.exists():
+        if not self._path.exists():
             return []
         with self._used() as database:
             return database.execute(query, values).fetchall()
 
     def _change(self, job: str, change: _Change, state: int, stop: bytes | None = None) -> bool:
         """Changes the operation of a job in one transaction; returns False where it is not in the state."""
+        if not self._path.exists():
+            return False
         with self._changing() as database:
             query = "SELECT operation FROM jobs WHERE id = ? AND state = ?"
             found = database.execute(query, (job, state)).fetchone()
@@ -236,18 +241,30 @@ class Records:
     def _used(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         try:
             with self._lock:
-                if self._connection is None:
-                    if create:
-                        self.folder.mkdir(parents=True, exist_ok=True)
-                    self._connection = _opened(self._path)
-                yield self._connection
+                yield self._current(create)
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StorageError):
                 raise
             raise StorageError(
-                f"the records of jobs in {self._path} cannot be read or written: see whether the disk works and has "
-                f"space, or remove that file ({error})"
+                "the records of jobs cannot be read or written: see whether the disk works and has space, or remove "
+                "their file",
+                detail=f"{self._path}: {error}",
             ) from error
+
+    def _current(self, create: bool) -> sqlite3.Connection:
+        """Returns a connection to the file that has the name now, where the home was replaced another one."""
+        if self._connection is not None and self._file != _identity(self._path):
+            self._connection.close()
+            self._connection = None
+        if self._connection is None:
+            if create:
+                make_folder(self.folder, parents=True)
+                with suppress(FileExistsError):
+                    make_file(self._path)
+            check_no_links(self.folder)
+            self._file = _identity(self._path)
+            self._connection = _opened(self._path)
+        return self._connection
 
 
 def _missing(job: str) -> NotFoundError:
@@ -259,6 +276,14 @@ def _named(request: SubmitJobRequest, job: str) -> bytes:
     named.CopyFrom(request)
     named.request_id = job
     return named.SerializeToString()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _opened(path: Path) -> sqlite3.Connection:

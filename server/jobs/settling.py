@@ -34,5 +34,5 @@ def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Stat
             pass  # the collection was deleted, and all that the job can have made with it
         except StorageError as error:
             _log.error("%s", error)
-            otherwise = type(otherwise)(f"{otherwise}. Whether it made a space is unknown: {error}")
+            otherwise = type(otherwise)(f"{otherwise}. Whether it made a space is unknown: {error.message}")
     return refusal(otherwise).status

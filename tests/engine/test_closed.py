@@ -36,7 +36,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "delete_view": lambda one: one.delete_view("v"),
     "compact": lambda one: one.compact(),
     "search": lambda one: one.search(SearchRequest([VECTOR])),
-    "search_at_hand": lambda one: one.search_at_hand(SearchRequest([VECTOR]), 1 << 20),
+    "search_at_hand": lambda one: one.search_at_hand(SearchRequest([VECTOR]), 1 << 20, 100),
     "least_bytes": lambda one: one.least_bytes(),
     "suggest": lambda one: one.suggest(SuggestRequest([QUERY])),
     "embed": lambda one: one.embed([VECTOR]),
@@ -56,6 +56,8 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items": lambda one: one.items(),
     "count": lambda one: one.count(),
     "item": lambda one: one.item("a"),
+    "load": lambda one: one.load(),
+    "attribute_names": lambda one: one.attribute_names(),
     "thumbnail": lambda one: one.thumbnail("a"),
 }
 ALWAYS = {"name", "is_alive", "close"}

@@ -1,6 +1,7 @@
 """Compaction: what was deleted takes no room any more, whoever reads meanwhile, and a refusal changes nothing."""
 
 import shutil
+import uuid
 from collections import namedtuple
 from pathlib import Path
 
@@ -141,6 +142,6 @@ def test_a_catalog_without_waste_is_not_written_anew(home: Home, half: Path, mon
 
 
 def test_what_a_compaction_that_was_killed_left_is_removed_by_the_next_opening(home: Home, half: Path):
-    shutil.copy(half / "catalog.db", half / ".crossview-copy-1234")
+    shutil.copy(half / "catalog.db", half / f".crossview-copy-{uuid.uuid4().hex}")
     home.open("half").close()
     assert not list(half.glob(".*"))

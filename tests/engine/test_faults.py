@@ -39,6 +39,7 @@ PATIENCE = 20
 """Seconds within which a change is made, whoever was killed while it read."""
 SECONDS = 0.4
 """In which a process is killed, from before it opens the collection to some changes later."""
+TOKEN = "0123456789abcdef" * 2
 
 
 @pytest.fixture
@@ -157,17 +158,17 @@ def test_readers_and_a_writer_that_are_killed_again_and_again_lose_nothing(home:
 
 def test_what_killed_processes_left_is_removed_by_the_next_opening(home: Home, bad: Items, tmp_path: Path):
     """Halves of collections, of snapshots and of copies; they are never listed, and stay while anybody is at work."""
-    shutil.copytree(home.path / "bad", home.path / ".new-1234")
-    shutil.copytree(home.path / "bad", home.path / ".deleted-1234")
+    shutil.copytree(home.path / "bad", home.path / f".new-{TOKEN}")
+    shutil.copytree(home.path / "bad", home.path / f".deleted-{TOKEN}")
     (home.path / "bad" / "indexes").mkdir(exist_ok=True)
-    (home.path / "bad" / "indexes" / ".raw-1-v.idx.abcd").write_bytes(b"half")
-    (tmp_path / ".crossview-copy-1234").write_bytes(b"half")
-    (tmp_path / ".crossview-copy-1234-journal").write_bytes(b"half")
+    (home.path / "bad" / "indexes" / ".raw-1-v.idx.abcd1234").write_bytes(b"half")
+    (tmp_path / f".crossview-copy-{TOKEN}").write_bytes(b"half")
+    (tmp_path / f".crossview-copy-{TOKEN}-journal").write_bytes(b"half")
     assert home.names() == ["bad"]
     home.backup("bad", tmp_path / "copy.db")
     assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy.db"]
     with home.restore("other", tmp_path / "copy.db"):
-        assert (home.path / ".new-1234").is_dir()  # the restoring is at work in the home itself
+        assert (home.path / f".new-{TOKEN}").is_dir()  # the restoring is at work in the home itself
     survived(home, [bad], np.random.default_rng(5))
 
 

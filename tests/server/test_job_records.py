@@ -1,5 +1,7 @@
 """The records of jobs: bounded, kept, and shared by the processes that serve a home."""
 
+import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,12 +104,68 @@ def test_old_records_go(records: Records, monkeypatch: pytest.MonkeyPatch) -> No
     assert [parse_operation(one.name) for _, one in records.page("", None, 10)] == [last, kept]
 
 
+def test_a_home_that_is_replaced_has_records_of_its_own(tmp_path: Path, records: Records) -> None:
+    """What is submitted from then on is where others look; what was submitted before went with the other home."""
+    former = add(records)
+    (tmp_path / ".jobs").rename(tmp_path / "former")
+    assert records.unfinished() == []
+    with pytest.raises(NotFoundError, match="no operation"):
+        records.get(former)
+    records.end(former, Any())  # whoever carried it out has nobody to tell
+    assert not (tmp_path / ".jobs").exists()
+    job = add(records)
+    others = Records(tmp_path)
+    assert [one for one, _ in others.unfinished()] == [one for one, _ in records.unfinished()] == [job]
+    others.close()
+
+
+def test_an_owner_holds_its_lock_in_a_home_that_was_replaced(tmp_path: Path) -> None:
+    """Else others would take it for dead, and end its jobs; its processes keep the lock that they have."""
+    owner = Owner(tmp_path / ".jobs")
+    before = owner.descriptor
+    owner.stay()
+    assert owner.descriptor == before
+    (tmp_path / ".jobs").rename(tmp_path / "former")
+    owner.stay()
+    assert not bury(tmp_path / ".jobs", owner.id)
+    assert not bury(tmp_path / "former", owner.id)
+    owner.close()
+    assert bury(tmp_path / ".jobs", owner.id)
+    assert bury(tmp_path / "former", owner.id)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_records_are_private(tmp_path: Path, records: Records, umask: int) -> None:
+    """They hold requests, and what became of them."""
+    before = os.umask(umask)
+    try:
+        add(records)
+        owner = Owner(records.folder)
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (records.folder, *records.folder.iterdir())}
+    assert modes == {name: 0o700 if name == ".jobs" else 0o600 for name in modes}
+    assert {"jobs.db", "jobs.db-wal", f"{owner.id}.lock"} <= modes.keys()
+    owner.close()
+
+
+def test_a_link_in_place_of_records_is_not_followed(tmp_path: Path, records: Records) -> None:
+    """It could lead to the database of somebody else."""
+    (tmp_path / ".jobs").mkdir()
+    (tmp_path / ".jobs" / "jobs.db").symlink_to(tmp_path / "others.db")
+    with pytest.raises(StorageError, match=r"'jobs\.db' is a link"):
+        add(records)
+    assert not (tmp_path / "others.db").exists()
+
+
 def test_damaged_records_are_told(tmp_path: Path, records: Records) -> None:
     """With the file, and the way out."""
     add(records)
     records.close()
     (tmp_path / ".jobs" / "jobs.db").write_bytes(b"no database" * 100)
-    with pytest.raises(StorageError, match=r"jobs\.db cannot be read or written.*remove that file"):
+    with pytest.raises(
+        StorageError, match=r"cannot be read or written.*remove their file .*jobs\.db: file is not a database"
+    ):
         records.unfinished()
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,10 +35,10 @@ def home(tmp_path: Path) -> Home:
 
 
 @contextmanager
-def serving(home: Home, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def serving(home: Home, *options: str, temporary: Path | None = None) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The command with two processes, and its address."""
     command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--home", str(home.path), *options]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary or tempfile.gettempdir())}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         try:
@@ -53,9 +54,16 @@ def children(process: "subprocess.Popen[str]") -> list[int]:
     return [int(one) for one in listed if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
-def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home) -> None:
-    """What one connection writes, every other sees at once; SIGTERM ends all."""
-    with serving(home, "--processes", "2") as (process, address):
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder whose path is short enough for the name of a socket."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home, temporary: Path) -> None:
+    """What one connection writes, every other sees at once; SIGTERM ends all, and they leave no temporary file."""
+    with serving(home, "--processes", "2", temporary=temporary) as (process, address):
         assert len(children(process)) == 2
         for number in range(8):  # the system chooses a process for each connection
             with Client(address, timeout=60) as client:
@@ -67,6 +75,7 @@ def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home) ->
                 assert client.open("rows").item("cat/1").attributes == {"n": number}
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+        assert list(temporary.iterdir()) == []
         with pytest.raises(ServerUnavailableError), Client(address) as client:
             client.names()
 

@@ -1,0 +1,206 @@
+"""Catalogs made of copies: the rows of a file that nobody vouches for, in tables of this program's own making."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine.catalog.checks import MAX_KEY
+from engine.catalog.copies import Progress, damaged, opened_copy
+from engine.catalog.database import known_versions, new_database, storage_errors
+from engine.catalog.folder import CollectionFolder
+from engine.catalog.private import make_file, sync_file
+from engine.catalog.soundness import check_sound
+from engine.errors import InvalidInputError
+from engine.learners.cancellation import checkpoint
+
+_LEFT = ("alembic_version", "snapshots")
+"""Tables that are not taken over: the version is that of the tables made, and snapshots are of another folder."""
+_JSON: Mapping[str, type] = {
+    **dict.fromkeys(("attributes", "params", "summary", "threshold"), dict),
+    **dict.fromkeys(("near", "far"), list),
+}
+"""The type of each column of JSON values."""
+_DEEPEST = 64
+"""Lists and objects inside each other; those that items may have are fewer."""
+_LARGEST = 2**62
+"""Integers are smaller, so that the number after them is one of 64 bits, too."""
+_ROWS_AT_ONCE = 1_000
+
+_Check = Callable[[Any], bool]
+
+
+class Copy:
+    """A copy of a collection: a file that is a sound database, and may hold anything else.
+
+    Raises InvalidInputError for what is no copy or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._source = opened_copy(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def make_catalog(self, folder: Path, name: str, progress: Progress | None = None) -> Path:
+        """Make the catalog of a new collection, in an empty folder, of the copy's rows; return the catalog's file.
+
+        It begins another history of the collection's changes.
+
+        Nothing else in the file is used: no view, trigger or constraint, and no value that this program would not
+        write. Raises InvalidInputError for such a file, StorageError where the catalog cannot be written.
+        """
+        version, database = self._version(), CollectionFolder(folder).database
+        with storage_errors():
+            make_file(database)
+            new_database(database, version)
+            with closing(sqlite3.connect(database, isolation_level=None)) as made:
+                # A file that is thrown away unless it is finished needs no log.
+                for pragma in ("journal_mode=OFF", "synchronous=OFF"):
+                    made.execute(f"PRAGMA {pragma}").fetchone()
+                made.execute("BEGIN")
+                self._bring(made, progress)
+                made.execute("COMMIT")
+                made.execute("PRAGMA journal_mode=WAL").fetchone()
+            sync_file(database)
+        try:
+            with (
+                closing(CollectionFolder(folder).open_catalog()) as catalog,
+                catalog.write() as tx,
+            ):  # which brings it up to date
+                check_sound(tx)
+                tx.rename(name)
+        except ValueError as error:
+            raise damaged(self._path, str(error)) from error
+        return database
+
+    def _version(self) -> str:
+        with self._understood():
+            found = [version for (version,) in self._source.execute("SELECT version_num FROM alembic_version")]
+        if len(found) == 1 and found[0] in known_versions():
+            return str(found[0])
+        raise InvalidInputError(
+            f"{self._path} has schema version {', '.join(map(repr, found[:3])) or 'none'}, which this program does not "
+            "know: it is damaged, or of a newer program"
+        )
+
+    def _bring(self, made: sqlite3.Connection, progress: Progress | None) -> None:
+        """Write the rows of every table that another database has, too, into that."""
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+        tables = [name for (name,) in made.execute(query) if name not in _LEFT]
+        with self._understood():
+            counts = {table: self._source.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}  # noqa: S608
+        done, total = 0, sum(counts.values())
+        for table in tables:
+            columns = {name: _check(name, kind, required) for _, name, kind, required, *_ in _columns(made, table)}
+            rows = _reported(self._rows(table, columns), done, total, progress)
+            done += counts[table]
+            statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+            try:
+                made.executemany(statement, rows)
+            except sqlite3.IntegrityError as error:
+                raise damaged(self._path, str(error)) from None
+        if (found := made.execute("PRAGMA foreign_key_check").fetchone()) is not None:
+            raise damaged(self._path, f"a row of {found[0]} belongs to none of {found[2]}")
+
+    def _rows(self, table: str, checks: Mapping[str, _Check]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a table, each value checked; InvalidInputError names the column of a wrong one."""
+        with self._understood():
+            there = {column[1].lower() for column in _columns(self._source, table)}
+            if lacking := sorted(checks.keys() - there):  # SQLite could take its name for a text
+                raise damaged(self._path, f"table {table} has no column {lacking[0]}")
+            for row in self._source.execute(f"SELECT {', '.join(checks)} FROM {table}"):  # noqa: S608
+                for value, (column, check) in zip(row, checks.items(), strict=True):
+                    if not check(value):
+                        raise damaged(self._path, f"column {column} of table {table} holds {repr(value)[:40]}")
+                yield row
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Raise InvalidInputError where SQLite or Python cannot make anything of what the file holds."""
+        try:
+            yield
+        except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
+            raise damaged(self._path, str(error)) from None
+
+
+def _columns(database: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
+    return database.execute(f"PRAGMA table_info({table})").fetchall()
+
+
+def _reported(
+    rows: Iterator[tuple[Any, ...]], done: int, total: int, progress: Progress | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield rows, and report how many of all were, unless the work is no longer wanted."""
+    for number, row in enumerate(rows, done + 1):
+        yield row
+        if number % _ROWS_AT_ONCE == 0 or number == total:
+            checkpoint()
+            if progress is not None:
+                progress(number, total)
+
+
+def _check(column: str, kind: str, required: int) -> _Check:
+    """Return what tells whether a value can be in a column of a type as SQLite declares it."""
+    check = _is_key if column == "key" else _CHECKS[kind] if kind in _CHECKS else _json_check(_JSON[column])
+    return check if required else lambda value: value is None or check(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and -_LARGEST < value < _LARGEST
+
+
+def _is_boolean(value: Any) -> bool:
+    return type(value) is int and value in (0, 1)
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_key(value: Any) -> bool:
+    return type(value) is str and 0 < len(value) <= MAX_KEY and "\0" not in value
+
+
+def _is_blob(value: Any) -> bool:
+    return type(value) is bytes
+
+
+_CHECKS: Mapping[str, _Check] = {
+    **dict.fromkeys(("INTEGER", "BIGINT"), _is_integer),
+    "BOOLEAN": _is_boolean,
+    "TEXT": _is_text,
+    "BLOB": _is_blob,
+}
+
+
+def _json_check(kind: type) -> _Check:
+    def check(value: Any) -> bool:
+        if type(value) is not str:
+            return False
+        if value in ("{}", "[]"):
+            return value == str(kind())
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return False
+        if kind is list and isinstance(found, list):
+            return all(type(one) is str for one in found)  # keys
+        return isinstance(found, kind) and _is_flat(found, value)
+
+    return check
+
+
+def _is_flat(found: Any, text: str) -> bool:
+    """Return whether a JSON value is nested less than ``_DEEPEST``: whoever reads it goes down as deep."""
+    if text.count("[") + text.count("{") < _DEEPEST:
+        return True
+    level = [found]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [value for values in inner for value in values]
+    return not level

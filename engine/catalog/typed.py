@@ -1,0 +1,29 @@
+"""Whether the values of a dataclass have the types that it states: JSON of others may hold anything."""
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+
+def mistyped(value: Any) -> str:
+    """Return the name of a field of a dataclass whose value has not the type that is stated; "" for none."""
+    hints = get_type_hints(type(value))
+    return next((one.name for one in fields(value) if not _is(getattr(value, one.name), hints[one.name])), "")
+
+
+def _is(value: Any, hint: Any) -> bool:
+    kind, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if kind in (Union, types.UnionType):
+        return any(_is(value, one) for one in inner)
+    if kind is tuple:  # of any length
+        return isinstance(value, tuple) and all(_is(one, inner[0]) for one in value)
+    if kind is Mapping:
+        return isinstance(value, dict) and all(_is(key, inner[0]) and _is(one, inner[1]) for key, one in value.items())
+    if is_dataclass(hint):
+        return isinstance(value, hint) and not mistyped(value)  # type: ignore[arg-type]
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint
