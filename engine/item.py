@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from features.page import Page
+
 Attributes = Mapping[str, Any]
 """JSON values by name."""
 
@@ -17,6 +19,23 @@ class Picture(NamedTuple):
 
     image: bytes
     labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """When a picture was taken, and the page that was saved beside it.
+
+    Whoever has the file reads it (``engine.ingest.captures``), and it is kept with the item: the path of a file means
+    nothing to a server.
+    """
+
+    stamp: str = ""
+    """Changes whenever the file or its page does; "": what is known is not to be relied on, and is read again."""
+    modified_ns: int = 0
+    """When the file was last written, in nanoseconds since 1970; 0 where that is not known."""
+    taken: int | None = None
+    """When the picture was taken by its EXIF data, in seconds since 1970 as if in UTC."""
+    page: Page | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,8 @@ class Item:
     """Its caption, tags or document; "" where it has none."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its classes in notions of similarity, such as its colour's, sorted, by notion; not among ``labels``."""
+    stamp: str = ""
+    """Of its ``Capture``; "" where it has none."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,8 @@ class NewItem:
     """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+    capture: Capture | None = None
+    """None leaves what is known of its file."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +137,8 @@ class ItemUpdate:
     """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+    capture: Capture | None = None
+    """None leaves what is known of its file."""
 
 
 @dataclass(frozen=True, kw_only=True)

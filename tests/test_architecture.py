@@ -75,6 +75,7 @@ HOMES = {
         *("benchmarks/speed/hamming.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/", "benchmarks/serve/"),
+    "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/"),
     "sqlalchemy": ("engine/catalog/",),

@@ -15,7 +15,7 @@ from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, file_errors
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, StorageError
 
-HEAD = "0006"
+HEAD = "0007"
 """The schema version that this code reads and writes (the newest migration)."""
 
 _WRITE = "crossview_write"

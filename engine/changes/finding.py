@@ -13,8 +13,10 @@ from engine.changes.monotony import monotony
 from engine.changes.regions import region_distances
 from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from engine.changes.series import Series, read_series
+from engine.changes.structure import distances
 from engine.changes.times import Period
 from engine.errors import InvalidInputError, NotReadyError
+from engine.learners.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 MOST = 2_000
@@ -32,9 +34,9 @@ def find_changes(tx: Transaction, request: ChangesRequest) -> Changes:
     """
     request.check()
     learned = request.learned
-    series = read_series(tx, request.view or (learned.view if learned else ""))
+    series = read_series(tx, request.view or (learned.view if learned else ""), request.gone)
     start = series.position(request.after) if request.after else 0
-    compared = _Compared.of(series, series.rows(tx, start), start, request)
+    compared = _Compared.of(tx, series, start, request)
     period = request.period or series.line.usual_period()
     notes = list(series.notes)
     if learned is None:
@@ -75,13 +77,14 @@ class _Compared:
     rows: NDArray[np.float32]
 
     @classmethod
-    def of(cls, series: Series, rows: NDArray[np.float32], start: int, request: ChangesRequest) -> "_Compared":
+    def of(cls, tx: Transaction, series: Series, start: int, request: ChangesRequest) -> "_Compared":
+        rows = series.rows(tx, start)
         said = _said(series, request.labels, start)
         count = len(series.keys)
         told = [pair for pair, important in said.items() if important is not None]
         places = np.column_stack([np.arange(start, count - 1), np.arange(start + 1, count)])
         places = np.vstack([places, np.array(told, np.int64).reshape(-1, 2)])
-        structure = _structure(series, places, start, request)
+        structure = _structure(tx, series, places - start, start, request)
         return cls(places, region_distances(rows, places - start, series.grid), structure, said, rows)
 
     @property
@@ -104,20 +107,23 @@ class _Compared:
         return np.column_stack([metric.distances(self.regions), self.structure])
 
 
-def _structure(series: Series, places: NDArray[np.int64], start: int, request: ChangesRequest) -> Rows:
-    """Returns the Jaccard distances of pairs: where all versions have HTML, or where some was learned from.
+def _structure(tx: Transaction, series: Series, pairs: NDArray[np.int64], start: int, request: ChangesRequest) -> Rows:
+    """Returns the Jaccard distances of pairs of versions from a position on, counted from there.
+
+    Where all versions have HTML, or where some was learned from.
 
     Versions without any then differ by nothing of it.
     """
     learned = request.learned
-    pages = series.structures(start) if (request.structure if learned is None else len(learned.weights) > 1) else []
+    pages = series.pages(tx, start) if (request.structure if learned is None else len(learned.weights) > 1) else []
     if learned is None and None in pages:
         pages = []
-    found = np.zeros((len(places), 2 if pages else 0))
-    for place, (one, other) in enumerate(places - start if pages else ()):
+    found = np.zeros((len(pairs), 2 if pages else 0))
+    for place, (one, other) in enumerate(pairs if pages else ()):
+        checkpoint()
         earlier, later = pages[one], pages[other]
         if earlier is not None and later is not None:
-            found[place] = earlier.distances(later)
+            found[place] = distances(earlier, later)
     return found
 
 

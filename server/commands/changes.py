@@ -95,6 +95,7 @@ def changes(
             form=learn.form,
             labels=read_labels(learn.labels) if learn.labels else (),
             structure=learn.html,
+            gone=versions.gone,
         )
         if do.watch:
             versions.watch(request, do.every, Printer(as_json))

@@ -46,6 +46,8 @@ class Versions:
     collection: "CollectionBackend"
     view: str
     folder: Path | None
+    gone: Sequence[str] = ()
+    """Keys of the items whose files are no longer in the folder."""
 
     def index(self, show_progress: bool) -> list[str]:
         """Reads the new pictures of the folder; returns why some could not be used, a line each."""
@@ -53,6 +55,7 @@ class Versions:
             return []
         with progress_bar(show_progress, "images") as progress:
             report = self.collection.index([self.folder], progress=progress)
+        self.gone = report.gone
         return [f"{failure.key}: {failure.reason}" for failure in report.failures]
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
@@ -72,11 +75,12 @@ class Versions:
                 note(f"left out: {failure}")
             try:
                 if found is None:
-                    found = self.collection.changes(request)
+                    found = self.collection.changes(replace(request, gone=self.gone))
                     last = found.changes[-1].later
                     printer.begun(found)
                 else:
-                    newer = self.collection.changes(replace(request, learned=found.learned, after=last, labels=()))
+                    later = replace(request, gone=self.gone, learned=found.learned, after=last, labels=())
+                    newer = self.collection.changes(later)
                     for change in newer.changes:
                         last = change.later
                         if change.important:
@@ -127,7 +131,7 @@ def view_spec(grid: int) -> str:
 
 def _check_pictures(folder: Path) -> None:
     from engine.changes.series import FEWEST
-    from engine.changes.times import timeline
+    from engine.changes.times import file_timeline
     from engine.errors import NotReadyError
     from engine.ingest.walk import walk
 
@@ -137,7 +141,7 @@ def _check_pictures(folder: Path) -> None:
             f"{folder} holds {len(files) or 'no'} pictures, and changes are learned from {FEWEST} or more; "
             "with --watch they are waited for"
         )
-    timeline([file.path for file in files])
+    file_timeline([file.path for file in files])
 
 
 def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "CollectionBackend":
