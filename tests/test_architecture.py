@@ -60,7 +60,7 @@ MAY_IMPORT = {
         COMPARISONS,
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
-    "server.drawing": {"engine", "engine.changes"},
+    "server.drawing": {"engine", "engine.changes", "engine.ingest", "features"},
     "benchmarks": {*ROOMS, "features", "index", "crossview"},
     "tools": {*ROOMS, "features", "index", "server.cli"},
     "crossview": {"server", "engine", "engine.changes", *LEARNERS},

@@ -12,7 +12,7 @@ from server.commands.versions import opened
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, Changes
-    from server.backend import CollectionBackend
+    from server.commands.versions import Versions
 
 SHOWN = 10
 """Changes that are printed."""
@@ -102,10 +102,10 @@ def changes(
             return
         if do.ask and learn.labels:
             with picture_file(do.image) as picture:
-                Labelling(versions.collection, request, learn.labels, picture, do.ask).run()
+                Labelling(versions, request, learn.labels, picture, do.ask).run()
             request = replace(request, labels=read_labels(learn.labels))
         found = versions.collection.changes(request)
-        page = None if do.report is None else _report(do.report, versions.collection, found)
+        page = None if do.report is None else _report(do.report, versions, found)
     if as_json:
         print_json(found)
     else:
@@ -125,10 +125,10 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
         Period.parse(learn.period)
 
 
-def _report(folder: Path, collection: "CollectionBackend", found: "Changes") -> Path:
+def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
     from server.drawing.changes import write_report
 
-    return write_report(folder, collection, found)
+    return write_report(folder, versions.drawn(), found)
 
 
 def _show(found: "Changes", page: Path | None) -> None:

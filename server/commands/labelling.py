@@ -14,7 +14,7 @@ from server.commands.asking import QUIT, SKIP, UNDO, pressed
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, ChangesRequest
-    from server.backend import CollectionBackend
+    from server.commands.versions import Versions
 
 _ANSWERS = {"y": True, "n": False, SKIP: None}
 
@@ -23,7 +23,7 @@ _ANSWERS = {"y": True, "n": False, SKIP: None}
 class Labelling:
     """Pairs that are asked about one by one, each the one whose label tells most after the last."""
 
-    collection: "CollectionBackend"
+    versions: "Versions"
     request: "ChangesRequest"
     file: Path
     """Where every answer is appended at once."""
@@ -38,7 +38,7 @@ class Labelling:
         from engine.changes.label_file import read_labels
 
         while len(self.sizes) < self.most:
-            found = self.collection.changes(replace(self.request, labels=read_labels(self.file)))
+            found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
             if not found.questions:
                 typer.echo("every change has a label")
                 return
@@ -49,7 +49,7 @@ class Labelling:
         """Asks about a change; returns whether to go on."""
         from server.drawing.changes import write_pair
 
-        write_pair(self.picture, self.collection, change)
+        write_pair(self.picture, self.versions.drawn(), change)
         typer.echo(
             f"{self.picture}\n{change.earlier} -> {change.later} ({len(self.sizes) + 1} of {self.most}): "
             "is the change important?\ny yes, n no, s cannot tell, u undo, q quit"
