@@ -1,6 +1,5 @@
 """Annotation files: CSV files of labels, captions and attributes of items."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any, NoReturn
 
 from engine.catalog.checks import check_label, check_text, normal
 from engine.errors import InvalidInputError
+from engine.ingest.json_text import json_or_text
 from engine.ingest.table import Table
 from engine.item import Failure, ItemUpdate
 
@@ -182,9 +182,9 @@ class AnnotationFile:
             if other != text:
                 self._fail(number, f"{name} is {other!r} here and {text!r} in line {first}: leave one of them out")
         try:
-            value = json.loads(text, parse_constant=_refuse)
-        except ValueError:
-            return text
+            value = json_or_text(text, _refuse)
+        except InvalidInputError as error:
+            self._fail(first, f"{name}: {error}")
         return text if value in (math.inf, -math.inf) else value
 
     def _fail(self, line: int, reason: str) -> NoReturn:

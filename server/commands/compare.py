@@ -12,6 +12,7 @@ import typer
 
 from server.commands.common import JsonOption, NameArgument, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -81,7 +82,7 @@ def _export(name: str, options: CompareOptions, path: Path, connection: Connecti
     with connection.collection(name) as collection:
         given = answered(collection, options.notion, options.by)
     write_comparisons(path, given)
-    typer.echo(f"wrote {len(given)} comparisons to {path}")
+    say(f"wrote {len(given)} comparisons to {path}")
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
@@ -111,7 +112,7 @@ def _show(collection: "CollectionBackend", options: CompareOptions, as_json: boo
         print_json(found)
         return
     if not found:
-        typer.echo(f"no answers; ask by: crossview compare {collection.name} --notion NAME")
+        say(f"no answers; ask by: crossview compare {collection.name} --notion NAME")
         return
     rows = table("notion", ">answers", ">comparisons", "by")
     for one in found:
@@ -147,9 +148,7 @@ def _ask(collection: "CollectionBackend", options: CompareOptions) -> None:
     with _picture(options.image) as path:
         session = Session(collection, request, path, options.questions)
         session.run()
-    typer.echo(
-        f"{max(session.given, 0)} answers stored; learn by: crossview train {collection.name} --answers --views VIEW"
-    )
+    say(f"{max(session.given, 0)} answers stored; learn by: crossview train {collection.name} --answers --views VIEW")
 
 
 @contextmanager

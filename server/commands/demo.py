@@ -9,6 +9,7 @@ import typer
 
 from server.commands.common import fail
 from server.commands.connection import ConnectionOptions
+from server.commands.saying import say
 
 SHEET = "sheet.png"
 
@@ -47,7 +48,7 @@ def demo(
     run = partial(
         demos[name][1] if chosen else run_demo,
         sheet=out / SHEET,
-        echo=typer.echo,
+        echo=say,
         connect=lambda at: ConnectionOptions(server=at).backend(),
     )
     out.mkdir(parents=True, exist_ok=True)
@@ -58,4 +59,4 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} holds an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    typer.echo(f"kept in {out}; explore with: crossview show {name} --home {out / 'home'}")
+    say(f"kept in {out}; explore with: crossview show {name} --home {out / 'home'}")

@@ -10,6 +10,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo, SpaceInfo
@@ -72,13 +73,13 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
     if connection.server is None and not names:
         from engine.home import Home
 
-        typer.echo(f"note: {Home(connection.home).emptiness()}", err=True)
+        say(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
         print_json(names)
     elif as_csv:
         print_csv(["name"], ([one] for one in names))
     else:
-        typer.echo("\n".join(names) if names else "no collections; create one with: crossview create NAME")
+        say("\n".join(names) if names else "no collections; create one with: crossview create NAME")
 
 
 def _lines(collection: "CollectionBackend", selection: ItemSelection) -> Iterator[tuple[Any, ...]]:
@@ -96,7 +97,7 @@ def _print_items(items: "list[Item]", total: int) -> None:
         cells = item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views)
         rows.add_row(*cells, *[shortened(item.text) for _ in texts])
     show(rows)
-    typer.echo(f"{len(items)} of {total} items")
+    say(f"{len(items)} of {total} items")
 
 
 def show_(
@@ -117,7 +118,7 @@ def show_(
         return
     _show_collection(info)
     for finding in findings:
-        typer.echo(f"note: {finding}")
+        say(f"note: {finding}")
 
 
 def _show_item(item: "Item") -> None:

@@ -1,6 +1,5 @@
 """The option by which commands take conditions on attributes."""
 
-import json
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -30,10 +29,9 @@ def attributes(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except ValueError:
-        return text
+    from engine.ingest.json_text import json_or_text
+
+    return json_or_text(text, _refuse)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from server.commands.asking import QUIT, SKIP, UNDO, pressed
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, ChangesRequest
@@ -40,7 +39,7 @@ class Labelling:
         while len(self.sizes) < self.most:
             found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
             if not found.questions:
-                typer.echo("every change has a label")
+                say("every change has a label")
                 return
             if not self._asked(found.changes[found.questions[0]]):
                 return
@@ -50,7 +49,7 @@ class Labelling:
         from server.drawing.changes import write_pair
 
         write_pair(self.picture, self.versions.drawn(), change)
-        typer.echo(
+        say(
             f"{self.picture}\n{change.earlier} -> {change.later} ({len(self.sizes) + 1} of {self.most}): "
             "is the change important?\ny yes, n no, s cannot tell, u undo, q quit"
         )
@@ -72,10 +71,10 @@ class Labelling:
     def _undo(self) -> None:
         """Takes the last answer of now back."""
         if not self.sizes:
-            typer.echo("there is no answer of now to undo")
+            say("there is no answer of now to undo")
             return
         os.truncate(self.file, self.sizes.pop())
-        typer.echo("undone")
+        say("undone")
 
 
 @contextmanager

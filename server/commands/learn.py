@@ -12,6 +12,7 @@ from server.commands.evaluation import GroupByOption, TaxonomyOption, read_const
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.option_groups import flags_given
 from server.commands.progress import progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -196,14 +197,14 @@ def _print(collection: str, made: "SpaceInfo") -> None:
     targets = ", ".join(f"{target} ({made.size(target)})" for target in made.targets)
     held_out = f", {made.held_out} held out" if made.held_out else ""
     state = "active" if made.active else f"not active: crossview activate {collection} {made.name}"
-    typer.echo(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
+    say(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
     if made.tuning is not None:
-        typer.echo(tuning(made.tuning))
+        say(tuning(made.tuning))
     if made.constraints is not None:
-        typer.echo(made.constraints.sentence())
+        say(made.constraints.sentence())
     for note in made.notes:
-        typer.echo(f"warning: {note}", err=True)
-    typer.echo(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
+        say(f"warning: {note}", err=True)
+    say(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 
 def assign(

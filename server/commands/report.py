@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import typer
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
@@ -16,17 +16,17 @@ def show_report(report: "ImportReport", name: str) -> None:
     """Prints counts, what was left out and why, and how to delete items whose files are gone."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
-    typer.echo(
+    say(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
     )
     if report.skipped:
-        typer.echo("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
+        say("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
     for note in report.notes:
-        typer.echo(note)
+        say(note)
     _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
     if report.gone:
-        typer.echo(
+        say(
             f"files that are gone: {len(report.gone)}; their items stay. "
             f"Delete them with: crossview delete {name} --items KEY..."
         )
@@ -36,6 +36,6 @@ def show_report(report: "ImportReport", name: str) -> None:
 def _list(lines: Iterable[str]) -> None:
     lines = list(lines)
     for line in lines[:SHOWN]:
-        typer.echo(f"  {line}")
+        say(f"  {line}")
     if len(lines) > SHOWN:
-        typer.echo(f"  and {len(lines) - SHOWN} more; --json lists them all")
+        say(f"  and {len(lines) - SHOWN} more; --json lists them all")

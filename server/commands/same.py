@@ -14,6 +14,7 @@ from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.query import Query, Verdict
@@ -105,7 +106,7 @@ def same(
     elif as_csv:
         print_csv(COLUMNS, (_cells(*one) for one in zip(given, verdicts, strict=True)))
     elif pairs is None:
-        typer.echo(_sentence(verdicts[0]))
+        say(_sentence(verdicts[0]))
     else:
         _print(given, verdicts)
 
@@ -184,4 +185,4 @@ def _print(given: _Names, verdicts: "Sequence[Verdict]") -> None:
         rows.add_row(*pair, _word(verdict), *numbers)
     show(rows)
     count = sum(verdict.same for verdict in verdicts)
-    typer.echo(f"{count} of {len(verdicts)} pairs are the same")
+    say(f"{count} of {len(verdicts)} pairs are the same")

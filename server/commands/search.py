@@ -12,6 +12,7 @@ from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import AttributeOption, attributes
 from server.commands.query import QueryOptions
+from server.commands.saying import say
 from server.commands.scores import ScoreOptions, score_cells
 
 if TYPE_CHECKING:
@@ -132,13 +133,13 @@ def search(
     else:
         _print(request, results, scores)
         if options.sheet is not None:
-            typer.echo(f"wrote {options.sheet}")
+            say(f"wrote {options.sheet}")
 
 
 def _warn(unknown: str) -> None:
     """Prints on stderr which characters a contact sheet shows by their codes, and what helps."""
     if unknown:
-        typer.echo(
+        say(
             f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "
             "(Debian: apt install fontconfig fonts-noto-core fonts-noto-cjk)",
             err=True,

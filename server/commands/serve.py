@@ -11,6 +11,7 @@ import typer
 
 from engine.home import Home
 from server.commands.connection import HomeOption
+from server.commands.saying import say
 from server.settings import ServerSettings
 
 
@@ -68,7 +69,7 @@ def serve(
         log_requests=log_requests,
     )
     if not is_loopback(host):
-        typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
+        say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     prepare_process(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,14 +77,14 @@ def serve(
     running = start(settings)
     served = Home(home)
     if not served.names():
-        typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
-    typer.echo(f"crossview serves {served.path} on {running.address}")
+        say(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
+    say(f"crossview serves {served.path} on {running.address}")
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
-    typer.echo(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
+    say(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
     if not running.stop():
-        typer.echo("stopped during a call; every acknowledged change is kept", err=True)
+        say("stopped during a call; every acknowledged change is kept", err=True)
         os._exit(1)  # the thread of that call would keep the process alive
 
 

@@ -13,6 +13,7 @@ import typer
 
 from server.commands.connection import ConnectionOptions
 from server.commands.progress import progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, Changes, ChangesRequest
@@ -228,6 +229,6 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
 
 def _report_failures(failures: Sequence[str]) -> None:
     for failure in failures[:SHOWN]:
-        typer.echo(f"left out: {failure}", err=True)
+        say(f"left out: {failure}", err=True)
     if len(failures) > SHOWN:
-        typer.echo(f"left out: {len(failures) - SHOWN} more pictures that cannot be read", err=True)
+        say(f"left out: {len(failures) - SHOWN} more pictures that cannot be read", err=True)
