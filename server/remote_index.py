@@ -75,7 +75,7 @@ def index(
     content = {key: item.content_hash for key, item in _known(collection).items()} if matched.gone else {}
     return replace(
         report,
-        failures=(*report.failures, *unused, *unfit),
+        failures=(*report.failures, *matched.clashing, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
         gone=matched.gone,

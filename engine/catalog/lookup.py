@@ -11,6 +11,8 @@ from engine.query import Filter
 
 MAX_NAMES = 10_000
 """Labels, or keys, that a filter may name."""
+MAX_FILTER_ATTRIBUTES = 100
+"""Attributes that a filter may compare; each is looked for in every item."""
 
 
 def item_id(tx: Transaction, key: str) -> int:
@@ -35,11 +37,14 @@ def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
     # Not by the roots of the catalog: items that a server's client sent have none there.
-    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
-    below = {f"{top}/{name}": name for top in tops for name in names}
+    below: dict[str, list[str]] = {}
+    for name in names:
+        below.setdefault(normal(name), []).append(name)
     found: dict[str, list[str]] = {}
-    for key in tx.items.ids_of(below):
-        found.setdefault(below[key], []).append(key)
+    for key in tx.items.keys().values():
+        _, slash, path = key.partition("/")
+        for name in below.get(normal(path), ()) if slash else ():
+            found.setdefault(name, []).append(key)
     full = {normal(name): name for name in names if name.startswith("/")}
     for path, keys in (tx.items.with_sources(full) if full else {}).items():
         found.setdefault(full[path], []).extend(keys)
@@ -55,6 +60,10 @@ def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
 
 def check_filter(chosen: Filter) -> Filter:
     """Return a filter that is valid; InvalidInputError states what is wrong with any other."""
+    if len(chosen.attributes) > MAX_FILTER_ATTRIBUTES:
+        raise InvalidInputError(
+            f"a filter compares at most {MAX_FILTER_ATTRIBUTES} attributes, not {len(chosen.attributes):,}"
+        )
     for name, value in check_attributes(chosen.attributes).items():
         if isinstance(value, dict | list):
             raise InvalidInputError(

@@ -94,7 +94,7 @@ def index_files(
         added=len(outcome.added),
         updated=len(outcome.updated),
         unchanged=outcome.unchanged(plan.files),
-        failures=(*outcome.failed(), *annotations.unused(plan.files), *unfitted_texts),
+        failures=(*outcome.failed(), *plan.clashing, *annotations.unused(plan.files), *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         gone=plan.gone,

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from engine.errors import InvalidInputError
 
+csv.field_size_limit(1 << 24)
+"""Of the whole process, and more than any text may have, which is checked where it is used; the default is 131,072."""
+
 
 class Table:
     """A CSV file in UTF-8, with or without a byte order mark.
