@@ -17,6 +17,7 @@ from PIL import ImageFile
 from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
 from features.formats import KNOWN, formats
 from features.image import Image, shrink, turn
+from features.scans import MAX_SCANS, scans
 
 MAX_PIXELS = 100_000_000
 """Pictures that declare more pixels are refused before any pixel is decoded."""
@@ -56,7 +57,7 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
         NotAnImageError: the bytes are of none of these formats.
         TruncatedImageError: they begin as one of them but are cut short or damaged.
         ImageTooLargeError: the picture declares more than ``max_pixels`` pixels (Pillow's own limit, about
-            179 megapixels, holds above that).
+            179 megapixels, holds above that), or a JPEG has more than ``MAX_SCANS`` scans.
     """
     if max_pixels < 1 or (max_side is not None and max_side < 1):
         raise ValueError(f"max_pixels and max_side must be at least 1, not {max_pixels} and {max_side}")
@@ -100,6 +101,8 @@ def _open(data: bytes, max_pixels: int) -> ImageFile.ImageFile:
         )
     if width * height > max_pixels:
         raise _too_large(f"the picture declares {width} x {height} pixels", max_pixels)
+    if opened.format in ("JPEG", "MPO") and (count := scans(data)) > MAX_SCANS:
+        raise ImageTooLargeError(f"the picture has {count:,} scans; at most {MAX_SCANS} are decoded: save it anew")
     return opened
 
 

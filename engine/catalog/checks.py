@@ -18,6 +18,8 @@ MAX_LABEL = 1024
 """Characters that a label may have."""
 MAX_TEXT = 1_000_000
 """Characters that a text may have."""
+MAX_SOURCE = 1 << 14
+"""Characters of the path of a file, whose bytes may each be written out by four."""
 MAX_ATTRIBUTES = 1_000_000
 """Characters of an item's attributes, written as JSON."""
 MAX_NAME = 1024

@@ -7,7 +7,15 @@ from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text
+from engine.catalog.checks import (
+    MAX_SOURCE,
+    check_attribute_name,
+    check_attributes,
+    check_characters,
+    check_key,
+    check_labels,
+    check_text,
+)
 from engine.catalog.extractors import text_extractors
 from engine.catalog.item_writer import NewRecord, changed_attributes
 from engine.catalog.lookup import named_keys
@@ -30,6 +38,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
     try:
         if isinstance(entry, NewItem):
             check_key(entry.key)
+            check_characters(entry.source, "a source", MAX_SOURCE)
         else:
             for name in entry.removed_attributes:
                 check_attribute_name(name)
