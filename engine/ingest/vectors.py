@@ -101,14 +101,19 @@ def index_vectors(
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
     """Write rows of a view by key, in one change; see ``Collection.put_vectors``."""
     began = time.monotonic()
-    if len(keys) != len(rows) or len(set(map(normal, keys))) < len(keys):
-        raise InvalidInputError(f"{len(set(keys))} different keys for {len(rows)} rows: each row needs its own")
-    for key in keys:
-        check_key(key)
+    check_keys(keys, len(rows))
     added, updated = until_views_stay(lambda: _put(catalog, name, keys, rows))
     return ImportReport(
         added=added, updated=updated, unchanged=len(keys) - added - updated, seconds=time.monotonic() - began
     )
+
+
+def check_keys(keys: Sequence[str], rows: int) -> None:
+    """Raise InvalidInputError unless each of so many rows has a key of its own."""
+    for key in keys:
+        check_key(key)
+    if len(keys) != rows or len(set(map(normal, keys))) < len(keys):
+        raise InvalidInputError(f"{len(set(keys))} different keys for {rows} rows: each row needs its own")
 
 
 def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, int]:
