@@ -120,8 +120,13 @@ def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Hom
         database.execute("DROP TABLE captures")
         database.execute("UPDATE alembic_version SET version_num = '0006'")
         database.execute("UPDATE items SET modified_ns = 1000000000 * id")
+        database.execute(
+            "UPDATE items SET attributes = ? WHERE id = 1", ['{"n": [9007199254740993], "m": -1, "x": 1e300}']
+        )
     with home.open("earlier") as made:
         found = made.changes(ChangesRequest())
+        large = [item.attributes for item in made.items() if item.attributes]
+        assert large == [{"n": ["9007199254740993"], "m": -1, "x": 1e300}]  # served answers hold no such integer
         assert found.source == "times of the files"
         assert f"{PAGE.hours} versions are known without their EXIF data and pages: index their files again" in (
             found.notes
