@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
+from features.page import Page
 
 Attributes = Mapping[str, Any]
 """JSON values by name."""
@@ -81,6 +82,23 @@ class Picture(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """When a picture was taken, and the page that was saved beside it.
+
+    Whoever has the file reads it (``engine.ingest.captures``), and it is kept with the item: the path of a file means
+    nothing to a server.
+    """
+
+    stamp: str = ""
+    """Changes whenever the file or its page does; "": what is known is not to be relied on, and is read again."""
+    modified_ns: int = 0
+    """When the file was last written, in nanoseconds since 1970; 0 where that is not known."""
+    taken: int | None = None
+    """When the picture was taken by its EXIF data, in seconds since 1970 as if in UTC."""
+    page: Page | None = None
+
+
 @dataclass(frozen=True)
 class Item:
     """One item as the catalog knows it."""
@@ -104,6 +122,8 @@ class Item:
     """Its caption, tags or document; "" where it has none."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its classes in notions of similarity, such as its colour's, sorted, by notion; not among ``labels``."""
+    stamp: str = ""
+    """Of its ``Capture``; "" where it has none."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +178,8 @@ class NewItem:
     """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+    capture: Capture | None = None
+    """None leaves what is known of its file."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "labels")
@@ -180,6 +202,8 @@ class ItemUpdate:
     """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
+    capture: Capture | None = None
+    """None leaves what is known of its file."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "labels", "removed_attributes")

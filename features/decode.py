@@ -16,6 +16,7 @@ from features.formats import KNOWN, formats
 from features.image import Image, shrink, turn
 from features.pictures import MAX_PIXELS
 from features.quiet import quiet
+from features.scans import MAX_SCANS, scans
 from features.tiff_bands import TiffBands
 
 WORKING_SIDE = 640
@@ -56,7 +57,8 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
         EmptyImageError: there are no bytes.
         NotAnImageError: the bytes are of none of these formats.
         TruncatedImageError: they begin as one of them but are cut short or damaged.
-        ImageTooLargeError: more than ``max_pixels`` pixels would be in memory at once.
+        ImageTooLargeError: more than ``max_pixels`` pixels would be in memory at once, or a JPEG has more than
+            ``MAX_SCANS`` scans.
     """
     if max_pixels < 1 or (max_side is not None and max_side < 1):
         raise ValueError(f"max_pixels and max_side must be at least 1, not {max_pixels} and {max_side}")
@@ -99,6 +101,8 @@ def _open(data: bytes) -> ImageFile.ImageFile:
         raise TruncatedImageError(
             f"the {opened.format} picture declares {width} x {height} pixels; the file is damaged"
         )
+    if opened.format in ("JPEG", "MPO") and (count := scans(data)) > MAX_SCANS:
+        raise ImageTooLargeError(f"the picture has {count:,} scans; at most {MAX_SCANS} are decoded: save it anew")
     return opened
 
 

@@ -5,15 +5,20 @@ from pathlib import Path
 
 from PIL import Image as Pillow
 
+from features.formats import formats
+
 _TAKEN, _CHANGED, _CAMERA = 0x9003, 0x0132, 0x8769
 
 
-def taken(path: Path) -> datetime | None:
-    """When a picture file was taken, or else last changed by a program, as if in UTC; None where nothing says so."""
+def taken(path: Path) -> int | None:
+    """When a picture file was taken, or else last changed by a program, in seconds since 1970 as if in UTC.
+
+    None where nothing says so.
+    """
     try:
-        with Pillow.open(path) as opened:
+        with Pillow.open(path, formats=formats()) as opened:
             found = opened.getexif()
             text = found.get_ifd(_CAMERA).get(_TAKEN) or found.get(_CHANGED)
-        return datetime.strptime(str(text), "%Y:%m:%d %H:%M:%S").replace(tzinfo=UTC)
+        return int(datetime.strptime(str(text), "%Y:%m:%d %H:%M:%S").replace(tzinfo=UTC).timestamp())
     except Exception:  # noqa: BLE001  # damaged EXIF data ends in any exception
         return None

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from engine.query import Filter
+from features.page import Page
 from server.fields import to_message, to_value
 from server.names import item_name
 from server.pb.crossview.v1 import collections_pb2, types_pb2
@@ -79,7 +80,19 @@ def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdat
         "attributes": from_struct(message.attributes) if message.HasField("attributes") else None,
         "labels_given": not message.default_labels,
         "notion_labels": _to_notion_labels(message),
+        "capture": _to_capture(message.capture) if message.HasField("capture") else None,
     }
+
+
+def _to_capture(message: types_pb2.Capture) -> Capture:
+    return to_value(Capture, message, page=to_value(Page, message.page) if message.HasField("page") else None)
+
+
+def _from_capture(capture: Capture | None) -> types_pb2.Capture | None:
+    if capture is None:
+        return None
+    page = None if capture.page is None else to_message(types_pb2.Page, capture.page)
+    return to_message(types_pb2.Capture, capture, page=page)
 
 
 def _to_notion_labels(
@@ -135,6 +148,7 @@ def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
         "attributes": None if item.attributes is None else to_struct(item.attributes),
         "default_labels": not item.labels_given,
         "notion_labels": _from_notion_labels(item),
+        "capture": _from_capture(item.capture),
     }
 
 

@@ -176,6 +176,9 @@ class RemoteCollection:
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Gives items rows of a view, in changes below the message limit."""
+        from engine.ingest.vectors import check_keys
+
+        check_keys(keys, len(rows))
         reports = []
         for batch in batches(zip(one_or_several(keys), rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
             request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])

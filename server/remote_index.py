@@ -13,6 +13,7 @@ from engine.catalog.roots import free_alias
 from engine.errors import NotReadyError
 from engine.info import ViewInfo
 from engine.ingest.annotations import Annotations, checked_columns
+from engine.ingest.captures import read_capture
 from engine.ingest.extraction import read_file
 from engine.ingest.file_keys import deleted_before, match_files, moved_items
 from engine.ingest.fitting import sample_size
@@ -84,7 +85,7 @@ def index(
     content = {key: item.content_hash for key, item in _known(collection).items()} if matched.gone else {}
     return replace(
         report,
-        failures=(*report.failures, *unused, *unfit),
+        failures=(*report.failures, *matched.clashing, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
         deleted=tuple(sorted(left_out)),
@@ -162,9 +163,10 @@ def _send(
     """Sends what the server lacks, in batches."""
     views = {view.name for view in collection.views() if "image" in inputs_of(view)}
     failures: list[Failure] = []
+    pages: list[Failure] = []
     reports: list[ImportReport] = []
     skipped = done = 0
-    entries = _entries(keyed, known, views, annotations, failures)
+    entries = _entries(keyed, known, views, annotations, failures, pages)
     for batch in batches(entries, _weight):
         if new := [entry for entry in batch if isinstance(entry, NewItem)]:
             reports.append(collection.import_items(new))
@@ -176,7 +178,7 @@ def _send(
             progress("indexing", min(done, len(keyed)), len(keyed))
     report = merged(reports)
     unchanged = report.unchanged + skipped - len(failures)
-    return replace(report, unchanged=unchanged, failures=(*failures, *_named(report.failures, keyed)))
+    return replace(report, unchanged=unchanged, failures=(*failures, *pages, *_named(report.failures, keyed)))
 
 
 def _weight(entry: _Entry) -> int:
@@ -189,8 +191,12 @@ def _entries(
     views: set[str],
     annotations: Annotations,
     failures: list[Failure],
+    pages: list[Failure],
 ) -> Iterator[_Entry]:
-    """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``."""
+    """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``.
+
+    The pages beside pictures that cannot be used join ``pages``.
+    """
     for key, file in keyed.items():
         data = _read(file)
         if isinstance(data, Failure):
@@ -199,6 +205,10 @@ def _entries(
             continue
         stored, annotation = known.get(key), annotations.of(file, key)
         update = annotation.update(key, annotations.labels_given)
+        if stored is None or stored.stamp != file.stamp:
+            capture, failure = read_capture(file)
+            update = replace(update, capture=capture)
+            pages += [] if failure is None else [failure]
         if stored is None or stored.content_hash != content_hash(data) or not views <= set(stored.views):
             yield _new_item(data, file, update)
             if stored is not None and annotation.removed_attributes:
@@ -218,6 +228,7 @@ def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
         text=one.text,
         labels_given=one.labels_given,
         notion_labels=one.notion_labels,
+        capture=one.capture,
     )
 
 

@@ -26,7 +26,7 @@ from benchmarks.frame.journal import cache_folder, run_trials
 from engine.changes.importance import learn
 from engine.changes.monotony import monotony
 from engine.changes.regions import region_distances
-from engine.changes.times import timeline
+from engine.changes.times import file_timeline
 from features.decode import decode
 
 SERIES = "webshots"
@@ -73,7 +73,7 @@ def real_series(folder: Path) -> dict[str, Any]:
     files = sorted(folder.glob("*.jpg"))
     if not files:
         raise MissingDataError(f"{folder} holds no pictures")
-    line = timeline(files)
+    line = file_timeline(files)
     gist = gist_of(report.GRID)
     rows = np.stack([gist.row(decode(files[place].read_bytes()).image) for place in line.order])
     known = monotony(np.arange(len(rows), dtype=np.float64), PERIOD)

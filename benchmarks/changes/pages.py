@@ -13,10 +13,11 @@ from rich.progress import track
 from benchmarks.changes.designs import Block
 from benchmarks.changes.history import HOURS_A_DAY, History
 from benchmarks.changes.rendering import KEPT, render
-from engine.changes.structure import structure
+from engine.changes.structure import distances
 from features.decode import decode
 from features.descriptors import color_sift
 from features.gist import Gist
+from features.page import read_page
 from features.sift import Sift
 from features.words import count_words
 
@@ -61,8 +62,8 @@ def page(design: str, seed: int, cache: Path) -> Page:
     if not described.exists():
         _describe(paths, described)
     arrays = np.load(described)
-    sources = [structure(path.with_suffix(".html")) for path in paths]
-    pairs = [earlier.distances(later) for earlier, later in pairwise(sources)]
+    sources = [read_page(path.with_suffix(".html")) for path in paths]
+    pairs = [distances(earlier, later) for earlier, later in pairwise(sources)]
     rows = {grid: arrays[f"gist{grid}"] for grid in GRIDS}
     return Page(history, rows, arrays["words"], np.array(pairs))
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from engine.catalog import schema
 from engine.catalog.answers import Answers
+from engine.catalog.captures import Captures
 from engine.catalog.database import Database
 from engine.catalog.item_writer import ItemWriter
 from engine.catalog.items import Items
@@ -59,6 +60,7 @@ class Transaction:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self.answers = Answers(connection)
+        self.captures = Captures(connection)
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
         self.roots = Roots(connection)

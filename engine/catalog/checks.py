@@ -18,14 +18,16 @@ MAX_LABEL = 1024
 """Characters that a label may have."""
 MAX_TEXT = 1_000_000
 """Characters that a text may have."""
+MAX_SOURCE = 1 << 14
+"""Characters of the path of a file, whose bytes may each be written out by four."""
 MAX_ATTRIBUTES = 1_000_000
 """Characters of an item's attributes, written as JSON."""
 MAX_NAME = 1024
 """Characters of a name."""
 MAX_DEPTH = 16
 """Lists and objects inside each other; protobuf refuses messages that are nested 100 deep, and each takes up to 3."""
-MAX_INTEGER = 2**63 - 1
-"""SQLite rounds larger integers, so that filters would take different ones for equal."""
+MAX_INTEGER = 2**53
+"""Answers of a server hold numbers as doubles, which round larger integers."""
 MAX_SEED = 2**31 - 1
 _QUOTED = 40
 
@@ -38,9 +40,9 @@ def check_seed(seed: int) -> None:
 
 def check_key(key: str) -> str:
     """Return the key of an item; InvalidInputError if it cannot be one."""
-    if not key or len(key) > MAX_KEY or "\0" in key:
-        raise InvalidInputError(f"a key has 1 to {MAX_KEY} characters and no NUL")
-    return key
+    if not key:
+        raise InvalidInputError(f"a key has 1 to {MAX_KEY:,} characters, not none")
+    return check_characters(key, "a key", MAX_KEY)
 
 
 def normal(key: str) -> str:
@@ -57,16 +59,26 @@ def check_characters(text: Any, what: str, most: int) -> str:
         raise InvalidInputError(f"{what} must be text, not {text!r}")
     if len(text) <= most and text.isascii() and "\0" not in text:
         return text
-    quoted = repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
+    quoted = _quoted(text)
     if len(text) > most:
         raise InvalidInputError(f"{what} has at most {most:,} characters; {quoted} has {len(text):,}")
     if "\0" in text:
         raise InvalidInputError(f"{what} must not hold NUL, as {quoted} does at position {text.index(chr(0))}")
     try:
-        text.encode()
+        text.encode().decode()  # NumPy makes texts of larger numbers, which are encoded but not decoded again
     except UnicodeEncodeError as error:
         raise InvalidInputError(f"{what} must be Unicode; {quoted} is not at position {error.start}") from error
+    except UnicodeDecodeError as error:
+        place = len(error.object[: error.start].decode())
+        raise InvalidInputError(f"{what} must be Unicode; {quoted} is not at position {place}") from error
     return text
+
+
+def _quoted(text: str) -> str:
+    try:
+        return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
+    except SystemError:  # of a text that is not Unicode
+        return ascii(text)
 
 
 def check_text(text: str) -> str:
@@ -107,7 +119,7 @@ _known_name = lru_cache(1 << 12)(check_attribute_name)
 def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes as plain JSON values, tuples as lists; InvalidInputError names the one that cannot be stored.
 
-    A name is any text without NUL, "" too. Numbers are finite, and integers have 64 bits at most.
+    A name is any text without NUL, "" too. Numbers are finite, and integers at most ``MAX_INTEGER``.
     """
     if not isinstance(attributes, Mapping):
         raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
@@ -129,8 +141,8 @@ def _is_short(value: Any) -> bool:
     match value:
         case None | bool():
             return True
-        case int() | float():
-            return math.isfinite(value) and -MAX_INTEGER <= value <= MAX_INTEGER
+        case int() | float():  # larger floats, too, take the other way
+            return -MAX_INTEGER <= value <= MAX_INTEGER
         case str():
             return len(value) <= MAX_NAME and value.isascii() and "\0" not in value
     return False
@@ -158,8 +170,10 @@ def _value(value: Any, what: str, depth: int) -> Any:
 
 
 def _number(value: float, what: str) -> float:
-    if isinstance(value, int) and not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
-        raise InvalidInputError(f"{what} is an integer of more than 64 bits: store it as text")
+    if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
+        raise InvalidInputError(
+            f"{what} is an integer beyond {MAX_INTEGER:,}, which a number of JSON may not hold exactly: give it as text"
+        )
     if not math.isfinite(value):
         raise InvalidInputError(f"{what} is {value}, which is no JSON number: leave it out or give null")
     return value

@@ -16,7 +16,7 @@ from engine.catalog.foreign import foreign_object
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, NotReadyError, StorageError
 
-HEAD = "0006"
+HEAD = "0007"
 """The schema version that this code reads and writes (the newest migration)."""
 
 _WRITE = "crossview_write"

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from engine.catalog import bulk
 from engine.catalog.batches import batches
+from engine.catalog.captures import Captures
 from engine.catalog.checks import normal
 from engine.catalog.items import Items
-from engine.catalog.schema import items, labels, notion_labels, thumbnails
-from engine.item import Attributes, PictureRecord
+from engine.catalog.schema import captures, items, labels, notion_labels, thumbnails
+from engine.item import Attributes, Capture, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _COLUMNS = (
@@ -43,6 +44,7 @@ class NewRecord:
     """Feature rows by view name; None removes the one that it has."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion, in place of those that it has in these."""
+    capture: Capture | None = None
     existing: bool = False
     """Whether it changes an item that exists, and makes none where that is gone."""
 
@@ -53,6 +55,7 @@ class ItemWriter:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self._items = Items(connection)
+        self._captures = Captures(connection)
 
     def put(self, records: Sequence[NewRecord], known: Mapping[str, int], sequence: int) -> list[int]:
         """Write items of different keys under one change, those of ``known`` to these ids; return the ids in order."""
@@ -65,6 +68,8 @@ class ItemWriter:
         self._put_labels(records, ids, existing={known[record.key] for record in existing})
         self._put_notion_labels(records, ids)
         self._put_thumbnails(records, ids)
+        found = zip(ids, records, strict=True)
+        self._captures.put({item: record.capture for item, record in found if record.capture is not None})
         return ids
 
     def add(self, keys: Sequence[str], sequence: int) -> list[int]:
@@ -87,6 +92,7 @@ class ItemWriter:
         self._execute(sa.delete(labels), ids, labels.c.item_id)
         self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
         self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
+        self._execute(sa.delete(captures), ids, captures.c.item_id)
 
     def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
         """Record a change of items, such as new rows; ``values`` are their new columns."""

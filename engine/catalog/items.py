@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.catalog.batches import batches
 from engine.catalog.bulk import select_among
+from engine.catalog.captures import Captures
 from engine.catalog.checks import normal
 from engine.catalog.schema import items, labels, notion_labels, thumbnails
 from engine.item import Attributes, DeletedPicture, Item
@@ -195,8 +196,10 @@ class Items:
     def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
         """Return items, in order, with their labels."""
         ids = [row.id for row in rows]
-        tags, by_notion = self.labels(ids), self.notion_labels(ids)
-        return {row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {})) for row in rows}
+        tags, by_notion, stamps = self.labels(ids), self.notion_labels(ids), Captures(self._connection).stamps(ids)
+        return {
+            row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {}), stamps.get(row.id, "")) for row in rows
+        }
 
     def count(self, chosen: Filter) -> int:
         """Return how many items pass the filter."""
@@ -263,9 +266,9 @@ def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
     return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
 
 
-def _item(row: "sa.Row[Any]", tags: tuple[str, ...], by_notion: Mapping[str, tuple[str, ...]]) -> Item:
+def _item(row: "sa.Row[Any]", tags: tuple[str, ...], by_notion: Mapping[str, tuple[str, ...]], stamp: str) -> Item:
     columns = {column.name: getattr(row, column.name) for column in _ITEM}
-    return Item(labels=tags, notion_labels=by_notion, **columns)
+    return Item(labels=tags, notion_labels=by_notion, stamp=stamp, **columns)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -38,18 +38,19 @@ def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, full ones or below a root."""
     # Not by the roots of the catalog: items that a server's client sent have none there.
-    tops = {key.partition("/")[0] for key in tx.items.keys().values() if "/" in key}
-    plain = {name: normpath(name) for name in names}  # ./big/6.jpg is big/6.jpg
-    below = [(key, name) for name, path in plain.items() for key in (path, *(f"{top}/{path}" for top in tops))]
-    full = [(normal(path), name) for name, path in plain.items() if path.startswith("/")]
-    known = tx.items.ids_of({key for key, _ in below})
-    read = tx.items.with_sources({path for path, _ in full}) if full else {}
+    plain = {name: normal(normpath(name)) for name in names}  # ./big/6.jpg is big/6.jpg
+    named: dict[str, list[str]] = {}
+    for name, path in plain.items():
+        named.setdefault(path, []).append(name)
     found: dict[str, list[str]] = {}
-    for key, name in below:
-        if key in known:
+    for key in tx.items.keys().values():
+        _, slash, path = key.partition("/")
+        for name in (*named.get(normal(key), ()), *(named.get(normal(path), ()) if slash else ())):
             found.setdefault(name, []).append(key)
-    for path, name in full:
-        found.setdefault(name, []).extend(read.get(path, ()))
+    full = {path for path in plain.values() if path.startswith("/")}
+    for path, keys in (tx.items.with_sources(full) if full else {}).items():
+        for name in named[path]:
+            found.setdefault(name, []).extend(keys)
     return found
 
 
@@ -62,6 +63,10 @@ def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
 
 def check_filter(chosen: Filter) -> Filter:
     """Return a filter that is valid; InvalidInputError states what is wrong with any other."""
+    if len(chosen.attributes) > MAX_ATTRIBUTES:
+        raise InvalidInputError(
+            f"a filter compares at most {MAX_ATTRIBUTES} attributes, not {len(chosen.attributes):,}"
+        )
     for name, value in check_attributes(chosen.attributes).items():
         if isinstance(value, dict | list):
             raise InvalidInputError(

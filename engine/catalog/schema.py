@@ -95,6 +95,21 @@ thumbnails = sa.Table(
     sa.Column("jpeg", sa.LargeBinary, nullable=False),
 )
 
+# What the file of a picture, and the page beside it, said when they were last looked at.
+captures = sa.Table(
+    "captures",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    # Changes whenever the file or the page does.
+    sa.Column("stamp", sa.Text, nullable=False),
+    sa.Column("modified_ns", sa.BigInteger, nullable=False),
+    # Seconds since 1970, by EXIF data.
+    sa.Column("taken", sa.BigInteger),
+    # Hashes of addresses, 8 bytes each, ascending; null without a page.
+    sa.Column("links", sa.LargeBinary),
+    sa.Column("images", sa.LargeBinary),
+)
+
 views = sa.Table(
     "views",
     metadata,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,11 @@ from engine.changes.monotony import monotony
 from engine.changes.regions import region_distances
 from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from engine.changes.series import Series, read_series
+from engine.changes.structure import distances
 from engine.changes.times import Period
 from engine.errors import InvalidInputError, NotReadyError
+from engine.learners.cancellation import checkpoint
+from features.page import Page
 
 Rows = NDArray[np.float64]
 MOST = 2_000
@@ -33,14 +37,28 @@ def find_changes(tx: Transaction, request: ChangesRequest) -> Callable[[], Chang
     Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
     """
     request.check()
-    series = read_series(tx, request.view or (request.learned.view if request.learned else ""))
+    series = read_series(tx, request.view or (request.learned.view if request.learned else ""), request.gone)
     start = series.position(request.after) if request.after else 0
-    return partial(_found, request, series, series.rows(tx, start), start)
+    read = _Read(series.rows(tx, start), series.pages(tx, start) if _by_structure(request) else [], start)
+    return partial(_found, request, series, read)
 
 
-def _found(request: ChangesRequest, series: Series, rows: NDArray[np.float32], start: int) -> Changes:
-    learned = request.learned
-    compared = _Compared.of(series, rows, start, request)
+class _Read(NamedTuple):
+    """What is compared of the versions from a position on."""
+
+    rows: NDArray[np.float32]
+    pages: list[Page | None]
+    """None for a version without HTML; none at all where structure does not count."""
+    start: int
+
+
+def _by_structure(request: ChangesRequest) -> bool:
+    return request.structure if request.learned is None else len(request.learned.weights) > 1
+
+
+def _found(request: ChangesRequest, series: Series, read: _Read) -> Changes:
+    learned, start = request.learned, read.start
+    compared = _Compared.of(series, read, request)
     period = request.period or series.line.usual_period()
     notes = list(series.notes)
     if learned is None:
@@ -81,14 +99,15 @@ class _Compared:
     rows: NDArray[np.float32]
 
     @classmethod
-    def of(cls, series: Series, rows: NDArray[np.float32], start: int, request: ChangesRequest) -> "_Compared":
+    def of(cls, series: Series, read: _Read, request: ChangesRequest) -> "_Compared":
+        start = read.start
         said = _said(series, request.labels, start)
         count = len(series.keys)
         told = [pair for pair, important in said.items() if important is not None]
         places = np.column_stack([np.arange(start, count - 1), np.arange(start + 1, count)])
         places = np.vstack([places, np.array(told, np.int64).reshape(-1, 2)])
-        structure = _structure(series, places, start, request)
-        return cls(places, region_distances(rows, places - start, series.grid), structure, said, rows)
+        regions = region_distances(read.rows, places - start, series.grid)
+        return cls(places, regions, _structure(read.pages, places - start, request), said, read.rows)
 
     @property
     def important(self) -> NDArray[np.bool_]:
@@ -110,20 +129,21 @@ class _Compared:
         return np.column_stack([metric.distances(self.regions), self.structure])
 
 
-def _structure(series: Series, places: NDArray[np.int64], start: int, request: ChangesRequest) -> Rows:
-    """Returns the Jaccard distances of pairs: where all versions have HTML, or where some was learned from.
+def _structure(pages: list[Page | None], pairs: NDArray[np.int64], request: ChangesRequest) -> Rows:
+    """Returns the Jaccard distances of pairs of versions, by the positions of their pages.
+
+    Where all versions have HTML, or where some was learned from.
 
     Versions without any then differ by nothing of it.
     """
-    learned = request.learned
-    pages = series.structures(start) if (request.structure if learned is None else len(learned.weights) > 1) else []
-    if learned is None and None in pages:
+    if request.learned is None and None in pages:
         pages = []
-    found = np.zeros((len(places), 2 if pages else 0))
-    for place, (one, other) in enumerate(places - start if pages else ()):
+    found = np.zeros((len(pairs), 2 if pages else 0))
+    for place, (one, other) in enumerate(pairs if pages else ()):
+        checkpoint()
         earlier, later = pages[one], pages[other]
         if earlier is not None and later is not None:
-            found[place] = earlier.distances(later)
+            found[place] = distances(earlier, later)
     return found
 
 

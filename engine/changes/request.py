@@ -67,6 +67,8 @@ class ChangesRequest:
     """What to judge by, in place of learning."""
     after: str = ""
     """The key of an item: with ``learned``, only changes after this version are looked at."""
+    gone: Sequence[str] = ()
+    """Keys of items that are left out because their files are gone, as ``ImportReport`` names them."""
 
     def check(self) -> None:
         """Raise InvalidInputError for what no series could answer."""

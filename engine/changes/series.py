@@ -1,10 +1,10 @@
 """The pictures of a collection as versions of one page or view, in the order of time."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import find_view
 from engine.catalog.views import ViewRecord
-from engine.changes.structure import Structure, source_of, structure
 from engine.changes.times import Timeline, timeline
 from engine.errors import InvalidInputError, NotReadyError
+from engine.item import Capture
 from features.gist import GRID
+from features.page import Page
 
 EXTRACTOR = "gist"
 FEWEST = 3
@@ -30,7 +31,7 @@ class Series:
         view: the view that describes them, whose rows are GIST on a grid.
         ids: (n,) of the items.
         keys: of the items.
-        paths: of the pictures.
+        paths: of the pictures, by which they are named; nobody may open them, for a client of a server may name any.
         line: when they were taken.
         notes: what was left out, and what may be wrong.
     """
@@ -38,7 +39,7 @@ class Series:
     view: ViewRecord
     ids: NDArray[np.int64]
     keys: Sequence[str]
-    paths: Sequence[Path]
+    paths: Sequence[PurePath]
     line: Timeline
     notes: tuple[str, ...]
 
@@ -53,10 +54,11 @@ class Series:
         found = tx.rows.get(self.view, ids.tolist())
         return found.rows[np.searchsorted(found.ids, ids)]
 
-    def structures(self, start: int = 0) -> list[Structure | None]:
-        """Return what the HTML beside each picture from a position on names; None for one that has none."""
-        sources = [source_of(path) for path in self.paths[start:]]
-        return [None if source is None else structure(source) for source in sources]
+    def pages(self, tx: Transaction, start: int = 0) -> list[Page | None]:
+        """Return the page that was saved beside each picture from a position on; None for one that has none."""
+        ids = self.ids[start:].tolist()
+        found = tx.captures.get(ids)
+        return [found[one].page if one in found else None for one in ids]
 
     def position(self, name: str) -> int:
         """Return where a version is, by its key or the name of its file; InvalidInputError unless it is one."""
@@ -76,8 +78,8 @@ class Series:
         return found | {key: (place,) for place, key in enumerate(self.keys)}
 
 
-def read_series(tx: Transaction, view: str = "") -> Series:
-    """Return the versions of a collection: its items with a picture and a row of the view.
+def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> Series:
+    """Return the versions of a collection: its items with a picture and a row of the view, but for the keys ``gone``.
 
     Raises NotFoundError for an unknown view, InvalidInputError for one of another kind and for pictures whose order is
     not known, NotReadyError where no view is of that kind, or where there are fewer than three versions.
@@ -85,21 +87,25 @@ def read_series(tx: Transaction, view: str = "") -> Series:
     record = _view(tx, view)
     items = tx.items.by_id(tx.rows.ids(record).tolist())
     pictures = {number: item for number, item in items.items() if item.source}
-    # Pictures that were sent from another machine have no file here, and are known by their names.
-    present = {number: item for number, item in pictures.items() if Path(item.source).exists()} or pictures
+    missing = set(gone)
+    present = {number: item for number, item in pictures.items() if item.key not in missing}
     if len(present) < FEWEST:
         raise NotReadyError(
             f"changes are learned from {FEWEST} versions or more, and collection {tx.name()!r} has {len(present)} "
             f"pictures with view {record.name!r}: add some with: crossview index {tx.name()} PATH"
         )
     numbers = list(present)
-    paths = [Path(present[number].source) for number in numbers]
-    line = timeline(paths)
+    paths = [PurePath(present[number].source) for number in numbers]
+    known = tx.captures.get(numbers)
+    captures = [known.get(number, Capture()) for number in numbers]
+    line = timeline(paths, lambda place: captures[place].taken, lambda place: captures[place].modified_ns / 1e9 or None)
     order = line.order.tolist()
     versions = [present[numbers[place]] for place in order]
     notes = list(line.notes)
-    if gone := len(pictures) - len(present):
-        notes.append(f"{gone} versions whose files are gone are left out")
+    if left_out := len(pictures) - len(present):
+        notes.append(f"{left_out} versions whose files are gone are left out")
+    if unread := sum(not one.stamp for one in captures):
+        notes.append(f"{unread} versions are known without their EXIF data and pages: index their files again")
     sizes = Counter((item.width, item.height) for item in versions)
     if len(sizes) > 1:
         ((width, height), most), *_ = sizes.most_common(1)

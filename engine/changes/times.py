@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError
-from features.taken import taken
+from features.taken import taken as taken_at
 
 _NAME = re.compile(
     r"(?<!\d)(?P<year>(?:19|20)\d\d)[-_.]?(?P<month>\d\d)[-_.]?(?P<day>\d\d)"
@@ -26,6 +26,9 @@ _LATE, _REGULAR = 0.1, 0.8  # most times between versions are the usual one, nea
 SOURCES = "names", "EXIF data", "times of the files"
 LEAST_SHARE = 0.75
 """Share of the pictures that a source has to tell the time of; the others are left out."""
+
+Seconds = Callable[[int], float | None]
+"""Returns seconds since 1970 of the picture at a position; None where they are not known."""
 
 
 @dataclass(frozen=True)
@@ -89,18 +92,23 @@ class Timeline:
         return np.arange(len(self.times), dtype=np.float64) if period.steps else self.hours()
 
 
-def timeline(paths: Sequence[Path]) -> Timeline:
+def timeline(paths: Sequence[PurePath], taken: Seconds, modified: Seconds) -> Timeline:
     """Returns picture files in the order of time, by the first of ``SOURCES`` that tells most of them apart.
 
+    No file is looked at: their names are in ``paths``, and ``taken`` and ``modified`` state what else is known of them.
     Few pictures without a time are left out, as what lies beside the versions of a page by chance.
 
     Raises InvalidInputError where no source does, because times are missing or the same.
     """
-    readers: Sequence[Callable[[Path], datetime | None]] = (named_time, taken, _modified)
+    readers: Sequence[Callable[[int], datetime | None]] = (
+        lambda place: named_time(paths[place]),
+        lambda place: _time(taken(place)),
+        lambda place: _time(modified(place)),
+    )
     reasons: list[str] = []
     doubts: list[str] = []
     for source, read in zip(SOURCES, readers, strict=True):
-        known = {place: time for place, path in enumerate(paths) if (time := read(path)) is not None}
+        known = {place: time for place in range(len(paths)) if (time := read(place)) is not None}
         untold = _untold(paths, known)
         if len(set(known.values())) == len(known) >= LEAST_SHARE * len(paths):
             order = sorted(known, key=lambda place: known[place])
@@ -115,7 +123,12 @@ def timeline(paths: Sequence[Path]) -> Timeline:
     )
 
 
-def _untold(paths: Sequence[Path], known: Mapping[int, datetime]) -> str:
+def file_timeline(paths: Sequence[Path]) -> Timeline:
+    """Returns picture files that are at hand in the order of time; see ``timeline``."""
+    return timeline(paths, lambda place: taken_at(paths[place]), lambda place: _modified(paths[place]))
+
+
+def _untold(paths: Sequence[PurePath], known: Mapping[int, datetime]) -> str:
     """Returns how many pictures have no known time, and how many the time of another, each with an example; or ""."""
     missing = [path.name for place, path in enumerate(paths) if place not in known]
     first: dict[datetime, int] = {}
@@ -125,7 +138,7 @@ def _untold(paths: Sequence[Path], known: Mapping[int, datetime]) -> str:
     return " and ".join(parts)
 
 
-def named_time(path: Path) -> datetime | None:
+def named_time(path: PurePath) -> datetime | None:
     """Returns the time in the name of a file; None where it has none.
 
     Such as 2026-03-09T15-30-00, 20260309_1530, seconds since 1970 and nothing else, or 15-30 in a folder 2026-03-09.
@@ -145,8 +158,12 @@ def _dated(name: str) -> datetime | None:
     return None
 
 
-def _modified(path: Path) -> datetime | None:
+def _modified(path: Path) -> float | None:
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return path.stat().st_mtime
     except OSError:
         return None
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(0, UTC) + timedelta(seconds=seconds)

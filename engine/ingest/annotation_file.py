@@ -1,6 +1,5 @@
 """Annotation files: CSV files of labels, captions and attributes of items."""
 
-import json
 import math
 import posixpath
 from collections import defaultdict
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 
 from engine.catalog.checks import check_label, check_text, normal
 from engine.errors import InvalidInputError
+from engine.ingest.json_text import json_or_text
 from engine.ingest.label_cell import labels_of
 from engine.ingest.near_names import NEAR, near_names
 from engine.ingest.table import Table
@@ -227,7 +227,7 @@ class AnnotationFile:
         """Return the entries of JSON objects."""
         entries: dict[str, Any] = {}
         for number, text in cells:
-            value = _json(text)
+            value = self._json(number, "attributes", text)
             if not isinstance(value, dict):
                 self._fail(number, f"expected a JSON object but found {text!r}: write it as crossview list --csv does")
             entries |= value
@@ -245,19 +245,18 @@ class AnnotationFile:
         for number, other in others:
             if other != text:
                 self._fail(number, f"{name} is {other!r} here and {text!r} in line {first}: leave one of them out")
-        return _json(text)
+        return self._json(first, name, text)
+
+    def _json(self, number: int, name: str, text: str) -> Any:
+        """Return the JSON value of a text; the text itself where it has none."""
+        try:
+            value = json_or_text(text, _refuse)
+        except InvalidInputError as error:
+            self._fail(number, f"{name}: {error}")
+        return text if value in (math.inf, -math.inf) else value
 
     def _fail(self, line: int, reason: str) -> NoReturn:
         raise self._table.error(line, reason)
-
-
-def _json(text: str) -> Any:
-    """Return the JSON value of a text; the text itself where it has none."""
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except ValueError:
-        return text
-    return text if value in (math.inf, -math.inf) else value
 
 
 def _plain(name: str) -> str:

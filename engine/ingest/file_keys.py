@@ -8,8 +8,10 @@ from engine.catalog.checks import normal
 from engine.catalog.items import Stored
 from engine.ingest.extraction import read_file
 from engine.ingest.walk import RealPaths, SourceFile, readable
-from engine.item import DeletedPicture, content_hash
+from engine.item import DeletedPicture, Failure, content_hash
 from features.errors import ImageError
+
+_CLASH = "{!r} is the item of this name already, as names are equal in all Unicode forms: rename one of the files"
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,8 @@ class FileKeys:
 
     files: Mapping[str, SourceFile]
     gone: tuple[str, ...]
+    clashing: tuple[Failure, ...]
+    """Files that would be the item of another file, because their names differ in Unicode form only."""
 
 
 def match_files(
@@ -36,16 +40,22 @@ def match_files(
     read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source}
     forms = {normal(key): key for key in reversed(list(sources))}
     found: dict[str, SourceFile] = {}
-    for file in files:
-        path = paths.of(file.path)
+    path_of: dict[str, str] = {}
+    clashing: list[Failure] = []
+    # Files that are known go first: a new one may have the name of one of them in another form.
+    for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda one: one[0] not in read):
         if path not in read:
             key = f"{_prefix(file.root, known, add_alias)}/{file.relative}"
-            read[path] = key if key in sources else forms.get(normal(key), key)
-        found.setdefault(read[path], file)
+            read[path] = key if key in sources else forms.setdefault(normal(key), key)
+        key = read[path]
+        if path_of.setdefault(key, path) == path:
+            found.setdefault(key, file)
+        else:
+            clashing.append(Failure(readable(file.path), _CLASH.format(readable(found[key].path))))
     searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
     missing = (key for key, source in sources.items() if source and key not in found)
     gone = (key for key in missing if paths.of(sources[key]).startswith(searched) and not Path(sources[key]).exists())
-    return FileKeys(found, tuple(gone))
+    return FileKeys(found, tuple(gone), tuple(clashing))
 
 
 def moved_items(gone: Iterable[str], content: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:

@@ -140,6 +140,7 @@ def _update(new: NewItem) -> ItemUpdate:
         text=new.text,
         labels_given=new.labels_given,
         notion_labels=new.notion_labels,
+        capture=new.capture,
     )
 
 
@@ -153,6 +154,7 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mappi
         attributes=item.attributes,
         text=item.text,
         source=item.source or None,
+        capture=item.capture,
         rows={**text_rows(texts, item.text), **rows},
         existing=not rows and item.image is None and item.text is None,
     )

@@ -16,6 +16,7 @@ from engine.catalog.items import Stored
 from engine.catalog.views import ViewRecord
 from engine.catalog.writing import check_views, put_records, until_views_stay
 from engine.ingest.annotations import Annotations, checked_columns
+from engine.ingest.captures import read_capture
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
 from engine.ingest.file_keys import moved_items
 from engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
@@ -45,6 +46,12 @@ class _Outcome:
     failures: dict[str, Failure] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
     """Items that somebody deleted meanwhile."""
+    pages: dict[str, Failure] = field(default_factory=dict)
+    """The pages beside pictures that cannot be used, by the keys of the items."""
+
+    def failed(self) -> tuple[Failure, ...]:
+        """Return what cannot be used: pictures first, then pages."""
+        return *self.failures.values(), *self.pages.values()
 
     def unchanged(self, files: Mapping[str, SourceFile]) -> int:
         """Return how many of the files there was nothing to do for."""
@@ -75,6 +82,7 @@ def index_files(
                 run.fit(options.seed)
                 run.change()
                 run.extract()
+            run.capture()
             return plan
 
         plan = until_views_stay(once)
@@ -86,7 +94,7 @@ def index_files(
         added=len(outcome.added),
         updated=len(outcome.updated),
         unchanged=outcome.unchanged(plan.files),
-        failures=(*outcome.failures.values(), *annotations.unused(plan.files), *unfitted_texts),
+        failures=(*outcome.failed(), *plan.clashing, *annotations.unused(plan.files), *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
@@ -171,6 +179,19 @@ class _Run:
                 with self.catalog.write() as tx:
                     self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
             self._report("indexing", done, len(self.plan.extract))
+
+    def capture(self) -> None:
+        """Write when pictures were taken and what the pages beside them name, of the files where that has changed."""
+        with self.catalog.read() as tx:
+            ids = tx.items.ids_of(self.plan.files.keys() - self.outcome.failures.keys())
+            stamps = tx.captures.stamps(ids.values())
+        changed = [key for key, item in ids.items() if stamps.get(item) != self.plan.files[key].stamp]
+        for keys in batches(sorted(changed), _CHANGES_AT_ONCE):
+            found = {key: read_capture(self.plan.files[key]) for key in keys}
+            with self.catalog.write() as tx:
+                live = tx.items.ids_of(keys)
+                tx.captures.put({item: found[key][0] for key, item in live.items()})
+            self.outcome.pages.update((key, failure) for key, (_, failure) in found.items() if failure is not None)
 
     def _put(self, tx: Transaction, records: Sequence[NewRecord], views: Sequence[ViewRecord]) -> None:
         written, outcome = put_records(tx, records, views), self.outcome

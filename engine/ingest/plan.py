@@ -13,6 +13,7 @@ from engine.ingest.annotations import Annotations
 from engine.ingest.file_keys import FileKeys, deleted_before, is_unchanged, match_files
 from engine.ingest.updating import changed_records
 from engine.ingest.walk import SourceFile, Walk
+from engine.item import Failure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,8 @@ class Plan:
     """Every file by the key of its item."""
     gone: tuple[str, ...]
     """Keys of items whose files are no longer there."""
+    clashing: tuple[Failure, ...]
+    """Files that would be the item of another file."""
     left_out: tuple[str, ...]
     """Keys of files that are not indexed again because their items were deleted."""
     known: Mapping[str, Stored]
@@ -49,6 +52,7 @@ def make_plan(catalog: Catalog, found: Walk, annotations: Annotations, include_d
         plan = Plan(
             files={key: file for key, file in files.items() if key not in left_out},
             gone=matched.gone,
+            clashing=matched.clashing,
             left_out=tuple(sorted(left_out)),
             known=known,
             views=tx.views.all(),

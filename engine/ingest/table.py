@@ -14,6 +14,9 @@ _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
 """What no text of a spreadsheet holds, but most other files do."""
 
+csv.field_size_limit(1 << 24)
+"""Of the whole process, and more than any text may have, which is checked where it is used; the default is 131,072."""
+
 
 class Table:
     """A CSV file in UTF-8, with or without a byte order mark, or as spreadsheets save it in many countries.

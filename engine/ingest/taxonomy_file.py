@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from engine.errors import InvalidInputError
-from engine.learners.comparisons import Taxonomy
+from engine.learners.comparisons import Taxonomy, cycle
 
 _LARGEST = 10_000_000
+_SHOWN = 20
 """Bytes; a tree of 100,000 classes is smaller."""
 
 
@@ -107,13 +108,9 @@ class _Tree:
         return name
 
     def _check_cycles(self) -> None:
-        for name in self._parents:
-            path = [name]
-            while parent := self._parents[path[-1]]:
-                if parent in path:
-                    cycle = " below ".join(map(repr, [*path[path.index(parent) :], parent]))
-                    raise self._error(max(self._lines[one] for one in path), f"a class is below itself: {cycle}")
-                path.append(parent)
+        if found := cycle(self._parents):
+            names = " below ".join(map(repr, found[:_SHOWN]))
+            raise self._error(max(self._lines[one] for one in found), f"a class is below itself: {names}")
 
     def _twice(self, number: int, name: str, other: int) -> InvalidInputError:
         return self._error(number, f"{name!r} has its place in line {other} already: name each class once")

@@ -8,13 +8,22 @@ from typing import TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import check_attribute_name, check_attributes, check_key, check_labels, check_text
+from engine.catalog.checks import (
+    MAX_SOURCE,
+    check_attribute_name,
+    check_attributes,
+    check_characters,
+    check_key,
+    check_labels,
+    check_text,
+)
 from engine.catalog.extractors import text_extractors
 from engine.catalog.item_writer import NewRecord, changed_attributes
 from engine.catalog.lookup import named_keys
 from engine.catalog.writing import put_records, until_views_stay
 from engine.comparisons import check_notion
 from engine.errors import InvalidInputError
+from engine.ingest.captures import check_capture
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from engine.progress import Progress
@@ -31,6 +40,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
     try:
         if isinstance(entry, NewItem):
             check_key(entry.key)
+            check_characters(entry.source, "a source", MAX_SOURCE)
         else:
             for name in entry.removed_attributes:
                 check_attribute_name(name)
@@ -39,6 +49,8 @@ def check_entry(entry: Entry) -> Entry | Failure:
         labels = None if entry.labels is None else check_labels(entry.labels)
         by_notion = {check_notion(notion): check_labels(found) for notion, found in entry.notion_labels.items()}
         attributes = None if entry.attributes is None else check_attributes(entry.attributes)
+        if entry.capture is not None:
+            check_capture(entry.capture)
     except InvalidInputError as error:
         return Failure(entry.key, str(error))
     if (labels, attributes, by_notion) == (entry.labels, entry.attributes, entry.notion_labels):
@@ -132,11 +144,12 @@ def changed_record(
     text = None if one.text == item.text else one.text
     by_notion = {notion: tuple(sorted(set(found))) for notion, found in one.notion_labels.items()}
     by_notion = {notion: found for notion, found in by_notion.items() if found != item.notion_labels.get(notion, ())}
-    changes = replace(one, labels=labels, text=text, notion_labels=by_notion)
+    capture = None if one.capture is None or one.capture.stamp == item.stamp else one.capture
+    changes = replace(one, labels=labels, text=text, notion_labels=by_notion, capture=capture)
     record = NewRecord(**vars(changes), rows=text_rows(texts, text), existing=True)
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
-    unchanged = labels is None and text is None and record.attributes is None
+    unchanged = labels is None and text is None and record.attributes is None and capture is None
     return None if unchanged and not record.removed_attributes and not by_notion else record
 
 

@@ -1,9 +1,9 @@
 """Vectors from outside: files of rows, checked as a whole before the first is written, then sent in batches."""
 
+import sys
 import time
-import zipfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,8 +27,8 @@ from features.vectors import MAX_DIM
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22
 """Rows of one commit, and the bytes of them: no other writer waits longer than about a tenth of a second for it."""
 _PAGE = 1_000
-_ZIP = b"PK\x03\x04"
-"""How an .npz begins."""
+_ZIP = b"PK"
+"""How an .npz begins, with arrays or without."""
 _CHECKED_BYTES = 1 << 26
 """Memory for rows while they are checked."""
 
@@ -101,14 +101,19 @@ def index_vectors(
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
     """Write rows of a view by key, in one change; see ``Collection.put_vectors``."""
     began = time.monotonic()
-    if len(keys) != len(rows) or len(set(map(normal, keys))) < len(keys):
-        raise InvalidInputError(f"{len(set(keys))} different keys for {len(rows)} rows: each row needs its own")
-    for key in keys:
-        check_key(key)
+    check_keys(keys, len(rows))
     added, updated = until_views_stay(lambda: _put(catalog, name, keys, rows))
     return ImportReport(
         added=added, updated=updated, unchanged=len(keys) - added - updated, seconds=time.monotonic() - began
     )
+
+
+def check_keys(keys: Sequence[str], rows: int) -> None:
+    """Raise InvalidInputError unless each of so many rows has a key of its own."""
+    for key in keys:
+        check_key(key)
+    if len(keys) != rows or len(set(map(normal, keys))) < len(keys):
+        raise InvalidInputError(f"{len(set(keys))} different keys for {rows} rows: each row needs its own")
 
 
 def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, int]:
@@ -134,24 +139,30 @@ def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.floa
 
 
 def _read(path: Path, keys: Path | None) -> _File:
+    with loading(path), path.open("rb") as file:
+        if file.read(len(_ZIP)) != _ZIP:
+            rows = np.load(path, mmap_mode="r", allow_pickle=False)
+            return _File(path, _numbers(path, rows), None if keys is None else _lines(keys))
+        file.seek(0)
+        return _named(path, np.load(file, allow_pickle=False), keys)
+
+
+@contextmanager
+def loading(path: Path) -> Iterator[None]:
+    """Raise InvalidInputError, with the reason, where NumPy cannot load a file; OSError where it cannot be opened."""
     try:
-        with path.open("rb") as file:
-            if file.read(len(_ZIP)) != _ZIP:
-                rows = np.load(path, mmap_mode="r", allow_pickle=False)
-                return _File(path, _numbers(path, rows), None if keys is None else _lines(keys))
-            file.seek(0)
-            return _named(path, np.load(file, allow_pickle=False), keys)
+        yield
     except InvalidInputError:
         raise
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise no_array(path, error) from error
-
-
-def no_array(path: Path, error: Exception) -> InvalidInputError:
-    """Return the error for a file that NumPy cannot load."""
-    # Of any other file NumPy says that it may be pickled, which is hardly ever so and never allowed.
-    reason = "it is no .npy or .npz file" if "pickle" in str(error) else str(error)
-    return InvalidInputError(f"{path} holds no array of numbers: {reason}; write it with numpy.save or numpy.savez")
+    # NumPy and zipfile meet damaged files with whatever exception comes first: KeyError, OverflowError, zlib.error ...
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        # Of any other file NumPy says that it may be pickled, which is hardly ever so and never allowed.
+        reason = "it is no .npy or .npz file" if "pickle" in str(error) else str(error) or type(error).__name__
+        raise InvalidInputError(
+            f"{path} holds no array of numbers: {reason}; write it with numpy.save or numpy.savez"
+        ) from error
 
 
 def _named(path: Path, arrays: Any, keys: Path | None) -> _File:
@@ -177,7 +188,19 @@ def _numbers(path: Path, rows: Vectors) -> Vectors:
 def _texts(path: Path, keys: NDArray[Any]) -> tuple[str, ...]:
     if keys.ndim != 1 or keys.dtype.kind != "U":
         raise InvalidInputError(f"{path}: keys must be an array of n strings, not {keys.shape} of {keys.dtype}")
+    _check_characters(path, keys)
     return tuple(keys.tolist())
+
+
+def _check_characters(path: Path, keys: NDArray[Any]) -> None:
+    """Raise InvalidInputError for numbers that are no characters, of which Python must not make texts."""
+    if not (keys.size and keys.itemsize):
+        return
+    native = np.ascontiguousarray(keys).astype(keys.dtype.newbyteorder("="))
+    most = native.view(np.uint32).reshape(len(keys), -1).max(axis=1)
+    if most.max() > sys.maxunicode:
+        row = int(np.argmax(most > sys.maxunicode))
+        raise InvalidInputError(f"{path}: the key of row {row + 1} holds {most[row]:#x}, which is no Unicode character")
 
 
 def _lines(path: Path) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from engine.errors import InvalidInputError
 from features.formats import SUFFIXES
 
 HIDDEN = "hidden"
+PAGES = (".html", ".htm")
+"""Suffixes of the pages that are saved beside pictures."""
 _KINDS = {
     "HEIC": (".heic", ".heif", ".hif"),
     "AVIF": (".avif",),
@@ -36,6 +38,10 @@ class SourceFile:
     modified_ns: int
     named: bool = False
     """Whether it was named itself, and not found below a folder."""
+    page: Path | None = None
+    """The HTML that was saved beside it: ``page.html`` or ``page.png.html`` of ``page.png``."""
+    stamp: str = ""
+    """Changes whenever the file or its page does."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ def walk(paths: Iterable[Path | str]) -> Walk:
 
 def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
     if not root.is_dir():
-        yield _source(root.parent, root, named=True)
+        yield _source(root.parent, root, _page(root.name, lambda name: (root.parent / name).is_file()), named=True)
         return
     for folder, folders, files in os.walk(root):
         shown = sorted(name for name in folders if not name.startswith("."))
@@ -76,25 +82,45 @@ def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
         links = {name for name in shown if os.path.islink(os.path.join(folder, name))}
         skipped["links to folders"] += len(links)
         folders[:] = [name for name in shown if name not in links]
+        there = set(files).__contains__
         for name in sorted(files):
             suffix = os.path.splitext(name)[1].lower()
             if name.startswith("."):
                 skipped[HIDDEN] += 1
             elif suffix in SUFFIXES:
-                yield _source(root, Path(folder) / name)
+                yield _source(root, Path(folder) / name, _page(name, there))
             else:
                 skipped[_KIND_OF.get(suffix, "other files")] += 1
 
 
-def _source(root: Path, path: Path, named: bool = False) -> SourceFile:
+def _source(root: Path, path: Path, page: str | None, named: bool = False) -> SourceFile:
+    beside = None if page is None else path.with_name(page)
+    size, modified = _state(path)
+    return SourceFile(
+        root=root,
+        relative=readable(path.relative_to(root)),
+        path=path,
+        size=size,
+        modified_ns=modified,
+        named=named,
+        page=beside,
+        stamp=" ".join(map(str, (size, modified, *(() if beside is None else _state(beside))))),
+    )
+
+
+def _page(name: str, there: Callable[[str], bool]) -> str | None:
+    """Return the name of the HTML beside a picture, if there is one."""
+    stems = os.path.splitext(name)[0], name
+    return next((page for stem in stems for suffix in PAGES if there(page := stem + suffix)), None)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Return the bytes of a file, and when it was last written; -1 and 0 of one that is not there."""
     try:
         found = path.stat()
-        size, modified = found.st_size, found.st_mtime_ns
     except OSError:
-        size, modified = -1, 0
-    return SourceFile(
-        root=root, relative=readable(path.relative_to(root)), path=path, size=size, modified_ns=modified, named=named
-    )
+        return -1, 0
+    return found.st_size, found.st_mtime_ns
 
 
 def readable(path: Path) -> str:

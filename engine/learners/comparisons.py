@@ -95,6 +95,12 @@ class Comparisons:
         return float(roc_auc_score(self.similar, -near, sample_weight=self.weights))
 
 
+MAX_NODES = 10_000
+"""Nodes that a taxonomy may have: of each two leaves it is known how near they are."""
+_SHOWN = 20
+"""Nodes of a circle that a message names."""
+
+
 @dataclass(frozen=True)
 class Taxonomy:
     """A tree of classes, which states that classes below a common node are more alike than others.
@@ -114,8 +120,10 @@ class Taxonomy:
         for name, parent in self.parents.items():
             if parent and parent not in self.parents:
                 raise ValueError(f"{name!r} is below {parent!r}, which is not in the taxonomy")
-        for name in self.parents:
-            self._path(name)
+        if len(self.parents) > MAX_NODES:
+            raise ValueError(f"a taxonomy has at most {MAX_NODES:,} nodes, not {len(self.parents):,}")
+        if found := cycle(self.parents):
+            raise ValueError(f"{found[0]!r} is below itself: {' below '.join(found[:_SHOWN])}")
         if len(self.leaves) < 2:
             raise ValueError(f"a taxonomy of {len(self.leaves)} classes says nothing: name at least 2 leaves")
 
@@ -128,17 +136,28 @@ class Taxonomy:
     @cached_property
     def heights(self) -> NDArray[np.int64]:
         """The height of the lowest common ancestor of each two leaves, (L, L); 0 of a leaf and itself."""
-        paths = [self._path(leaf) for leaf in self.leaves]
-        members: dict[str, list[int]] = {}
-        height: dict[str, int] = {}
-        for place, path in enumerate(paths):
-            for steps, node in enumerate(path):
-                members.setdefault(node, []).append(place)
-                height[node] = max(height.get(node, 0), steps)
-        found = np.zeros((len(paths), len(paths)), np.int64)
-        for node in sorted(members, key=height.__getitem__, reverse=True):  # from the root down
-            found[np.ix_(members[node], members[node])] = height[node]
-        return found
+        children: dict[str, list[str]] = {}
+        for name, parent in self.parents.items():
+            children.setdefault(parent, []).append(name)
+        order: list[str] = []  # each node before those below it, and those below it behind it without a gap
+        stack = [""]
+        while stack:
+            order.append(stack.pop())
+            stack += children.get(order[-1], ())
+        leaves = [node for node in order if node not in children]
+        found = np.zeros((len(leaves), len(leaves)), np.int64)
+        height, first = dict.fromkeys(leaves, 0), {leaf: place for place, leaf in enumerate(leaves)}
+        last = {leaf: place + 1 for leaf, place in first.items()}
+        for node in reversed(order):
+            if below := children.get(node):
+                height[node] = 1 + max(height[child] for child in below)
+                first[node], last[node] = min(first[child] for child in below), max(last[child] for child in below)
+                for child in below:  # its leaves and all others below the node
+                    own = slice(first[child], last[child])
+                    found[own, first[node] : own.start] = height[node]
+                    found[own, own.stop : last[node]] = height[node]
+        places = np.argsort(np.array(leaves, object))
+        return found[np.ix_(places, places)]
 
     @cached_property
     def families(self) -> NDArray[np.int64]:
@@ -158,14 +177,23 @@ class Taxonomy:
         places = {leaf: place for place, leaf in enumerate(self.leaves)}
         return np.array([places.get(name, -1) for name in names], np.int64)
 
-    def _path(self, name: str) -> list[str]:
-        """The node, its parent and so on up to the root, which is called ""."""
-        path = [name]
-        while path[-1]:
-            path.append(self.parents[path[-1]])
-            if path[-1] in path[:-1]:
-                raise ValueError(f"{path[-1]!r} is below itself: {' below '.join(path[path.index(path[-1]) :])}")
-        return path
+
+def cycle(parents: Mapping[str, str]) -> list[str]:
+    """Returns nodes of a tree each below the next, and the last below the first, which comes again; none where none is.
+
+    ``parents`` is the parent of each node, "" of those on the first level. Each node is looked at once.
+    """
+    known = {""}
+    for start in parents:
+        node, path = start, dict[str, None]()
+        while node not in known and node not in path:
+            path[node] = None
+            node = parents[node]
+        if node in path:
+            found = [*path, node]
+            return found[found.index(node) :]
+        known.update(path)
+    return []
 
 
 @dataclass(frozen=True, eq=False)

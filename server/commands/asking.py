@@ -9,6 +9,7 @@ import typer
 
 from engine.comparisons import Answer, Question, QuestionRequest
 from engine.errors import NotFoundError
+from server.commands.saying import say
 from server.drawing.question import write_question
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Session:
                 near.clear()
             elif key.isdecimal() and 1 <= int(key) <= len(question.candidates):
                 near ^= {int(key) - 1}
-                typer.echo(f"near: {' '.join(str(place + 1) for place in sorted(near)) or 'none'}")
+                say(f"near: {' '.join(str(place + 1) for place in sorted(near)) or 'none'}")
             if key == SKIP or (key in _ENTER if len(question.candidates) > _CHOICE else near):
                 self.collection.questions.answer(self._answer(question, near))
                 self.given += 1
@@ -66,20 +67,20 @@ class Session:
         which, choose = "are", f"1-{count} near or not, Enter when done"
         if count == _CHOICE:
             which, choose = "is", "1 or 2"
-        typer.echo(f"{self.picture}\n{question.notion}: which {which} like {question.anchor}?")
+        say(f"{self.picture}\n{question.notion}: which {which} like {question.anchor}?")
         for number, key in enumerate(question.candidates, 1):
-            typer.echo(f"  {number} {key}")
-        typer.echo(f"{choose}; s cannot tell, u undo, q quit")
+            say(f"  {number} {key}")
+        say(f"{choose}; s cannot tell, u undo, q quit")
 
     def _undone(self, question: Question) -> Question:
         """Undoes the last answer, and returns its question; the present one where there is none."""
         try:
             last = self.collection.questions.undo(self.request.notion, self.request.person)
         except NotFoundError as error:
-            typer.echo(str(error))
+            say(str(error))
             return question
         self.given -= 1
-        typer.echo("undone")
+        say("undone")
         candidates = tuple(sorted((*last.near, *last.far)))
         return Question(notion=last.notion, anchor=last.anchor, candidates=candidates)
 

@@ -8,11 +8,12 @@ import typer
 
 from server.commands.common import JsonOption, print_json, show, table
 from server.commands.connection import PICTURES_HERE, PictureConnection
+from server.commands.saying import say
 from server.commands.versions import opened
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, Changes
-    from server.backend import CollectionBackend
+    from server.commands.versions import Versions
 
 SHOWN = 10
 """Changes that are printed."""
@@ -95,16 +96,17 @@ def changes(
             form=learn.form,
             labels=read_labels(learn.labels) if learn.labels else (),
             structure=learn.html,
+            gone=versions.gone,
         )
         if do.watch:
             versions.watch(request, do.every, Printer(as_json))
             return
         if do.ask and learn.labels:
             with picture_file(do.image) as picture:
-                Labelling(versions.collection, request, learn.labels, picture, do.ask).run()
+                Labelling(versions, request, learn.labels, picture, do.ask).run()
             request = replace(request, labels=read_labels(learn.labels))
         found = versions.collection.changes(request)
-        page = None if do.report is None else _report(do.report, versions.collection, found)
+        page = None if do.report is None else _report(do.report, versions, found)
     if as_json:
         print_json(found)
     else:
@@ -124,25 +126,25 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
         Period.parse(learn.period)
 
 
-def _report(folder: Path, collection: "CollectionBackend", found: "Changes") -> Path:
+def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
     from server.drawing.changes import write_report
 
-    return write_report(folder, collection, found)
+    return write_report(folder, versions.drawn(), found)
 
 
 def _show(found: "Changes", page: Path | None) -> None:
     learned = found.learned
     order = "" if learned.order is None else f", {learned.order:.0%} of comparisons held out in time in order"
     labels = f" and {learned.labels} labels" if learned.labels else ""
-    typer.echo(
+    say(
         f"{found.versions} versions from {found.first:%Y-%m-%d %H:%M} to {found.last:%Y-%m-%d %H:%M} by their "
         f"{found.source}, period {found.period}\nlearned from {learned.quadruplets:,} comparisons of pairs{labels}: "
         f"{learned.form} metric, C={learned.weight:g}{order}"
     )
     for note in found.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
     important = sorted((change for change in found.changes if change.important), key=lambda one: -one.importance)
-    typer.echo(f"{len(important)} of {len(found.changes)} changes are important" + (":" if important else ""))
+    say(f"{len(important)} of {len(found.changes)} changes are important" + (":" if important else ""))
     if important:
         rows = table("time", ">importance", "earlier", "later", "where")
         for change in important[:SHOWN]:
@@ -151,8 +153,8 @@ def _show(found: "Changes", page: Path | None) -> None:
             )
         show(rows)
     if len(important) > SHOWN:
-        typer.echo(f"and {len(important) - SHOWN} more; --json lists them all")
-    typer.echo("the page is " + str(page) if page else "see why with --report DIR; label some pairs with --ask N")
+        say(f"and {len(important) - SHOWN} more; --json lists them all")
+    say("the page is " + str(page) if page else "see why with --report DIR; label some pairs with --ask N")
 
 
 def where(change: "Change") -> str:
@@ -175,15 +177,15 @@ class Printer:
         """Says what was learned."""
         count = sum(change.important for change in found.changes)
         text = f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
-        typer.echo(text, err=True)
+        say(text, err=True)
 
     def change(self, change: "Change") -> None:
         """Prints an important change."""
         if self.as_json:
             print_json(change)
         else:
-            typer.echo(f"{change.time:%Y-%m-%d %H:%M}  {change.importance:.2f}  {change.later}  {where(change)}")
+            say(f"{change.time:%Y-%m-%d %H:%M}  {change.importance:.2f}  {change.later}  {where(change)}")
 
     def note(self, text: str) -> None:
         """Prints what keeps it from going on."""
-        typer.echo(text, err=True)
+        say(text, err=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 import typer
 
 from server.commands.hints import completed, remember_where
+from server.commands.saying import say, written_out, written_out_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,7 +42,7 @@ _Value = TypeVar("_Value")
 
 def fail(message: str) -> NoReturn:
     """Ends the command with one line on stderr and exit code 1."""
-    typer.echo(f"error: {message}", err=True)
+    say(f"error: {message}", err=True)
     raise typer.Exit(1)
 
 
@@ -57,7 +58,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
-            typer.echo("stopped", err=True)
+            say("stopped", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # whoever read our output, such as head, has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,7 +78,7 @@ def _notes_printed() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", InputWarning)
-        warnings.showwarning = lambda message, *_, **__: typer.echo(f"note: {message}", err=True)
+        warnings.showwarning = lambda message, *_, **__: say(f"note: {message}", err=True)
         yield
 
 
@@ -141,10 +142,9 @@ def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
 
 
 def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    from engine.ingest.json_text import json_or_text
+
+    return json_or_text(text)
 
 
 def tuning(made: "Tuning") -> str:
@@ -161,7 +161,7 @@ def confirm(question: str, refusal: str) -> None:
     """Asks before something is lost; fails, with the refusal, without a terminal to ask in."""
     if not sys.stdin.isatty():
         fail(refusal)
-    typer.confirm(question, abort=True)
+    typer.confirm(written_out(question), abort=True)
 
 
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
@@ -169,12 +169,12 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
     if as_json:
         print_json(value)
     else:
-        typer.echo(sentence)
+        say(sentence)
 
 
 def print_json(value: Any) -> None:
     """Prints a value, dataclasses as objects."""
-    typer.echo(json.dumps(value, default=_plain, ensure_ascii=False))
+    say(written_out_json(json.dumps(value, default=_plain, ensure_ascii=False)))
 
 
 def _plain(value: Any) -> Any:
@@ -194,12 +194,25 @@ def _plain(value: Any) -> Any:
 def table(*columns: str, title: str | None = None) -> "Table":
     """An empty table; columns that begin with > hold numbers."""
     from rich import box
-    from rich.table import Table
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = _table_class()(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
     return made
+
+
+@functools.cache
+def _table_class() -> "type[Table]":
+    from rich.table import Table
+
+    class WrittenOut(Table):
+        """A table in whose cells nothing is left that a terminal would obey."""
+
+        def add_row(self, *cells: Any, **options: Any) -> None:
+            """Add a row."""
+            super().add_row(*(written_out(one) if isinstance(one, str) else one for one in cells), **options)
+
+    return WrittenOut
 
 
 def show(*renderables: Any) -> None:
@@ -208,7 +221,7 @@ def show(*renderables: Any) -> None:
 
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
     for renderable in renderables:
-        console.print(renderable)
+        console.print(written_out(renderable) if isinstance(renderable, str) else renderable)
 
 
 def shortened(text: str) -> str:

@@ -13,6 +13,7 @@ import typer
 from server.commands.common import JsonOption, NameArgument, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.hints import hint
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -82,7 +83,7 @@ def _export(name: str, options: CompareOptions, path: Path, connection: Connecti
     with connection.collection(name) as collection:
         given = answered(collection, options.notion, options.by)
     write_comparisons(path, given)
-    typer.echo(f"wrote {len(given)} comparisons to {path}")
+    say(f"wrote {len(given)} comparisons to {path}")
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
@@ -113,7 +114,7 @@ def _show(collection: "CollectionBackend", options: CompareOptions, as_json: boo
         print_json(found)
         return
     if not found:
-        typer.echo(f"no answers; ask for comparisons with: {hint('compare', collection.name, '--notion', 'NOTION')}")
+        say(f"no answers; ask for comparisons with: {hint('compare', collection.name, '--notion', 'NOTION')}")
         return
     rows = table("notion", ">answers", ">comparisons", "by")
     for one in found:
@@ -150,7 +151,7 @@ def _ask(collection: "CollectionBackend", options: CompareOptions) -> None:
         session = Session(collection, request, path, options.questions)
         session.run()
     learn = hint("train", collection.name, "--answers", "--views", options.view or collection.views()[0].name)
-    typer.echo(f"{max(session.given, 0)} answers stored; learn from them with: {learn}")
+    say(f"{max(session.given, 0)} answers stored; learn from them with: {learn}")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import typer
 from server.commands.common import NameArgument, confirm
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.filters import FilterOptions, check_names
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.query import Filter
@@ -59,7 +60,7 @@ def delete(
             if not yes and name in backend.names():
                 _confirm_deletion(f"{name} with all its items")
             backend.delete(name)
-        typer.echo(f"deleted {name}")
+        say(f"deleted {name}")
         return
     with connection.collection(name) as collection:
         if part.space is not None:
@@ -68,11 +69,11 @@ def delete(
             _delete_view(collection, part.view, yes)
         elif chosen.given():
             check_names(collection, condition)
-            typer.echo(f"deleted {_delete_items(collection, condition)} items")
+            say(f"deleted {_delete_items(collection, condition)} items")
         elif keys:
             deleted = collection.delete_items(keys)
             missing = len(set(keys)) - deleted
-            typer.echo(f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else ""))
+            say(f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else ""))
 
 
 def _delete_items(collection: "CollectionBackend", condition: "Filter") -> int:
@@ -94,9 +95,9 @@ def _delete_space(collection: "CollectionBackend", space: str, generation: int |
     if not yes:
         _confirm_deletion(f"{what} of {collection.name}")
     collection.delete_space(space, generation)
-    typer.echo(f"deleted {what} of {collection.name}")
+    say(f"deleted {what} of {collection.name}")
     if active and generation is None:
-        typer.echo("it was the active space: searches that name no space now use raw")
+        say("it was the active space: searches that name no space now use raw")
 
 
 def _delete_view(collection: "CollectionBackend", view: str, yes: bool) -> None:
@@ -104,4 +105,4 @@ def _delete_view(collection: "CollectionBackend", view: str, yes: bool) -> None:
     if not yes:
         _confirm_deletion(f"{what} with its rows")
     collection.delete_view(view)
-    typer.echo(f"deleted {what}")
+    say(f"deleted {what}")

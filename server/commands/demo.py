@@ -10,6 +10,7 @@ import typer
 
 from server.commands.common import fail
 from server.commands.connection import ConnectionOptions
+from server.commands.saying import say
 
 SHEET = "sheet.png"
 
@@ -48,7 +49,7 @@ def demo(
     run = partial(
         demos[name][1] if chosen else run_demo,
         sheet=out / SHEET,
-        echo=typer.echo,
+        echo=say,
         connect=lambda at: ConnectionOptions(server=at).backend(),
     )
     out.mkdir(parents=True, exist_ok=True)
@@ -59,4 +60,4 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} holds an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    typer.echo(f"kept in {out}; explore with: {shlex.join(['crossview', 'show', name, '--home', str(out / 'home')])}")
+    say(f"kept in {out}; explore with: {shlex.join(['crossview', 'show', name, '--home', str(out / 'home')])}")

@@ -12,6 +12,7 @@ from server.commands.connection import HERE, ConnectionOptions
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import FilterOptions, check_names
 from server.commands.hints import hint
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.info import CollectionInfo, SpaceInfo
@@ -66,13 +67,13 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
     if connection.server is None and not names:
         from engine.home import Home
 
-        typer.echo(f"note: {Home(connection.home).emptiness()}", err=True)
+        say(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
         print_json(names)
     elif as_csv:
         print_csv(["name"], ([one] for one in names))
     else:
-        typer.echo("\n".join(names) if names else f"no collections; create one with: {hint('create', 'NAME')}")
+        say("\n".join(names) if names else f"no collections; create one with: {hint('create', 'NAME')}")
 
 
 def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> None:
@@ -98,7 +99,7 @@ def _print_items(items: "list[Item]", total: int) -> None:
         cells = item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views)
         rows.add_row(*cells, *[shortened(item.text) for _ in texts])
     show(rows)
-    typer.echo(f"{len(items)} of {total} items")
+    say(f"{len(items)} of {total} items")
 
 
 def show_(
@@ -123,7 +124,7 @@ def show_(
         return
     _show_collection(info)
     for finding in findings:
-        typer.echo(f"note: {finding}")
+        say(f"note: {finding}")
 
 
 def _show_item(item: "Item") -> None:

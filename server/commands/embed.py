@@ -9,6 +9,7 @@ from server.commands.common import JsonOption, NameArgument, names, print_json, 
 from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.progress import progress_bar
 from server.commands.query import QueryOptions
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def _report(written: "Written", as_json: bool) -> None:
         return
     what = f"codes of {written.bits} bits" if written.bits else f"vectors of {written.width} numbers"
     keys = f", and their keys to {written.keys}" if written.keys else ""
-    typer.echo(f"wrote {written.rows} {what} to {written.path}{keys}")
+    say(f"wrote {written.rows} {what} to {written.path}{keys}")
 
 
 def _write(path: Path, embeddings: "Sequence[Embedding]") -> "Written":

@@ -15,6 +15,7 @@ from server.commands.hints import completed
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
 from server.commands.query import TargetsOption
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -213,8 +214,8 @@ def _print(evaluation: "Evaluation") -> None:
     measured = f"{evaluation.queries} queries; items to find: {counts}"
     if evaluation.comparisons:
         measured = f"{evaluation.comparisons} comparisons"
-    typer.echo(f"{measured}; {evaluation.seconds:.1f} s")
-    typer.echo(completed("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence)))
+    say(f"{measured}; {evaluation.seconds:.1f} s")
+    say(completed("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence)))
 
 
 def _print_databases(evaluation: "Evaluation") -> None:
@@ -239,7 +240,7 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
         rows.add_row(query, target, database, metric, str(k or ""), *values)
     show(rows)
     brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
-    typer.echo(f"means \u00b1 standard errors{brackets}")
+    say(f"means \u00b1 standard errors{brackets}")
 
 
 def _figure(one: "EvaluationRow") -> tuple[str, str, str, int | None]:

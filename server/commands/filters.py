@@ -113,10 +113,9 @@ def _attributes(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except ValueError:
-        return text
+    from engine.ingest.json_text import json_or_text
+
+    return json_or_text(text, _refuse)
 
 
 def _refuse(constant: str) -> NoReturn:

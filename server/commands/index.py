@@ -14,6 +14,7 @@ from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.label import AnnotationFiles, LabelNotionOption, NewAttributesOption
 from server.commands.progress import progress_bar
 from server.commands.report import show_report, since
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
@@ -151,7 +152,7 @@ def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | Non
 def _stop(committed: int, server: str | None) -> NoReturn:
     committed_items = f"{committed} items were committed and are kept" if committed else "nothing was committed"
     open_batch = ", except perhaps the batch being sent" if server is not None else ""
-    typer.echo(f"stopped; {committed_items}{open_batch}. Run the same command again to continue.", err=True)
+    say(f"stopped; {committed_items}{open_batch}. Run the same command again to continue.", err=True)
     raise typer.Exit(INTERRUPTED) from None
 
 
@@ -162,7 +163,7 @@ def _summarize(report: "ImportReport", name: str) -> None:
         return
     from features.formats import KNOWN
 
-    typer.echo(f"no pictures found: folders are searched for {KNOWN} files")
+    say(f"no pictures found: folders are searched for {KNOWN} files")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from server.commands.common import JsonOption, print_json, show, table
 from server.commands.connection import HERE, ConnectionOptions
 from server.commands.hints import hint
 from server.commands.progress import numbered, progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from server.client import Client
@@ -39,8 +40,8 @@ def print_detached(job: "Job", as_json: bool) -> None:
     if as_json:
         print_json(job)
         return
-    typer.echo(job.id)
-    typer.echo(f"wait for it with: {hint('jobs', 'wait', job.id)}", err=True)
+    say(job.id)
+    say(f"wait for it with: {hint('jobs', 'wait', job.id)}", err=True)
 
 
 def jobs(
@@ -75,7 +76,7 @@ def _list(found: "list[Job]", as_json: bool) -> None:
     rows = table("job", "kind", "collection", "state", "created", "progress")
     for one in found:
         rows.add_row(one.id, one.kind, one.collection, _state(one), _time(one.created), _progress(one))
-    show(rows) if found else typer.echo("no jobs")
+    show(rows) if found else say("no jobs")
 
 
 def _act(client: "Client", action: Action, job: str, as_json: bool) -> None:
@@ -89,16 +90,16 @@ def _act(client: "Client", action: Action, job: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    typer.echo(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
+    say(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
     times = (("created", found.created), ("started", found.started), ("ended", found.ended))
-    typer.echo("; ".join(f"{name} {_time(time)}" for name, time in times if time))
+    say("; ".join(f"{name} {_time(time)}" for name, time in times if time))
     if action == Action.SHOW:
         for step in found.log:
-            typer.echo(f"  {numbered(step.what, step.done, step.total, step.note)}")
+            say(f"  {numbered(step.what, step.done, step.total, step.note)}")
     if _progress(found):
-        typer.echo(_progress(found))
+        say(_progress(found))
     if found.error:
-        typer.echo(found.error)
+        say(found.error)
 
 
 def _state(job: "Job") -> str:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from server.commands.asking import QUIT, SKIP, UNDO, pressed
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, ChangesRequest
-    from server.backend import CollectionBackend
+    from server.commands.versions import Versions
 
 _ANSWERS = {"y": True, "n": False, SKIP: None}
 
@@ -23,7 +22,7 @@ _ANSWERS = {"y": True, "n": False, SKIP: None}
 class Labelling:
     """Pairs that are asked about one by one, each the one whose label tells most after the last."""
 
-    collection: "CollectionBackend"
+    versions: "Versions"
     request: "ChangesRequest"
     file: Path
     """Where every answer is appended at once."""
@@ -38,9 +37,9 @@ class Labelling:
         from engine.changes.label_file import read_labels
 
         while len(self.sizes) < self.most:
-            found = self.collection.changes(replace(self.request, labels=read_labels(self.file)))
+            found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
             if not found.questions:
-                typer.echo("every change has a label")
+                say("every change has a label")
                 return
             if not self._asked(found.changes[found.questions[0]]):
                 return
@@ -49,8 +48,8 @@ class Labelling:
         """Asks about a change; returns whether to go on."""
         from server.drawing.changes import write_pair
 
-        write_pair(self.picture, self.collection, change)
-        typer.echo(
+        write_pair(self.picture, self.versions.drawn(), change)
+        say(
             f"{self.picture}\n{change.earlier} -> {change.later} ({len(self.sizes) + 1} of {self.most}): "
             "is the change important?\ny yes, n no, s cannot tell, u undo, q quit"
         )
@@ -72,10 +71,10 @@ class Labelling:
     def _undo(self) -> None:
         """Takes the last answer of now back."""
         if not self.sizes:
-            typer.echo("there is no answer of now to undo")
+            say("there is no answer of now to undo")
             return
         os.truncate(self.file, self.sizes.pop())
-        typer.echo("undone")
+        say("undone")
 
 
 @contextmanager

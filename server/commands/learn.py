@@ -13,6 +13,7 @@ from server.commands.hints import completed, hint
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.option_groups import flags_given
 from server.commands.progress import progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -205,14 +206,14 @@ def _print(collection: str, made: "SpaceInfo") -> None:
     held_out = f", {made.held_out} held out" if made.held_out else ""
     activate = hint("activate", collection, made.name)
     state = "active" if made.active else f"not active; make searches use it with: {activate}"
-    typer.echo(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
+    say(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
     if made.tuning is not None:
-        typer.echo(tuning(made.tuning))
+        say(tuning(made.tuning))
     if made.constraints is not None:
-        typer.echo(made.constraints.sentence())
+        say(made.constraints.sentence())
     for note in made.notes:
-        typer.echo(f"warning: {completed(note)}", err=True)
-    typer.echo(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
+        say(f"warning: {completed(note)}", err=True)
+    say(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
 
 
 def assign(

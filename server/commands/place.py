@@ -8,6 +8,7 @@ import typer
 from server.commands.common import NameArgument
 from server.commands.compare import answered
 from server.commands.connection import HERE, ConnectionOptions
+from server.commands.saying import say
 
 _DIM = 10
 
@@ -42,7 +43,7 @@ def place(
         rows = places(given, dim, seed)
         collection.add_view(f"{view}=vectors:dim={dim}")
         report = collection.put_vectors(view, given.keys, rows)
-    typer.echo(
+    say(
         f"placed {len(given.keys)} items ({report.added} of them new) in view {view} by {len(given)} comparisons; "
         "no other item can be searched by it"
     )

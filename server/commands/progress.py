@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.progress import Progress
@@ -24,7 +24,7 @@ class Notes:
             self._what, self._began = what, time.monotonic()
         if note:
             left = (time.monotonic() - self._began) * (total - done) / max(done, 1)
-            typer.echo(numbered(what, done, total, note) + (f"; about {duration(left)} left" if left else ""), err=True)
+            say(numbered(what, done, total, note) + (f"; about {duration(left)} left" if left else ""), err=True)
 
 
 def numbered(what: str, done: int, total: int, note: str) -> str:

@@ -76,12 +76,10 @@ def _rows(path: Path) -> "Sequence[Sequence[float]]":
     import numpy as np
 
     from engine.errors import InvalidInputError
-    from engine.ingest.vectors import no_array
+    from engine.ingest.vectors import loading
 
-    try:
+    with loading(path):
         rows = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise no_array(path, error) from error
     if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "fiu":
         raise InvalidInputError(f"{path} must hold one array of numbers: write it with numpy.save")
     if rows.ndim not in (1, 2):

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import typer
-
 from server.commands.command import again
 from server.commands.hints import completed, hint
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
@@ -26,17 +25,17 @@ def show_report(report: "ImportReport", name: str) -> None:
     """Prints counts, what was left out and why, and how to take in deleted items and delete those of files gone."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
-    typer.echo(
+    say(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
     )
     if report.skipped:
-        typer.echo("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
+        say("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
     for note in report.notes:
-        typer.echo(completed(note))
+        say(completed(note))
     _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
     if report.deleted:
-        typer.echo(
+        say(
             f"files whose items were deleted: {len(report.deleted)}; they stay out. "
             f"Index them with: {again('--include-deleted')}"
         )
@@ -44,13 +43,13 @@ def show_report(report: "ImportReport", name: str) -> None:
     if report.gone:
         some = f"the first {SHOWN}" if len(report.gone) > SHOWN else "these items"
         delete = hint("delete", name, "--items", "--", *report.gone[:SHOWN])
-        typer.echo(f"files that are gone: {len(report.gone)}; their items stay. Delete {some} with: {delete}")
+        say(f"files that are gone: {len(report.gone)}; their items stay. Delete {some} with: {delete}")
         _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)
 
 
 def _list(lines: Iterable[str]) -> None:
     lines = list(lines)
     for line in lines[:SHOWN]:
-        typer.echo(f"  {line}")
+        say(f"  {line}")
     if len(lines) > SHOWN:
-        typer.echo(f"  and {len(lines) - SHOWN} more; --json lists them all")
+        say(f"  and {len(lines) - SHOWN} more; --json lists them all")

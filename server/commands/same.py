@@ -13,6 +13,7 @@ from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from server.commands.jobs import DetachOption, check_detached, print_detached
 from server.commands.progress import progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.item import Failure
@@ -117,12 +118,12 @@ def same(
     elif as_csv:
         print_csv(COLUMNS, (_cells(*one) for one in kept))
     elif pairs is None:
-        typer.echo(_sentence(kept[0][1], base_rate))
+        say(_sentence(kept[0][1], base_rate))
     else:
         _print(kept, base_rate)
     if left_out:
         reasons = few(dict.fromkeys(one.reason for _, one in left_out), "; ")
-        typer.echo(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
+        say(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
 
 
 def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
@@ -200,4 +201,4 @@ def _print(found: "Sequence[tuple[tuple[str, str], Verdict]]", base_rate: float)
         rows.add_row(*pair, _word(verdict), *numbers)
     show(rows)
     count = sum(verdict.same for _, verdict in found)
-    typer.echo(f"{count} of {len(found)} pairs are the same; probabilities are those if {base_rate:.3g} of them are")
+    say(f"{count} of {len(found)} pairs are the same; probabilities are those if {base_rate:.3g} of them are")

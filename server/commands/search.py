@@ -12,6 +12,7 @@ from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.filters import FilterOptions, check_names
 from server.commands.query import BaseRateOption, QueryOptions
+from server.commands.saying import say
 from server.commands.scores import ScoreOptions, score_cells
 
 if TYPE_CHECKING:
@@ -133,13 +134,13 @@ def search(
     else:
         _print(request, results, scores)
         if options.sheet is not None:
-            typer.echo(f"wrote {options.sheet}")
+            say(f"wrote {options.sheet}")
 
 
 def _warn(unknown: str) -> None:
     """Prints on stderr which characters a contact sheet shows by their codes, and what helps."""
     if unknown:
-        typer.echo(
+        say(
             f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "
             "(Debian: apt install fontconfig fonts-noto-core fonts-noto-cjk)",
             err=True,
@@ -172,7 +173,7 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
         show(rows)
         if rates := sorted({hit.base_rate for hit in hit_list.hits if hit.base_rate is not None}):
             shares = " or ".join(f"{rate:.3g}" for rate in rates)
-            typer.echo(
+            say(
                 f"probability: that a hit and the query are the same, if {shares} of all pairs are; "
                 "--base-rate P assumes another share"
             )

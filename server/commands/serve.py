@@ -11,6 +11,7 @@ import typer
 
 from engine.home import Home
 from server.commands.connection import HomeOption
+from server.commands.saying import say
 from server.settings import ServerSettings
 
 
@@ -76,7 +77,7 @@ def serve(
         log_requests=log_requests,
     )
     if not is_loopback(host):
-        typer.echo(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
+        say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     served = Home(home)
     for name in settings.load:
         served.open(name).close()  # a name that is wrong is an error now, not a line of the log
@@ -87,7 +88,7 @@ def serve(
     with temporary_files():
         in_time = _until(stopping, settings)
     if not in_time:
-        typer.echo("stopped during a call; every acknowledged change is kept", err=True)
+        say("stopped during a call; every acknowledged change is kept", err=True)
         os._exit(1)  # the thread of that call would keep the process alive
 
 
@@ -97,12 +98,12 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
 
     running, served = start(settings), Home(settings.home)
     if not served.names():
-        typer.echo(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
-    typer.echo(f"crossview serves {served.path} on {running.address}")
+        say(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
+    say(f"crossview serves {served.path} on {running.address}")
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
-    typer.echo(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
+    say(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
     return running.stop()
 
 

@@ -14,6 +14,7 @@ from server.commands.connection import PICTURES_HERE, PictureConnection
 from server.commands.csv_output import CsvOption, check_format, print_csv
 from server.commands.hints import hint
 from server.commands.query import TargetsOption
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
@@ -100,7 +101,7 @@ def suggest(
         _print(inputs, found)
         keys = {number for number, query in enumerate(request.queries) if query.key is not None}
         for line in _accepting(name, options.out, inputs, found, keys):
-            typer.echo(line)
+            say(line)
 
 
 def _write(path: Path, inputs: Sequence[str], found: "Suggestions") -> None:
@@ -133,8 +134,8 @@ def _print(inputs: Sequence[str], found: "Suggestions") -> None:
         )
     show(rows)
     if likeliest:
-        typer.echo(LIKELIEST)
-    typer.echo(found.calibration)
+        say(LIKELIEST)
+    say(found.calibration)
 
 
 def _likeliest(one: "LikeliestClass | None") -> str:

@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +13,11 @@ import typer
 
 from server.commands.connection import ConnectionOptions
 from server.commands.progress import progress_bar
+from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.changes.request import Change, Changes, ChangesRequest
+    from engine.item import Item
     from server.backend import Backend, CollectionBackend
 
 GRID, SIZE = 10, 320
@@ -39,6 +41,27 @@ class Printer(Protocol):
         """Takes what keeps it from going on."""
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A collection as it is drawn: the files that its items name are opened only where they are known to be meant.
+
+    A server may name any file of this machine, and its pixels would be in the report.
+    """
+
+    collection: "CollectionBackend"
+    files: Collection[str] | None
+    """Those that may be opened; None: all."""
+
+    def item(self, key: str) -> "Item":
+        """An item, without a source that is not to be opened."""
+        item = self.collection.item(key)
+        return item if self.files is None or item.source in self.files else replace(item, source="")
+
+    def thumbnail(self, key: str) -> bytes:
+        """An item's thumbnail."""
+        return self.collection.thumbnail(key)
+
+
 @dataclass
 class Versions:
     """The versions of an open collection, and the folder that they come from, if any."""
@@ -46,6 +69,10 @@ class Versions:
     collection: "CollectionBackend"
     view: str
     folder: Path | None
+    remote: bool
+    """Whether the collection is a server's."""
+    gone: Sequence[str] = ()
+    """Keys of the items whose files are no longer in the folder."""
 
     def index(self, show_progress: bool) -> list[str]:
         """Reads the new pictures of the folder; returns why some could not be used, a line each."""
@@ -53,7 +80,16 @@ class Versions:
             return []
         with progress_bar(show_progress, "images") as progress:
             report = self.collection.index([self.folder], progress=progress)
+        self.gone = report.gone
         return [f"{failure.key}: {failure.reason}" for failure in report.failures]
+
+    def drawn(self) -> Drawn:
+        """The collection as it is drawn: with the files of its folder, or of a collection of this machine."""
+        from engine.ingest.walk import readable, walk
+
+        here = None if not self.remote else frozenset[str]()
+        found = here if self.folder is None else {readable(file.path) for file in walk([self.folder]).files}
+        return Drawn(self.collection, found)
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
         """Tells of important changes as pictures arrive, without end; what matters is learned once, at the start."""
@@ -72,11 +108,12 @@ class Versions:
                 note(f"left out: {failure}")
             try:
                 if found is None:
-                    found = self.collection.changes(request)
+                    found = self.collection.changes(replace(request, gone=self.gone))
                     last = found.changes[-1].later
                     printer.begun(found)
                 else:
-                    newer = self.collection.changes(replace(request, learned=found.learned, after=last, labels=()))
+                    later = replace(request, gone=self.gone, learned=found.learned, after=last, labels=())
+                    newer = self.collection.changes(later)
                     for change in newer.changes:
                         last = change.later
                         if change.important:
@@ -102,7 +139,7 @@ def opened(
     if not folder.is_dir():
         _check_name(source, name)
         with connection.collection(source) as collection:
-            yield Versions(collection, _view(collection, grid), None)
+            yield Versions(collection, _view(collection, grid), None, bool(connection.server))
         return
     folder = folder.resolve()
     if not wait:
@@ -110,7 +147,7 @@ def opened(
     with connection.backend() as backend:
         collection = _collection(backend, folder, name, view_spec(grid or GRID))
         try:
-            versions = Versions(collection, f"gist{grid or GRID}", folder)
+            versions = Versions(collection, f"gist{grid or GRID}", folder, bool(connection.server))
             failures = versions.index(show_progress)
             if not wait:  # who watches is told of each once
                 _report_failures(failures)
@@ -127,7 +164,7 @@ def view_spec(grid: int) -> str:
 
 def _check_pictures(folder: Path) -> None:
     from engine.changes.series import FEWEST
-    from engine.changes.times import timeline
+    from engine.changes.times import file_timeline
     from engine.errors import NotReadyError
     from engine.ingest.walk import walk
 
@@ -137,7 +174,7 @@ def _check_pictures(folder: Path) -> None:
             f"{folder} holds {len(files) or 'no'} pictures, and changes are learned from {FEWEST} or more; "
             "with --watch they are waited for"
         )
-    timeline([file.path for file in files])
+    file_timeline([file.path for file in files])
 
 
 def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "CollectionBackend":
@@ -192,6 +229,6 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
 
 def _report_failures(failures: Sequence[str]) -> None:
     for failure in failures[:SHOWN]:
-        typer.echo(f"left out: {failure}", err=True)
+        say(f"left out: {failure}", err=True)
     if len(failures) > SHOWN:
-        typer.echo(f"left out: {len(failures) - SHOWN} more pictures that cannot be read", err=True)
+        say(f"left out: {len(failures) - SHOWN} more pictures that cannot be read", err=True)

@@ -1,15 +1,14 @@
 """Regions drawn over a picture: how important each is, and which of them made a change."""
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageOps
 
 from server.drawing.lettering import Colour, Lettering
 from server.drawing.results import Items, thumbnail_of
-from server.drawing.sheet import EMPTY, FAINT, INK, PAPER
+from server.drawing.sheet import EMPTY, FAINT, INK, PAPER, decoded
 
 WIDTH = 480
 """Of a version, in pixels."""
@@ -26,21 +25,19 @@ def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Im
     """Returns the picture of a version, by its file where that is at hand, else by its thumbnail, else a grey tile."""
     source = collection.item(key).source
     for data in _encoded(collection, key, source):
-        try:
-            with Image.open(io.BytesIO(data)) as opened:
-                opened.draft("RGB", (2 * width, 2 * width))
-                image = ImageOps.exif_transpose(opened).convert("RGB")
+        if (image := decoded(data, 2 * width)) is not None:
             return image.resize((width, max(1, round(image.height * width / image.width))))
-        except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError):
-            continue
     return Image.new("RGB", (width, width), EMPTY)
 
 
 def _encoded(collection: Items, key: str, source: str) -> Iterator[bytes]:
     """Yields the bytes of a version's file, where it is at hand, and of its thumbnail."""
-    with suppress(OSError):
+    from engine.ingest.extraction import read_file
+    from features.errors import ImageError
+
+    with suppress(OSError, ImageError):
         if source:
-            yield Path(source).read_bytes()
+            yield read_file(Path(source))
     if (thumbnail := thumbnail_of(collection, key)) is not None:
         yield thumbnail
 

@@ -1,12 +1,11 @@
 """Contact sheets: a query on the left, its hits in rows on the right, with the names of their files below."""
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageOps
+from PIL import Image, ImageDraw
 
 from engine.errors import InvalidInputError
 from server.drawing.lettering import Lettering, unknown
@@ -221,17 +220,26 @@ def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], c
 
 def _fitted(data: bytes | None) -> Image.Image | None:
     """Returns the picture scaled to a tile; None where there is none, or it cannot be decoded."""
-    if data is None:
-        return None
-    try:
-        opened = Image.open(io.BytesIO(data))
-        opened.draft("RGB", (2 * TILE, 2 * TILE))
-        picture = ImageOps.exif_transpose(opened).convert("RGB")
-    except (OSError, ValueError, Image.DecompressionBombError):
+    picture = None if data is None else decoded(data, 2 * TILE)
+    if picture is None:
         return None
     scale = TILE / max(picture.size)
     size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
     return picture.resize(size, Image.Resampling.LANCZOS)
+
+
+def decoded(data: bytes, side: int) -> Image.Image | None:
+    """Returns a picture with its longest side at most so long, upright; None where it cannot be read.
+
+    It may come from anyone, as thumbnails of a server do, so it is read as pictures of collections are.
+    """
+    from features.decode import decode
+    from features.errors import ImageError
+
+    try:
+        return Image.fromarray(decode(data, max_side=side).image[:, :, ::-1])
+    except ImageError:
+        return None
 
 
 def _number(distance: float | None) -> str:

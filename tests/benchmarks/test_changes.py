@@ -17,7 +17,7 @@ from benchmarks.changes.markup import page, pictures
 from benchmarks.changes.methods import COUNTS, METHODS, Split, by_labels, precisions
 from benchmarks.changes.rendering import BROWSERS, KEPT, render
 from benchmarks.registry import benchmark
-from engine.changes.structure import structure
+from features.page import addresses
 
 DAYS = 12
 
@@ -72,7 +72,7 @@ def test_labels_are_what_the_blocks_show(design: str) -> None:
 def test_a_page_names_its_pictures_and_its_news(tmp_path: Path) -> None:
     history = History("newspaper", 100)
     (tmp_path / "page.html").write_text(page(history, 30), encoding="utf-8")
-    found = structure(tmp_path / "page.html")
+    found = addresses(tmp_path / "page.html")
     assert found.images == {f"pictures/{name}" for name in pictures(history, 30)}
     assert any(link.startswith("/news/") for link in found.links)
     assert page(history, 30) == page(History("newspaper", 100), 30)

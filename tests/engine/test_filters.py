@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from filter_oracle import matching
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.catalog.lookup import MAX_FILTER_ATTRIBUTES, MAX_NAMES
 from engine.collection import Collection
 from engine.errors import InvalidInputError
 from engine.home import Home
@@ -21,12 +23,12 @@ from engine.query import Filter, Query, SearchRequest
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 NAMES = st.sampled_from(["année", 'a"b', "a\\b", "", "a.b", "$", "$.x", "[0]", "a'b", "x\u0301", "名", "A", "a"])
-NUMBERS = st.sampled_from([0, 1, 1.0, -1, 0.1, 2**53, 2**53 + 1, 2.0**53, 2**63 - 1, -(2**63), 1e300, 5e-324, -0.0])
+NUMBERS = st.sampled_from([0, 1, 1.0, -1, 0.1, 2**53, 2**53 - 1, 2.0**53, -(2**53), 2.0**63, 1e300, 5e-324, -0.0])
 SCALARS = (
     st.none()
     | st.booleans()
     | NUMBERS
-    | st.integers(-(2**63), 2**63 - 1)
+    | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(["1", "1999", "true", "null", "", "é", "%"])
     | st.text(CHARACTERS, max_size=5)
@@ -121,12 +123,30 @@ def test_types_are_those_of_json(made: Collection) -> None:
 
 
 def test_large_integers_are_told_apart(made: Collection) -> None:
-    """Neighbours beyond what doubles can hold are different numbers."""
-    fill(made, {"a": 2**53, "b": 2**53 + 1, "c": 2**63 - 1})
+    """Up to those that a double holds; beyond, neighbours would be one number, and none is stored or compared."""
+    fill(made, {"a": 2**53, "b": 2**53 - 1, "c": -(2**53)})
     assert keys(made, x=2**53) == keys(made, x=2.0**53) == "a"
-    assert keys(made, x=2**53 + 1) == "b"
-    assert keys(made, x=2**63 - 1) == "c"
-    assert keys(made, x=2**63 - 2) == ""
+    assert keys(made, x=2**53 - 1) == "b"
+    assert keys(made, x=-(2**53)) == "c"
+    for beyond in (2**53 + 1, 2**63, 10**309, 10**5_000):
+        (failure,) = made.import_items([NewItem("d", rows={"v": [0, 0]}, attributes={"x": [beyond]})]).failures
+        assert "is an integer beyond 9,007,199,254,740,992" in failure.reason
+        (failure,) = made.import_items([NewItem("d", rows={"v": [0, 0]}, attributes={"x": beyond})]).failures
+        assert "give it as text" in failure.reason
+        with pytest.raises(InvalidInputError, match="integer beyond"):
+            keys(made, x=beyond)
+
+
+def test_a_filter_compares_few_attributes_at_once(made: Collection) -> None:
+    """As many as one statement could not hold are refused, and said so."""
+    many = {f"x{number}": number for number in range(MAX_FILTER_ATTRIBUTES)}
+    made.import_items([NewItem(key, rows={"v": [0, 0]}, attributes=many | {"y": key}) for key in "ab"])
+    assert keys(made, **many) == "ab"
+    assert keys(made, **(many | {"x7": 8})) == ""
+    with pytest.raises(InvalidInputError, match="at most 100 attributes, not 101"):
+        keys(made, **many, y="a")
+    names = tuple(unicodedata.normalize("NFD", f"é{number}") for number in range(MAX_NAMES))
+    assert made.count(Filter(keys=names)) == 0
 
 
 @pytest.mark.parametrize("name", ["année", 'a"b', "a\\b", "", "a.b", "$", "[0]", "名前", "a b'c"])
@@ -171,7 +191,7 @@ def test_catalogs_written_before_answer_filters(tmp_path: Path) -> None:
         (Filter(attributes={"x": [1]}), r"attribute 'x' compares with text"),
         (Filter(attributes={"x": float("nan")}), "attribute 'x' is nan"),
         (Filter(attributes={"x": "\udcff"}), "attribute 'x' must be Unicode"),
-        (Filter(attributes={"x": 2**70}), "attribute 'x' is an integer of more than 64 bits"),
+        (Filter(attributes={"x": 2**70}), "attribute 'x' is an integer beyond 9,007,199,254,740,992"),
         (Filter(labels=("\udcff",)), "must be Unicode"),
         (Filter(key_prefix="\udcff"), "must be Unicode"),
     ],

@@ -51,6 +51,7 @@ REQUESTS = st.builds(
     structure=st.booleans(),
     learned=st.none() | LEARNED,
     after=TEXTS,
+    gone=st.lists(TEXTS, max_size=3).map(tuple),
 )
 FOUND = st.builds(
     Changes,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from engine.changes.times import Period, named_time, timeline
+from engine.changes.times import Period, file_timeline, named_time
 from engine.errors import InvalidInputError
 
 START = datetime(2026, 3, 9, 15, 30, tzinfo=UTC)
@@ -42,7 +42,7 @@ def test_versions_are_ordered_by_names_before_all_else(tmp_path: Path) -> None:
     paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in (2, 0, 1)]
     for path in paths:
         path.touch()
-    found = timeline(paths)
+    found = file_timeline(paths)
     assert found.source == "names"
     assert found.order.tolist() == [1, 2, 0]
     assert found.hours().tolist() == [0, 1, 2]
@@ -55,7 +55,7 @@ def test_cameras_tell_by_exif(tmp_path: Path) -> None:
         exif[0x0132] = f"{START + timedelta(hours=hour):%Y:%m:%d %H:%M:%S}"
         paths.append(tmp_path / f"DSC{hour}.jpg")
         Image.new("RGB", (8, 8)).save(paths[-1], exif=exif)
-    found = timeline(paths)
+    found = file_timeline(paths)
     assert found.source == "EXIF data"
     assert found.order.tolist() == [1, 0]
 
@@ -69,7 +69,7 @@ def test_what_exif_does_not_tell_is_counted_in_full(tmp_path: Path) -> None:
             exif[0x0132] = f"{START + timedelta(hours=min(number, 1)):%Y:%m:%d %H:%M:%S}"
         Image.new("RGB", (8, 8)).save(path, exif=exif)
         os.utime(path, (1e9 + number, 1e9 + number))
-    found = timeline(paths)
+    found = file_timeline(paths)
     assert found.source == "times of the files"
     (note,) = found.notes
     assert note == (
@@ -83,14 +83,14 @@ def test_else_files_tell(tmp_path: Path) -> None:
     for number, path in enumerate(paths):
         path.write_bytes(b"no picture")
         os.utime(path, (1e9 + number, 1e9 + number))
-    found = timeline(paths)
+    found = file_timeline(paths)
     assert found.source == "times of the files"
     assert found.order.tolist() == [0, 1]
 
 
 def test_what_lies_beside_the_versions_by_chance_is_left_out(tmp_path: Path) -> None:
     paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in (2, 0, 1)]
-    found = timeline([tmp_path / "logo.png", *paths])
+    found = file_timeline([tmp_path / "logo.png", *paths])
     assert (found.source, found.order.tolist()) == ("names", [2, 3, 1])
     assert found.notes == ("left out: 1 of 4 without a time (such as logo.png) in their names",)
 
@@ -100,7 +100,7 @@ def test_a_worse_source_is_used_with_the_reason(tmp_path: Path) -> None:
     for number, path in enumerate(paths):
         path.write_bytes(b"no picture")
         os.utime(path, (1e9 - number, 1e9 - number))
-    found = timeline(paths)
+    found = file_timeline(paths)
     assert (found.source, found.order.tolist()) == ("times of the files", [2, 1, 0])
     (note,) = found.notes
     assert note.endswith(": 1 of 3 with the time of another (such as south-2026-03-09.png) in their names")
@@ -112,7 +112,7 @@ def test_an_order_that_nothing_tells_is_said_with_all_reasons(tmp_path: Path) ->
         path.write_bytes(b"no picture")
         os.utime(path, (1e9, 1e9))
     with pytest.raises(InvalidInputError, match=r"2 of 3 without .* names.*3 of 3 .*EXIF.*Put the time into"):
-        timeline(paths)
+        file_timeline(paths)
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_what_is_no_period_is_refused(text: str) -> None:
 def test_the_usual_period_is_four_visits(tmp_path: Path, hours: list[int], period: str) -> None:
     """In steps where they come irregularly."""
     paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in hours]
-    assert timeline(paths).usual_period() == period
+    assert file_timeline(paths).usual_period() == period

@@ -89,7 +89,7 @@ def test_rows_that_are_there_are_unchanged_and_new_ones_replace(home: Home, tmp_
         (np.array([[1.0, 2], [1e300, 2]]), ["a", "b"], r"row 2 of .*\(key 'b'\) holds 1e\+300 in column 1"),
         (np.zeros((2, 3)), ["a", "a"], "key 'a' is duplicated in row 2"),
         (np.zeros((2, 3)), ["a"], "1 keys for the 2 rows"),
-        (np.zeros((2, 3)), ["a", ""], "a key has 1 to 1024"),
+        (np.zeros((2, 3)), ["a", ""], "a key has 1 to 1,024"),
         (np.zeros((0, 3)), [], "n and d at least 1|mmap|holds no array"),
         (np.zeros((2, 0)), ["a", "b"], "n and d at least 1|mmap|holds no array"),
         (np.zeros(3), ["a", "b", "c"], r"shape \(3,\); vectors have shape \(n, d\)"),

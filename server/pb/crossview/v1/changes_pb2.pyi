@@ -125,6 +125,7 @@ class FindChangesRequest(_message.Message):
     STRUCTURE_FIELD_NUMBER: _builtins.int
     LEARNED_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Resource name."""
     view: _builtins.str
@@ -145,6 +146,10 @@ class FindChangesRequest(_message.Message):
     def learned(self) -> Global___LearnedImportance:
         """What to judge by, in place of learning."""
 
+    @_builtins.property
+    def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of items that are left out because their files are gone."""
+
     def __init__(
         self,
         *,
@@ -157,10 +162,11 @@ class FindChangesRequest(_message.Message):
         structure: _builtins.bool | None = ...,
         learned: Global___LearnedImportance | None = ...,
         after: _builtins.str = ...,
+        gone: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_extreme", b"_extreme", "_structure", b"_structure", "extreme", b"extreme", "learned", b"learned", "structure", b"structure"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_extreme", b"_extreme", "_structure", b"_structure", "after", b"after", "collection", b"collection", "extreme", b"extreme", "form", b"form", "labels", b"labels", "learned", b"learned", "period", b"period", "structure", b"structure", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_extreme", b"_extreme", "_structure", b"_structure", "after", b"after", "collection", b"collection", "extreme", b"extreme", "form", b"form", "gone", b"gone", "labels", b"labels", "learned", b"learned", "period", b"period", "structure", b"structure", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__extreme: _TypeAlias = _typing.Literal["extreme"]  # noqa: Y015
     _WhichOneofArgType__extreme: _TypeAlias = _typing.Literal["_extreme", b"_extreme"]  # noqa: Y015

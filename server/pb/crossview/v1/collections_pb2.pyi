@@ -408,6 +408,7 @@ class NewItem(_message.Message):
     CLEAR_LABELS_FIELD_NUMBER: _builtins.int
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
+    CAPTURE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Keys are equal where their Unicode normal forms are."""
     image: _builtins.bytes
@@ -435,6 +436,10 @@ class NewItem(_message.Message):
     def notion_labels(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Labels]:
         """Labels by notion of similarity: they replace those of the same notion; none removes these."""
 
+    @_builtins.property
+    def capture(self) -> _types_pb2.Capture:
+        """What is known of its file; absent: that stays as it is."""
+
     def __init__(
         self,
         *,
@@ -448,10 +453,11 @@ class NewItem(_message.Message):
         clear_labels: _builtins.bool = ...,
         default_labels: _builtins.bool = ...,
         notion_labels: _abc.Mapping[_builtins.str, _types_pb2.Labels] | None = ...,
+        capture: _types_pb2.Capture | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
@@ -494,6 +500,7 @@ class ItemUpdate(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
+    CAPTURE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the item; with match_paths, also the path of its file, full or below its root folder."""
     clear_labels: _builtins.bool
@@ -517,6 +524,10 @@ class ItemUpdate(_message.Message):
     def notion_labels(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Labels]:
         """Labels by notion of similarity: they replace those of the same notion; none removes these."""
 
+    @_builtins.property
+    def capture(self) -> _types_pb2.Capture:
+        """What is known of its file; absent: that stays as it is."""
+
     def __init__(
         self,
         *,
@@ -528,10 +539,11 @@ class ItemUpdate(_message.Message):
         text: _builtins.str | None = ...,
         default_labels: _builtins.bool = ...,
         notion_labels: _abc.Mapping[_builtins.str, _types_pb2.Labels] | None = ...,
+        capture: _types_pb2.Capture | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "removed_attributes", b"removed_attributes", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "removed_attributes", b"removed_attributes", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015

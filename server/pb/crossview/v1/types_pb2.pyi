@@ -160,6 +160,7 @@ class Item(_message.Message):
     VIEWS_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
+    STAMP_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -172,6 +173,8 @@ class Item(_message.Message):
     height: _builtins.int
     text: _builtins.str
     """Its caption, tags or document."""
+    stamp: _builtins.str
+    """Of its capture; empty where it has none."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -198,14 +201,79 @@ class Item(_message.Message):
         views: _abc.Iterable[_builtins.str] | None = ...,
         text: _builtins.str = ...,
         notion_labels: _abc.Mapping[_builtins.str, Global___Labels] | None = ...,
+        stamp: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Item: _TypeAlias = Item  # noqa: Y015
+
+@_typing.final
+class Page(_message.Message):
+    """What the HTML that was saved beside a picture names, as hashes of addresses, ascending, each once, at most 10,000."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINKS_FIELD_NUMBER: _builtins.int
+    IMAGES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def links(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        links: _abc.Iterable[_builtins.int] | None = ...,
+        images: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["images", b"images", "links", b"links"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Page: _TypeAlias = Page  # noqa: Y015
+
+@_typing.final
+class Capture(_message.Message):
+    """When a picture was taken, and the page beside it, as whoever has the file reads them: a server opens no source."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAMP_FIELD_NUMBER: _builtins.int
+    MODIFIED_NS_FIELD_NUMBER: _builtins.int
+    TAKEN_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    stamp: _builtins.str
+    """Changes whenever the file or its page does."""
+    modified_ns: _builtins.int
+    """When the file was last written, in nanoseconds since 1970; 0 where that is not known."""
+    taken: _builtins.int
+    """When the picture was taken by its EXIF data, in seconds since 1970 as if in UTC."""
+    @_builtins.property
+    def page(self) -> Global___Page:
+        """Absent without a page."""
+
+    def __init__(
+        self,
+        *,
+        stamp: _builtins.str = ...,
+        modified_ns: _builtins.int = ...,
+        taken: _builtins.int | None = ...,
+        page: Global___Page | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_taken", b"_taken", "page", b"page", "taken", b"taken"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_taken", b"_taken", "modified_ns", b"modified_ns", "page", b"page", "stamp", b"stamp", "taken", b"taken"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__taken: _TypeAlias = _typing.Literal["taken"]  # noqa: Y015
+    _WhichOneofArgType__taken: _TypeAlias = _typing.Literal["_taken", b"_taken"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__taken) -> _WhichOneofReturnType__taken | None: ...
+
+Global___Capture: _TypeAlias = Capture  # noqa: Y015
 
 @_typing.final
 class Labels(_message.Message):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.learners.comparisons import Taxonomy
+from engine.learners.comparisons import MAX_NODES, Taxonomy
 from engine.learners.metrics.relatives import Relatives
 
 TREE = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd", "alone": "", "x": "alone"})
@@ -34,11 +34,38 @@ def test_the_tree_knows_siblings_and_heights():
         ({"a": "b", "c": ""}, "which is not in the taxonomy"),
         ({"a": ""}, "name at least 2 leaves"),
         ({"": "a", "a": ""}, "has no name"),
+        ({str(node): "" for node in range(MAX_NODES + 1)}, "at most 10,000 nodes, not 10,001"),
     ],
 )
 def test_what_is_no_tree_is_refused(parents, message):
     with pytest.raises(ValueError, match=message):
         Taxonomy(parents)
+
+
+class Counted(dict):
+    """A dictionary that counts how often it is asked."""
+
+    asked = 0
+
+    def __getitem__(self, name):
+        self.asked += 1
+        return super().__getitem__(name)
+
+
+@pytest.mark.parametrize("nodes", [1_000, 2_000, 4_000])
+def test_a_deep_tree_is_checked_in_one_pass(nodes):
+    """A chain, with a leaf at each of its nodes; and a circle as long."""
+    chain = {f"n{number}": f"n{number - 1}" if number else "" for number in range(nodes)}
+    parents = Counted(chain | {f"l{number}": f"n{number}" for number in range(nodes)})
+    tree = Taxonomy(parents)
+    assert parents.asked <= 2 * len(parents)
+    assert tree.heights[tree.leaves.index("l0"), tree.leaves.index(f"l{nodes - 1}")] == nodes
+    parents["n0"] = f"n{nodes - 1}"
+    parents.asked = 0
+    with pytest.raises(ValueError, match="below itself") as refused:
+        Taxonomy(parents)
+    assert parents.asked <= 2 * len(parents)
+    assert len(str(refused.value)) < 500
 
 
 def test_rows_of_a_class_are_to_be_nearer_than_siblings():

@@ -1,0 +1,59 @@
+"""Captures in the catalog: when pictures were taken, and the pages that were saved beside them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from engine.catalog import bulk
+from engine.catalog.batches import batches
+from engine.catalog.schema import captures
+from engine.item import Capture
+from features.page import Page
+
+_HASH = np.dtype("<u8")
+_COLUMNS = tuple(column.name for column in captures.c)
+
+
+class Captures:
+    """The captures of one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def stamps(self, ids: Iterable[int]) -> dict[int, str]:
+        """Return the stamps of the items that have a capture, by id."""
+        query = sa.select(captures.c.item_id, captures.c.stamp)
+        found = (query.where(captures.c.item_id.in_(batch)) for batch in batches(ids))
+        return {row.item_id: row.stamp for one in found for row in self._connection.execute(one)}
+
+    def get(self, ids: Iterable[int]) -> dict[int, Capture]:
+        """Return the captures of the items that have one, by id."""
+        query = sa.select(captures)
+        found = (query.where(captures.c.item_id.in_(batch)) for batch in batches(ids))
+        return {row.item_id: _capture(row) for one in found for row in self._connection.execute(one)}
+
+    def put(self, found: Mapping[int, Capture]) -> None:
+        """Write captures by item, in place of those that they have."""
+        rows = (_row(item, one) for item, one in found.items())
+        bulk.insert(self._connection, captures, _COLUMNS, rows, replacing=("item_id",))
+
+
+def _row(item: int, found: Capture) -> tuple[Any, ...]:
+    page = found.page
+    links, images = (None, None) if page is None else (_packed(page.links), _packed(page.images))
+    return item, found.stamp, found.modified_ns, found.taken, links, images
+
+
+def _capture(row: "sa.Row[Any]") -> Capture:
+    page = None if row.links is None else Page(_unpacked(row.links), _unpacked(row.images))
+    return Capture(stamp=row.stamp, modified_ns=row.modified_ns, taken=row.taken, page=page)
+
+
+def _packed(hashes: Sequence[int]) -> bytes:
+    return np.array(hashes, _HASH).tobytes()
+
+
+def _unpacked(data: bytes) -> tuple[int, ...]:
+    return tuple(np.frombuffer(data, _HASH).tolist())

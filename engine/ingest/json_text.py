@@ -1,0 +1,23 @@
+"""JSON that people write into cells and options."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from engine.catalog.checks import MAX_DEPTH
+from engine.errors import InvalidInputError
+
+_QUOTED = 40
+
+
+def json_or_text(text: str, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Return the value of a text: what it is as JSON, else itself; InvalidInputError where it is nested too deep.
+
+    ``parse_constant`` gives the value of NaN and infinities, which Python reads, or raises ValueError.
+    """
+    try:
+        return json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise InvalidInputError(f"{text[:_QUOTED]}... has lists and objects more than {MAX_DEPTH} deep") from None
+    except ValueError:
+        return text
