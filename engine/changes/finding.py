@@ -57,7 +57,7 @@ def _by_structure(request: ChangesRequest) -> bool:
 
 
 def _found(request: ChangesRequest, series: Series, read: _Read) -> Changes:
-    learned, start = request.learned, read.start
+    learned = request.learned
     compared = _Compared.of(series, read, request)
     period = request.period or series.line.usual_period()
     notes = list(series.notes)
